@@ -1,0 +1,129 @@
+"""The conformance suite in an isolated process, under the framework's own interpreter."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from benchmarker import registry
+from benchmarker.environments import resolve
+from benchmarker.errors import UsageError
+from benchmarker.experiment import RunSpec
+from benchmarker.framework import Device
+from benchmarker.launchers import Event, WorkerCommand
+from benchmarker.outcomes import failure, log_tail
+from benchmarker.packages import package_folders
+from benchmarker.planning import parse_framework
+from benchmarker.worker.job import Job
+from benchmarker.worker_environment import default_threads, worker_environment
+
+
+@dataclass(frozen=True)
+class CheckReport:
+    """What the suite found.
+
+    Parameters
+    ----------
+    framework : str
+        Its name.
+    version : str or None
+        Its version, if the worker lived to tell.
+    results : tuple of dict
+        One for each check: name, status, detail, error, tolerance.
+    failure : str or None
+        Why the suite did not come to its end.
+    log_tail : str
+        The worker's last lines if it did not.
+    """
+
+    framework: str
+    version: str | None
+    results: tuple[dict[str, Any], ...]
+    failure: str | None
+    log_tail: str
+
+    @property
+    def passed(self) -> bool:
+        """Whether the framework conforms."""
+        return self.failure is None and self.count("failed") == 0 and self.count("passed") > 0
+
+    def count(self, status: str) -> int:
+        """Return how many checks have that status."""
+        return sum(result["status"] == status for result in self.results)
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the report as JSON values."""
+        return {**asdict(self), "passed": self.passed}
+
+
+def check_framework(
+    request: str,
+    *,
+    environment: str = "auto",
+    device: str = "cpu",
+    threads: int | None = None,
+    timeout: float | None = None,
+    note: Callable[[str], None] = lambda text: None,
+    show: Callable[[dict[str, Any]], None] = lambda result: None,
+) -> CheckReport:
+    """Run the suite over a framework.
+
+    Parameters
+    ----------
+    request : str
+        ``name`` or ``name==version``.
+    environment, device, threads, timeout
+        As in :class:`~benchmarker.experiment.RunSpec`.
+    note, show : callable
+        Told of what takes time, and of each result as it comes.
+    """
+    plugin, version = parse_framework(request)
+    if threads is not None and threads < 1:
+        raise UsageError(f"the number of threads must be at least 1, got {threads}")
+    cuda = device == "cuda"
+    interpreter = resolve(plugin, choice=environment, version=version, cuda=cuda, progress=note)
+    spec = RunSpec(
+        plugin.name, "", threads=threads or default_threads(), device=device, gpus=(0,) if cuda else ()
+    )
+    job = Job("check", registry.find("frameworks", plugin.name).value, device=Device(device))
+    results: list[dict[str, Any]] = []
+    events: dict[str, Event] = {}
+    stage = "start"
+
+    def handle(event: Event) -> None:
+        nonlocal stage
+        if event["event"] == "check":
+            result = {name: value for name, value in event.items() if name != "event"}
+            results.append(result)
+            show(result)
+        elif event["event"] == "stage":
+            stage = str(event["name"])
+        else:
+            events[event["event"]] = event
+
+    with tempfile.TemporaryDirectory(prefix="benchmarker-") as folder:
+        log = Path(folder) / "check.log"
+        command = WorkerCommand(
+            interpreter.path,
+            {**asdict(job), "threads": spec.threads},
+            package_folders((job.framework,)),
+            worker_environment(spec, plugin),
+            (),
+            log,
+            timeout,
+        )
+        outcome = registry.launcher("local").launch(command, handle)
+        tail = log_tail(log)
+    if outcome.ended_by == "interrupt":
+        raise KeyboardInterrupt
+    failed = failure(outcome, stage, events.get("error"), None, "result" in events, tail, False, timeout)
+    return CheckReport(
+        plugin.name,
+        events.get("result", {}).get("version"),
+        tuple(results),
+        failed.message if failed else None,
+        tail if failed else "",
+    )

@@ -1,0 +1,94 @@
+"""The entry of the command line: finds the command, runs it, turns errors into one sentence."""
+
+from __future__ import annotations
+
+import argparse
+import importlib
+import os
+import sys
+from collections.abc import Sequence
+from types import ModuleType
+
+from benchmarker import __version__
+from benchmarker.errors import BenchmarkerError, did_you_mean
+
+COMMANDS = {
+    "run": "run benchmarks (the default command)",
+    "list": "show frameworks, problems, collectors and launchers",
+    "show": "show a problem: parameters, layers, cost",
+    "check": "run the conformance suite over a framework",
+    "env": "list, make and remove the environments of frameworks",
+    "validate": "check records against the schema",
+}
+EXIT_INTERRUPTED = 130
+
+
+def _module(command: str) -> ModuleType:
+    # Each command's module is imported only when it is asked for, which keeps --help quick.
+    return importlib.import_module(f"benchmarker.cli.{command if command != 'list' else 'listing'}")
+
+
+def _overview() -> str:
+    rows = "\n".join(f"  {name:<10}{what}" for name, what in COMMANDS.items())
+    return (
+        "usage: benchmarker [run] --framework=NAME[,NAME...] --problem=NAME[,NAME...] [options]\n"
+        "       benchmarker COMMAND [options]\n\n"
+        "Measures how fast deep learning is on this machine, with which framework, and whether to\n"
+        "believe the number.\n\n"
+        f"commands:\n{rows}\n\n"
+        "  benchmarker COMMAND --help tells the options of a command.\n\n"
+        "example:\n"
+        "  benchmarker --framework=pytorch,tensorflow --problem=resnet50 --mode=inference\n"
+    )
+
+
+class _Parser(argparse.ArgumentParser):
+    """Reports a fault in one sentence."""
+
+    def error(self, message: str) -> None:  # type: ignore[override]
+        self.exit(2, f"{self.prog}: {message} ({self.prog} --help tells more)\n")
+
+
+def _run_command(command: str, arguments: Sequence[str]) -> int:
+    module = _module(command)
+    parser = _Parser(prog=f"benchmarker {command}", description=module.__doc__, allow_abbrev=False)
+    module.add_arguments(parser)
+    status: int = module.main(parser.parse_args(arguments))
+    return status
+
+
+def _dispatch(arguments: list[str]) -> int:
+    if not arguments or arguments[0] in ("-h", "--help", "help"):
+        print(_overview(), end="")
+        return 0
+    if arguments[0] == "--version":
+        print(f"benchmarker {__version__}")
+        return 0
+    if arguments[0].startswith("-"):
+        return _run_command("run", arguments)
+    if arguments[0] not in COMMANDS:
+        message = f"unknown command '{arguments[0]}'{did_you_mean(arguments[0], COMMANDS)}"
+        print(f"benchmarker: {message}", file=sys.stderr)
+        return 2
+    return _run_command(arguments[0], arguments[1:])
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the command line and return its exit status.
+
+    0: it went well; 1: a run, check or record did not; 2: what was asked for is wrong; 130: interrupted.
+    """
+    try:
+        status = _dispatch(list(sys.argv[1:] if arguments is None else arguments))
+        sys.stdout.flush()
+        return status
+    except BenchmarkerError as error:
+        print(f"benchmarker: {error}", file=sys.stderr)
+        return error.exit_status
+    except KeyboardInterrupt:
+        print("benchmarker: interrupted", file=sys.stderr)
+        return EXIT_INTERRUPTED
+    except BrokenPipeError:
+        # The reader of our output went away; what Python flushes at exit must not complain again.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 1

@@ -1,0 +1,77 @@
+"""A problem as it would run: parameters, layers with shapes, cost and memory."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from benchmarker import registry
+from benchmarker.graph.cost import graph_cost
+from benchmarker.options import option_types
+
+
+def describe_problem(
+    name: str,
+    values: Mapping[str, Any],
+    *,
+    batch_size: int | None = None,
+    mode: str = "training",
+    with_graph: bool = False,
+) -> dict[str, Any]:
+    """Return what ``show`` shows, as JSON values.
+
+    Parameters
+    ----------
+    name : str
+        The problem.
+    values : mapping
+        Parameters that are not at their defaults.
+    batch_size : int, optional
+        The problem's default if not given.
+    mode : {"inference", "training"}
+        What a step is.
+    with_graph : bool
+        Whether to add the whole graph.
+
+    Raises
+    ------
+    UsageError
+        On an unknown problem or parameter, or an impossible size.
+    """
+    problem = registry.problem(name)
+    chosen, defaults = problem.configure(values), problem.configure({})
+    graph = problem.graph(batch_size, **values)
+    forward = graph_cost(graph.without_loss(), training=False)
+    training = mode == "training"
+    step = graph_cost(graph if training else graph.without_loss(), training=training)
+    memory = step.memory(problem.optimizer if training else None)
+    kinds = option_types(problem.parameters)
+    return {
+        "name": name,
+        "task": problem.task,
+        "source": problem.source,
+        "parameters": {
+            key: {"value": value, "default": defaults[key], "type": kinds[key].__name__}
+            for key, value in chosen.items()
+        },
+        "mode": mode,
+        "batch_size": graph.batch_size,
+        "parameter_count": graph.parameter_count,
+        "flops_per_sample": forward.flops // graph.batch_size,
+        "elementwise_flops_per_sample": forward.elementwise_flops // graph.batch_size,
+        "flops_per_step": step.flops,
+        "bytes_per_step": step.bytes,
+        "memory_bytes": memory,
+        "layers": [
+            {
+                "name": node.name,
+                "operator": node.operator,
+                "output_shapes": [list(shape) for shape in node.output_shapes],
+                "parameter_count": node.parameter_count,
+                "flops": node.flops,
+                "elementwise_flops": node.elementwise_flops,
+            }
+            for node in forward.nodes
+        ],
+        **({"graph": graph.to_json()} if with_graph else {}),
+    }

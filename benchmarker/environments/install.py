@@ -1,0 +1,120 @@
+"""Filling a folder with a Python and a framework's packages, by uv."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from benchmarker.environments.home import python_of
+from benchmarker.environments.index_settings import IndexSettings, index_settings
+from benchmarker.environments.uv import CommandFailedError, Progress, find_uv, run
+from benchmarker.errors import EnvironmentCreationError
+
+if TYPE_CHECKING:
+    from benchmarker.environments.recipe import Recipe
+
+_BUILD_CONSTRAINTS = "build-constraints.txt"
+# uv looks for settings from here upwards: those of the project that the user stands in are not ours to follow.
+_NO_PROJECT = ("--project", Path(sys.executable).anchor or os.sep)
+
+
+def fill(recipe: Recipe, folder: Path, progress: Progress) -> str:
+    """Make a virtual environment in a new folder, install the recipe's requirements; return its Python.
+
+    Returns
+    -------
+    str
+        Version of its Python.
+
+    Raises
+    ------
+    EnvironmentCreationError
+        With uv's reason in one sentence.
+    """
+    uv = find_uv()
+    settings = index_settings()
+    try:
+        _make_venv(uv, recipe, folder, settings, progress)
+    except CommandFailedError as error:
+        raise EnvironmentCreationError(
+            f"no Python {recipe.python} for '{recipe.framework}' could be found or fetched: {error}; "
+            "install one, or give an interpreter that holds the framework with --env PATH"
+        ) from None
+    try:
+        _install(uv, recipe, folder, settings, progress)
+    except CommandFailedError as error:
+        raise EnvironmentCreationError(
+            f"the environment for '{recipe.framework}' ({', '.join(recipe.requirements)}) "
+            f"could not be installed: {error}"
+        ) from None
+    return _python_version(folder)
+
+
+def _make_venv(uv: str, recipe: Recipe, folder: Path, settings: IndexSettings, progress: Progress) -> None:
+    python = sys.executable if recipe.uses_current_python else recipe.python
+    # --relocatable: scripts keep working when the folder is moved into place.
+    command = [uv, "venv", *_NO_PROJECT, "--relocatable", "--python", python, str(folder)]
+    run(command, doing="finding a Python", progress=progress, environment=settings.environment)
+
+
+def _install(uv: str, recipe: Recipe, folder: Path, settings: IndexSettings, progress: Progress) -> None:
+    command = [uv, "pip", "install", *_NO_PROJECT, "--python", str(python_of(folder))]
+    command += settings.arguments
+    if recipe.build_constraints:
+        constraints = folder / _BUILD_CONSTRAINTS
+        constraints.write_text("\n".join(recipe.build_constraints) + "\n", encoding="utf-8")
+        command += ["--build-constraints", str(constraints)]
+    command += recipe.requirements
+
+    def install(*more: str, **variables: str) -> list[str]:
+        environment = {**settings.environment, **variables}
+        return run([*command, *more], doing="installing packages", progress=progress, environment=environment)
+
+    chosen_by_user = os.environ.get("UV_TORCH_BACKEND")
+    if (
+        recipe.build == "cpu"
+        and not settings.offline
+        and not chosen_by_user
+        and not _finds_cpu_build(install)
+    ):
+        progress("asking PyTorch's own index for its CPU build")
+        try:
+            install("--torch-backend", "cpu", UV_HTTP_RETRIES=os.environ.get("UV_HTTP_RETRIES", "1"))
+            return
+        except CommandFailedError as error:
+            progress(f"no CPU build of PyTorch from there ({error}); installing the usual index's build")
+    install()
+
+
+def _finds_cpu_build(install: Callable[..., list[str]]) -> bool:
+    """Return whether the user's own indexes and link folders give a CPU build: it outranks the plain one."""
+    try:
+        plan = install("--dry-run")
+    except CommandFailedError:
+        return False
+    return any(line.strip().startswith("+ torch==") and line.rstrip().endswith("+cpu") for line in plan)
+
+
+def _python_version(folder: Path) -> str:
+    """Return the version that uv wrote down, e.g. ``"3.11.7"``."""
+    for line in (folder / "pyvenv.cfg").read_text(encoding="utf-8").splitlines():
+        name, _, value = line.partition("=")
+        if name.strip() in ("version_info", "version"):
+            return ".".join(value.strip().split(".")[:3])
+    raise EnvironmentCreationError(f"uv made {folder} without saying which Python is in it")
+
+
+def compile_bytecode(python: Path, progress: Progress) -> None:
+    """Compile an environment in its final place, so that its first run imports as quickly as all others.
+
+    Modules that do not compile (templates, Python 2) are left to who imports them.
+    """
+    libraries = [str(path) for path in python.parent.parent.glob("[Ll]ib/**/site-packages")][:1]
+    progress("compiling its modules")
+    with suppress(CommandFailedError):
+        command = [str(python), "-I", "-m", "compileall", "-qq", "-j", "0", *libraries]
+        run(command, doing="compiling its modules", progress=progress)

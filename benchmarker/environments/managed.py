@@ -1,0 +1,256 @@
+"""The managed environments on disk: whole ones only, made under a lock and moved into place."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from benchmarker.environments.home import environments_folder, python_of
+from benchmarker.errors import EnvironmentCreationError, UsageError, did_you_mean
+
+if TYPE_CHECKING:
+    from benchmarker.environments.recipe import Recipe
+    from benchmarker.environments.uv import Progress
+
+METADATA = "environment.json"
+_TEMPORARY = ".tmp-"
+_WAIT_SECONDS = 2.0
+
+
+@dataclass(frozen=True)
+class ManagedEnvironment:
+    """A finished managed environment.
+
+    Parameters
+    ----------
+    name : str
+        Its key, also its folder's name.
+    framework : str
+        Name of the plugin it was made for.
+    requirements : tuple of str
+        PEP 508 requirements it was made from.
+    python_version : str
+        E.g. ``"3.11.7"``.
+    made_at : str
+        When, in UTC (ISO 8601).
+    path : str
+        Its folder.
+    size_bytes : int
+        Size of its files; some may share their space with uv's cache.
+    """
+
+    name: str
+    framework: str
+    requirements: tuple[str, ...]
+    python_version: str
+    made_at: str
+    path: str
+    size_bytes: int = 0
+
+    @property
+    def python(self) -> str:
+        """Path of its interpreter."""
+        return str(python_of(Path(self.path)))
+
+
+def _read(folder: Path) -> ManagedEnvironment | None:
+    """Return the finished environment in a folder; None if its Python has gone since."""
+    try:
+        facts = json.loads((folder / METADATA).read_text(encoding="utf-8"))
+        environment = ManagedEnvironment(
+            name=folder.name,
+            framework=str(facts["framework"]),
+            requirements=tuple(map(str, facts["requirements"])),
+            python_version=str(facts["python_version"]),
+            made_at=str(facts["made_at"]),
+            path=str(folder),
+        )
+    except (OSError, ValueError, KeyError, TypeError):
+        return None
+    return environment if os.access(environment.python, os.X_OK) else None
+
+
+def find_managed(name: str) -> ManagedEnvironment | None:
+    """Return the finished environment of that name, if there is one. Runs nothing."""
+    return _read(environments_folder() / name)
+
+
+def _size(folder: Path) -> int:
+    total = 0
+    for parent, _, files in os.walk(folder):
+        for file in files:
+            with suppress(OSError):
+                total += Path(parent, file).lstat().st_size
+    return total
+
+
+def list_managed() -> list[ManagedEnvironment]:
+    """Return all finished environments with their sizes, by name."""
+    with_sizes = []
+    for folder in sorted(environments_folder().glob("[!.]*")):
+        found = _read(folder)
+        if found is not None:
+            with_sizes.append(ManagedEnvironment(**{**asdict(found), "size_bytes": _size(folder)}))
+    return with_sizes
+
+
+def create(recipe: Recipe, progress: Progress) -> ManagedEnvironment:
+    """Return the environment of a recipe, made now if it is not there.
+
+    Any number of processes may ask at once: one makes it, the others wait and use it. One that is killed
+    meanwhile leaves a temporary folder, which the next creation removes.
+
+    Raises
+    ------
+    EnvironmentCreationError
+        If it cannot be made; nothing stays behind.
+    """
+    found = find_managed(recipe.name)
+    if found is not None:
+        return found
+    with _explained(), _locked(recipe.name, f"makes the environment {recipe.name}", progress):
+        found = find_managed(recipe.name)  # another process may have made it while this one waited
+        if found is not None:
+            return found
+        _remove_leftovers(held=recipe.name)
+        return _make(recipe, progress)
+
+
+def remove_managed(names: list[str] | None = None) -> list[str]:
+    """Remove environments and return the names of those removed.
+
+    Parameters
+    ----------
+    names : list of str, optional
+        Names of environments, or of frameworks for all of theirs; every environment by default.
+
+    Raises
+    ------
+    UsageError
+        If one of the names is neither.
+    """
+    folder = environments_folder()
+    present = [path.name for path in sorted(folder.glob("[!.]*")) if path.is_dir()]
+    chosen = present if names is None else [match for name in names for match in _matches(name, present)]
+    with _explained():
+        for name in chosen:
+            with _locked(name, f"makes or removes the environment {name}", lambda _: None):
+                _discard(folder / name)
+        _remove_leftovers()
+    return chosen
+
+
+def _matches(name: str, present: list[str]) -> list[str]:
+    matching = [other for other in present if name in (other, other.rpartition("-")[0])]
+    if not matching:
+        hint = did_you_mean(name, present) or "; there are none"
+        raise UsageError(f"there is no managed environment '{name}'{hint}")
+    return matching
+
+
+@contextmanager
+def _explained() -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        raise EnvironmentCreationError(
+            f"cannot write the managed environments in {environments_folder()}: {error.strerror or error}; "
+            "make room there, or set BENCHMARKER_HOME to a folder that can be written"
+        ) from error
+
+
+def _lock_path(name: str) -> Path:
+    return environments_folder() / ".locks" / f"{name}.lock"
+
+
+@contextmanager
+def _locked(name: str, doing: str, progress: Progress) -> Iterator[None]:
+    """Hold the lock of one environment; the system gives it back when its holder dies."""
+    from filelock import FileLock, Timeout
+
+    _lock_path(name).parent.mkdir(parents=True, exist_ok=True)
+    lock = FileLock(_lock_path(name))
+    timeout = 0.0
+    while True:
+        try:
+            lock.acquire(timeout=timeout)
+            break
+        except Timeout:
+            progress(f"waiting for another process that {doing}")
+            timeout = _WAIT_SECONDS
+    try:
+        yield
+    finally:
+        lock.release()
+
+
+def _temporary(name: str) -> Path:
+    return environments_folder() / f"{_TEMPORARY}{name}.{os.urandom(4).hex()}"
+
+
+def _discard(folder: Path) -> None:
+    """Remove an environment; it is moved out of the way first, so that a kill leaves no half of it in use."""
+    if not folder.exists():
+        return
+    aside = _temporary(folder.name)
+    folder.rename(aside)
+    shutil.rmtree(aside)
+
+
+def _remove_leftovers(held: str = "") -> None:
+    """Remove the temporary folders whose makers are gone; the lock of ``held`` is this process's."""
+    from filelock import FileLock, Timeout
+
+    for folder in environments_folder().glob(f"{_TEMPORARY}*"):
+        name = folder.name.removeprefix(_TEMPORARY).rpartition(".")[0]
+        if name == held:
+            shutil.rmtree(folder, ignore_errors=True)
+            continue
+        # A lock that is taken means that a living process makes this one: hands off.
+        with suppress(Timeout), FileLock(_lock_path(name), timeout=0):
+            shutil.rmtree(folder, ignore_errors=True)
+
+
+def _make(recipe: Recipe, progress: Progress) -> ManagedEnvironment:
+    from datetime import datetime, timezone
+
+    from benchmarker.environments.install import compile_bytecode, fill
+
+    final = environments_folder() / recipe.name
+    temporary = _temporary(recipe.name)
+    progress(f"making the environment {recipe.name} ({', '.join(recipe.requirements)}); once only")
+    try:
+        python_version = fill(recipe, temporary, progress)
+        facts = {
+            "framework": recipe.framework,
+            "requirements": recipe.requirements,
+            "build_constraints": recipe.build_constraints,
+            "python_version": python_version,
+            "made_at": datetime.now(timezone.utc).isoformat(timespec="seconds"),
+        }
+        _write(temporary / METADATA, facts)
+        _discard(final)  # what is there was found unusable, such as one whose Python was uninstalled
+        temporary.rename(final)
+    except BaseException:
+        shutil.rmtree(temporary, ignore_errors=True)
+        raise
+    compile_bytecode(python_of(final), progress)
+    made = _read(final)
+    if made is None:
+        raise EnvironmentCreationError(
+            f"the environment {final} lost its Python while it was made; try again"
+        )
+    return made
+
+
+def _write(path: Path, facts: Mapping[str, object]) -> None:
+    with path.open("w", encoding="utf-8") as file:
+        json.dump(facts, file, indent=2)
+        file.flush()
+        os.fsync(file.fileno())

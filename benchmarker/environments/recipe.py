@@ -1,0 +1,105 @@
+"""What a managed environment is made of, and the name that follows from it."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import platform
+import shutil
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from benchmarker.environments.requirements import current_python_version, names, python_suits, wanted
+
+if TYPE_CHECKING:
+    from benchmarker.framework import FrameworkPlugin
+
+_DRIVER_SIGNS = ("/proc/driver/nvidia/version", "/dev/nvidiactl", "/usr/lib/wsl/lib/libcuda.so.1")
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """Everything that decides what a managed environment holds.
+
+    Parameters
+    ----------
+    framework : str
+        Name of the plugin it is for.
+    requirements : tuple of str
+        PEP 508, sorted.
+    build_constraints : tuple of str
+        For what builds source distributions, sorted.
+    python : str
+        ``"3.11"`` if the current interpreter's version suits, else the plugin's specifier.
+    build : str
+        ``"cpu"`` where the CPU build of PyTorch is preferred, else empty.
+    """
+
+    framework: str
+    requirements: tuple[str, ...]
+    build_constraints: tuple[str, ...]
+    python: str
+    build: str
+
+    @property
+    def uses_current_python(self) -> bool:
+        """Whether it is made with the running interpreter's Python."""
+        return self.python == _minor_version()
+
+    @property
+    def name(self) -> str:
+        """``<framework>-<hash>``: equal for equal contents on the same platform."""
+        content = [
+            self.requirements,
+            self.build_constraints,
+            self.python,
+            self.build,
+            sys.platform,
+            platform.machine(),
+        ]
+        digest = hashlib.sha256(json.dumps(content).encode()).hexdigest()
+        return f"{self.framework}-{digest[:12]}"
+
+
+def _minor_version() -> str:
+    return ".".join(current_python_version().split(".")[:2])
+
+
+def nvidia_driver_present() -> bool:
+    """Return whether this machine has an NVIDIA driver; nothing is loaded or run to find out."""
+    if sys.platform == "win32":
+        folder = os.environ.get("SYSTEMROOT", "C:\\Windows")
+        return Path(folder, "System32", "nvcuda.dll").exists()
+    return any(Path(sign).exists() for sign in _DRIVER_SIGNS) or shutil.which("nvidia-smi") is not None
+
+
+def _prefers_cpu_build(requirements: tuple[str, ...], cuda: bool) -> bool:
+    # Elsewhere than on Linux, PyPI's PyTorch is the CPU build already.
+    return (
+        sys.platform == "linux"
+        and not cuda
+        and "torch" in names(requirements)
+        and not nvidia_driver_present()
+    )
+
+
+def make_recipe(plugin: FrameworkPlugin, *, version: str | None = None, cuda: bool = False) -> Recipe:
+    """Return the recipe of the managed environment for a framework on this machine.
+
+    Raises
+    ------
+    UsageError
+        If ``version`` is not a version.
+    """
+    requirements = wanted(plugin, version, cuda)
+    suits = python_suits(plugin.python, current_python_version()) and sys.implementation.name == "cpython"
+    return Recipe(
+        framework=plugin.name,
+        requirements=tuple(sorted(requirements)),
+        build_constraints=tuple(sorted(plugin.build_constraints)),
+        python=_minor_version() if suits else plugin.python,
+        build="cpu" if _prefers_cpu_build(requirements, cuda) else "",
+    )

@@ -1,0 +1,49 @@
+"""Errors that are printed as one sentence; every other exception is a bug and keeps its traceback."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable
+
+
+class BenchmarkerError(Exception):
+    """Base of all errors whose text is meant for the user.
+
+    Attributes
+    ----------
+    exit_status : int
+        Exit status of the command when the error reaches it.
+    """
+
+    exit_status = 1
+
+
+class UsageError(BenchmarkerError):
+    """What was asked for is wrong: the message states the rule, the value received and a way out."""
+
+    exit_status = 2
+
+
+class PluginError(UsageError):
+    """A chosen plugin cannot be used: it fails to import, returns nonsense, or its name is claimed twice."""
+
+
+class EnvironmentCreationError(BenchmarkerError):
+    """The interpreter for a framework could not be made or found."""
+
+
+class UnsupportedError(BenchmarkerError):
+    """A framework cannot do what was asked (operator, precision, mode or device)."""
+
+
+class StoreError(BenchmarkerError):
+    """A record could not be read or written."""
+
+
+def did_you_mean(name: str, known: Iterable[str]) -> str:
+    """Return ``"; did you mean 'x'?"`` for the nearest known name, else the list of known names."""
+    names = sorted(known)
+    near = difflib.get_close_matches(name, names, n=1, cutoff=0.6)
+    if near:
+        return f"; did you mean '{near[0]}'?"
+    return f"; known: {', '.join(names)}" if names else ""

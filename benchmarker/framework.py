@@ -1,0 +1,217 @@
+"""The framework contract: what a plugin says of itself, and what it does inside the worker."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from benchmarker.graph.graph import Graph
+from benchmarker.graph.operators import Operators
+
+if TYPE_CHECKING:
+    import numpy as np
+    import numpy.typing as npt
+
+    Array = npt.NDArray[np.generic]
+
+MODES = ("inference", "training")
+PRECISIONS = ("fp32", "fp64", "tf32", "bf16", "fp16")
+
+
+@dataclass(frozen=True)
+class NoOptions:
+    """Options of a framework that has none."""
+
+
+@dataclass(frozen=True)
+class FrameworkPlugin:
+    """What is known of a framework without importing it; returned by ``benchmarker_framework()``.
+
+    Parameters
+    ----------
+    name : str
+        The entry point's name.
+    distribution : str
+        The distribution whose version is the framework's version.
+    requirements : tuple of str
+        PEP 508 requirements of an environment that can run it.
+    implementation : str
+        ``"module:Class"`` of the :class:`Framework` subclass, imported in the worker only.
+    python : str
+        PEP 440 specifier of the Python versions it runs on.
+    cuda_requirements : tuple of str
+        Requirements instead of ``requirements`` when the run asks for a CUDA device; empty if they
+        are the same.
+    build_constraints : tuple of str
+        Constraints on what builds source distributions.
+    options : type
+        Frozen dataclass of the plugin's own options, each with a type and a default.
+    environment : mapping
+        Environment variables that the worker starts with.
+    devices : tuple of str
+        Device types it can use at all.
+    modes : tuple of str
+        Modes it can run.
+    precisions : mapping
+        Device type to the precisions it can run there.
+    """
+
+    name: str
+    distribution: str
+    requirements: tuple[str, ...]
+    implementation: str
+    python: str = ">=3.9"
+    cuda_requirements: tuple[str, ...] = ()
+    build_constraints: tuple[str, ...] = ()
+    options: type[Any] = NoOptions
+    environment: Mapping[str, str] = field(default_factory=dict)
+    devices: tuple[str, ...] = ("cpu",)
+    modes: tuple[str, ...] = MODES
+    precisions: Mapping[str, tuple[str, ...]] = field(default_factory=lambda: {"cpu": ("fp32",)})
+
+
+@dataclass(frozen=True)
+class Optimizer:
+    """How parameters follow their gradients; every framework computes exactly these equations.
+
+    ``sgd``: ``p -= lr * g``. ``momentum``: ``v = mu * v + g; p -= lr * v``, ``v`` starts at 0 (Polyak;
+    PyTorch's form with dampening 0). ``adam``: Kingma & Ba 2014, arXiv 1412.6980, algorithm 1, with
+    ``epsilon`` added to the bias-corrected root.
+    """
+
+    kind: str = "sgd"
+    learning_rate: float = 0.01
+    momentum: float = 0.9
+    beta1: float = 0.9
+    beta2: float = 0.999
+    epsilon: float = 1e-8
+
+
+OPTIMIZERS = ("sgd", "momentum", "adam")
+
+
+@dataclass(frozen=True)
+class Device:
+    """Where a program runs.
+
+    Parameters
+    ----------
+    type : {"cpu", "cuda"}
+        Kind of device.
+    index : int
+        Position among the visible devices of that kind.
+    """
+
+    type: str
+    index: int = 0
+
+
+class Program(ABC):
+    """A graph made native: NumPy at its edges, native tensors on the timed path.
+
+    The timed path is :meth:`infer` or :meth:`train_step` followed by :meth:`synchronize`, on what
+    :meth:`load` returned; it must be straight-line native code.
+    """
+
+    @abstractmethod
+    def load(self, batch: Mapping[str, Array]) -> Any:
+        """Put a mini-batch on the device in the native layout and return it. Not timed."""
+
+    @abstractmethod
+    def infer(self, batch: Any) -> Any:
+        """Run the graph forward and return its outputs as native tensors, possibly before they are ready."""
+
+    def train_step(self, batch: Any) -> Any:
+        """Run forward, loss, backward and update; return the loss before the update, natively."""
+        raise NotImplementedError
+
+    def gradients(self, batch: Any) -> tuple[float, dict[str, Array]]:
+        """Return the loss and its gradient for each trainable parameter, in the graph's layout.
+
+        Dropout is off, nothing is updated (neither parameters nor running statistics). Not timed.
+        """
+        raise NotImplementedError
+
+    @abstractmethod
+    def parameters(self) -> dict[str, Array]:
+        """Return copies of all parameters, state included, in the graph's layout and float32. Not timed."""
+
+    @abstractmethod
+    def fetch(self, output: Any) -> tuple[Array, ...]:
+        """Return what :meth:`infer` or :meth:`train_step` returned as NumPy arrays in the graph's layout."""
+
+    @abstractmethod
+    def synchronize(self, output: Any) -> None:
+        """Return only when the device has finished ``output`` and every update queued with it."""
+
+    def memory(self) -> dict[str, int]:
+        """Return what the framework knows of its device memory, in bytes, by name."""
+        return {}
+
+
+class Framework(ABC):
+    """A framework inside the worker. The constructor imports it; nothing before that does."""
+
+    operators: ClassVar[type[Operators]]
+    """The native meaning of each operator; known without importing the framework."""
+
+    @abstractmethod
+    def version(self) -> str:
+        """Return the framework's version."""
+
+    @abstractmethod
+    def configure(self, device: Device, *, threads: int, seed: int) -> str:
+        """Set the number of threads and the seed by the framework's own calls, and initialise the device.
+
+        Returns
+        -------
+        str
+            Name of the device.
+
+        Raises
+        ------
+        UnsupportedError
+            If there is no such device here.
+        """
+
+    @abstractmethod
+    def build(
+        self,
+        graph: Graph,
+        parameters: Mapping[str, Array],
+        *,
+        mode: str,
+        device: Device,
+        precision: str,
+        optimizer: Optimizer,
+        options: Any,
+    ) -> Program:
+        """Make ``graph`` native.
+
+        Parameters
+        ----------
+        graph : Graph
+            With its loss in training, without in inference.
+        parameters : mapping
+            float32 values by name, in the graph's layout.
+        mode : {"inference", "training"}
+            Which of the program's methods will be called.
+        device : Device
+            As given to :meth:`configure`.
+        precision : str
+            One of :data:`PRECISIONS` that the plugin declares for the device.
+        optimizer : Optimizer
+            For training.
+        options : object
+            An instance of the plugin's options dataclass.
+        """
+
+    def libraries(self) -> dict[str, str]:
+        """Return the numeric libraries underneath and their versions, as the framework reports them."""
+        return {}
+
+    def out_of_memory_signs(self) -> Sequence[str]:
+        """Return texts that mark one of the framework's errors as out of memory."""
+        return ()

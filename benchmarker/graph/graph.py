@@ -1,0 +1,206 @@
+"""The graph: a problem's function, written once in standard operators, and the walk that gives it a meaning."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from typing import Any
+
+from benchmarker.errors import BenchmarkerError, UnsupportedError
+from benchmarker.graph.operators import OPERATORS, Operators, native_operators
+from benchmarker.graph.types import Distribution, Input, Node, Parameter, TensorType
+
+
+@dataclass(frozen=True)
+class Graph:
+    """Inputs, parameters and nodes in execution order.
+
+    Parameters
+    ----------
+    name : str
+        The problem's name.
+    inputs : tuple of Input
+        The mini-batch.
+    parameters : tuple of Parameter
+        In order of first use; each is drawn from the seed under its own name.
+    nodes : tuple of Node
+        In topological order.
+    outputs : tuple of str
+        Values that inference returns.
+    loss : str or None
+        The scalar that training minimises.
+    types : mapping
+        Type of every value by name (inputs, parameters, node outputs).
+    """
+
+    name: str
+    inputs: tuple[Input, ...]
+    parameters: tuple[Parameter, ...]
+    nodes: tuple[Node, ...]
+    outputs: tuple[str, ...]
+    loss: str | None
+    types: Mapping[str, TensorType]
+
+    @property
+    def batch_size(self) -> int:
+        """Number of samples in a mini-batch."""
+        return self.inputs[0].type.shape[0]
+
+    @property
+    def parameter_count(self) -> int:
+        """Number of trainable values."""
+        return sum(p.type.elements for p in self.trainable)
+
+    @property
+    def trainable(self) -> tuple[Parameter, ...]:
+        """The parameters that an optimizer updates."""
+        return tuple(p for p in self.parameters if p.trainable)
+
+    @property
+    def operators(self) -> frozenset[str]:
+        """Names of the operators in use."""
+        return frozenset(node.operator for node in self.nodes)
+
+    def without_loss(self) -> Graph:
+        """Return the graph that inference needs: no loss, and nothing that only the loss uses."""
+        needed = set(self.outputs)
+        nodes: list[Node] = []
+        for node in reversed(self.nodes):
+            if needed.intersection(node.outputs):
+                nodes.append(node)
+                needed.update(node.inputs)
+        return replace(
+            self,
+            inputs=tuple(i for i in self.inputs if i.name in needed),
+            parameters=tuple(p for p in self.parameters if p.name in needed),
+            nodes=tuple(reversed(nodes)),
+            loss=None,
+        )
+
+    def uses(self, name: str) -> list[tuple[Node, int]]:
+        """Return each node that takes value ``name``, with the position it takes it at."""
+        return [
+            (node, position)
+            for node in self.nodes
+            for position, value in enumerate(node.inputs)
+            if value == name
+        ]
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the graph as JSON values."""
+        return {
+            "name": self.name,
+            "inputs": [asdict(i) for i in self.inputs],
+            "parameters": [asdict(p) for p in self.parameters],
+            "nodes": [asdict(n) for n in self.nodes],
+            "outputs": list(self.outputs),
+            "loss": self.loss,
+            "types": {name: asdict(t) for name, t in self.types.items()},
+        }
+
+    @staticmethod
+    def from_json(data: Mapping[str, Any]) -> Graph:
+        """Read what :meth:`to_json` wrote (also after a trip through JSON text)."""
+        return Graph(
+            name=data["name"],
+            inputs=tuple(
+                Input(i["name"], _type(i["type"]), Distribution(**i["distribution"])) for i in data["inputs"]
+            ),
+            parameters=tuple(
+                Parameter(p["name"], _type(p["type"]), Distribution(**p["initializer"]), p["trainable"])
+                for p in data["parameters"]
+            ),
+            nodes=tuple(
+                Node(
+                    n["name"],
+                    n["operator"],
+                    tuple(n["inputs"]),
+                    tuple(n["outputs"]),
+                    {key: as_tuple(value) for key, value in n["attributes"].items()},
+                )
+                for n in data["nodes"]
+            ),
+            outputs=tuple(data["outputs"]),
+            loss=data["loss"],
+            types={name: _type(t) for name, t in data["types"].items()},
+        )
+
+
+def _type(data: Mapping[str, Any]) -> TensorType:
+    return TensorType(tuple(data["shape"]), data["dtype"])
+
+
+def as_tuple(value: Any) -> Any:
+    """Return lists as tuples, all the way down; anything else as it is."""
+    return tuple(as_tuple(v) for v in value) if isinstance(value, (list, tuple)) else value
+
+
+def apply_node(node: Node, operators: Operators, inputs: Sequence[Any]) -> tuple[Any, ...]:
+    """Apply the meaning that ``operators`` gives to ``node`` and return its outputs as a tuple.
+
+    Raises
+    ------
+    Exception
+        Whatever the operator raised, with the node's name added as a note to its message.
+    """
+    try:
+        result = getattr(operators, node.operator)(*inputs, **node.attributes)
+    except BenchmarkerError:
+        raise
+    except Exception as error:
+        raise RuntimeError(
+            f"node '{node.name}' ({node.operator}, {dict(node.attributes)}): {type(error).__name__}: {error}"
+        ) from error
+    return result if isinstance(result, tuple) else (result,)
+
+
+def walk(graph: Graph, operators: Operators, values: Mapping[str, Any]) -> dict[str, Any]:
+    """Give the graph the meaning of ``operators``.
+
+    Parameters
+    ----------
+    graph : Graph
+        What to walk, in order.
+    operators : Operators
+        The meaning.
+    values : mapping
+        A tensor of that meaning for each input and parameter of the graph.
+
+    Returns
+    -------
+    dict
+        Every value by name, those given included.
+    """
+    known = dict(values)
+    for node in graph.nodes:
+        inputs = [known[name] if name else None for name in node.inputs]
+        known.update(zip(node.outputs, apply_node(node, operators, inputs)))
+    return known
+
+
+def composed_operators(graph: Graph, meaning: type[Operators]) -> tuple[str, ...]:
+    """Return the operators of ``graph`` that ``meaning`` runs as composites."""
+    native = native_operators(meaning)
+    return tuple(sorted(o for o in graph.operators if o not in native and OPERATORS[o].kind == "composite"))
+
+
+def check_operators(graph: Graph, meaning: type[Operators], framework: str) -> None:
+    """Refuse a graph with operators that ``meaning`` lacks, naming all of them at once.
+
+    Raises
+    ------
+    UnsupportedError
+        With every missing operator and the nodes that use it.
+    """
+    native = native_operators(meaning)
+    missing: dict[str, list[str]] = {}
+    for node in graph.nodes:
+        if node.operator not in OPERATORS or (
+            node.operator not in native and OPERATORS[node.operator].kind == "primitive"
+        ):
+            missing.setdefault(node.operator, []).append(node.name)
+    if missing:
+        rows = "; ".join(f"{name} (nodes {', '.join(nodes[:3])})" for name, nodes in missing.items())
+        raise UnsupportedError(
+            f"framework '{framework}' has no {rows}: problem '{graph.name}' cannot run on it"
+        )

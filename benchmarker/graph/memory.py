@@ -1,0 +1,93 @@
+"""Memory of activations: what is alive at once in inference, and what training keeps for its backward pass.
+
+The model is a simple one: every operator writes new memory except those that only look at their operand
+differently (a reshape, dropout in inference); an operator's own working memory is not counted.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from benchmarker.graph.cost import Costed
+
+_BACKWARD_NEEDS_INPUTS = {"conv", "gemm", "mul", "batch_normalization", "max_pool", "lstm"}
+_BACKWARD_NEEDS_OUTPUTS = {"relu", "sigmoid", "tanh", "softmax", "max_pool", "lstm"}
+_LSTM_GATES_AND_CELLS = 5
+"""Values that the backward pass of an LSTM needs for each of its outputs, besides the outputs."""
+
+
+@dataclass(frozen=True)
+class ActivationUse:
+    """One operator: which storages it reads and writes, and which of them its backward pass needs.
+
+    Parameters
+    ----------
+    inputs, outputs : mapping
+        Storage to its size in bytes; parameters are left out.
+    kept : mapping
+        Those that the backward pass needs.
+    extra : int
+        Bytes that the backward pass needs besides (masks, gates).
+    """
+
+    inputs: Mapping[int, int]
+    outputs: Mapping[int, int]
+    kept: Mapping[int, int]
+    extra: int
+
+    @staticmethod
+    def of(
+        operator: str, inputs: Sequence[Costed | None], outputs: Sequence[Costed], training: bool
+    ) -> ActivationUse:
+        """Describe one application of ``operator``."""
+        read, written = _sizes(inputs), _sizes(outputs)
+        kept: dict[int, int] = {}
+        extra = 0
+        if training and any(output.needs_gradient for output in outputs):
+            kept.update(read if operator in _BACKWARD_NEEDS_INPUTS else {})
+            kept.update(written if operator in _BACKWARD_NEEDS_OUTPUTS else {})
+            extra = _extra(operator, inputs, outputs)
+        return ActivationUse(read, written, kept, extra)
+
+
+def _extra(operator: str, inputs: Sequence[Costed | None], outputs: Sequence[Costed]) -> int:
+    if operator == "lstm":
+        return _LSTM_GATES_AND_CELLS * outputs[0].type.bytes
+    if operator == "dropout":
+        return outputs[0].type.elements  # one byte of mask an element
+    if operator == "softmax_cross_entropy_loss" and inputs[0] is not None:
+        return inputs[0].type.bytes  # the softmax
+    return 0
+
+
+def _sizes(tensors: Iterable[Costed | None]) -> dict[int, int]:
+    return {t.storage: t.type.bytes for t in tensors if t is not None and not t.is_parameter}
+
+
+def activation_peak(uses: Sequence[ActivationUse], batch: Sequence[Costed], results: Sequence[Costed]) -> int:
+    """Return the largest number of bytes alive at once when each value goes after its last use.
+
+    The mini-batch and the results stay: they belong to the caller.
+    """
+    held = _sizes((*batch, *results))
+    last_use = {storage: i for i, use in enumerate(uses) for storage in (*use.inputs, *use.outputs)}
+    alive = dict(_sizes(batch))
+    peak = sum(alive.values())
+    for i, use in enumerate(uses):
+        alive.update(use.outputs)
+        peak = max(peak, sum(alive.values()))
+        for storage in (*use.inputs, *use.outputs):
+            if last_use[storage] == i and storage not in held:
+                alive.pop(storage, None)
+    return peak
+
+
+def activations_kept(uses: Sequence[ActivationUse], batch: Sequence[Costed]) -> int:
+    """Return the bytes of the mini-batch and of everything that the backward pass needs."""
+    kept = dict(_sizes(batch))
+    for use in uses:
+        kept.update(use.kept)
+    return sum(kept.values()) + sum(use.extra for use in uses)

@@ -1,0 +1,99 @@
+"""The parts of a graph: tensors, inputs, parameters, nodes. Plain data, no behaviour beyond checking."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+DTYPE_BYTES: Mapping[str, int] = {
+    "float64": 8,
+    "float32": 4,
+    "float16": 2,
+    "bfloat16": 2,
+    "int64": 8,
+    "int32": 4,
+    "bool": 1,
+}
+
+
+@dataclass(frozen=True)
+class TensorType:
+    """Shape and element type of a tensor; the first axis of an input is the mini-batch."""
+
+    shape: tuple[int, ...]
+    dtype: str = "float32"
+
+    @property
+    def elements(self) -> int:
+        """Number of elements."""
+        return math.prod(self.shape)
+
+    @property
+    def bytes(self) -> int:
+        """Size in bytes."""
+        return self.elements * DTYPE_BYTES[self.dtype]
+
+
+@dataclass(frozen=True)
+class Distribution:
+    """How values are drawn from the seed.
+
+    Parameters
+    ----------
+    kind : {"normal", "uniform", "constant", "integers"}
+        ``normal``: mean 0, standard deviation ``scale`` (sum of four 16-bit uniforms, so the same
+        bytes on every platform); ``uniform``: in ``[-scale, scale)``; ``constant``: ``scale``;
+        ``integers``: in ``[0, scale)``.
+    scale : float
+        See ``kind``.
+    """
+
+    kind: str
+    scale: float = 1.0
+
+
+@dataclass(frozen=True)
+class Input:
+    """A tensor of the mini-batch. ``type.shape[0]`` is the batch size."""
+
+    name: str
+    type: TensorType
+    distribution: Distribution = Distribution("normal")
+
+
+@dataclass(frozen=True)
+class Parameter:
+    """A tensor that belongs to the model; one that is not trainable is state (running statistics)."""
+
+    name: str
+    type: TensorType
+    initializer: Distribution
+    trainable: bool = True
+
+
+@dataclass(frozen=True)
+class Node:
+    """One application of an operator.
+
+    Parameters
+    ----------
+    name : str
+        Unique in the graph.
+    operator : str
+        Name of a method of :class:`~benchmarker.graph.operators.Operators`.
+    inputs : tuple of str
+        Names of values, in the order of the method's positional arguments; ``""`` is an absent
+        optional one.
+    outputs : tuple of str
+        Names given to the results.
+    attributes : mapping
+        Every keyword argument of the method, defaults included; JSON values with tuples for lists.
+    """
+
+    name: str
+    operator: str
+    inputs: tuple[str, ...]
+    outputs: tuple[str, ...]
+    attributes: Mapping[str, Any] = field(default_factory=dict)

@@ -1,0 +1,72 @@
+"""Typed options: text from the command line into the fields of a plugin's dataclass."""
+
+from __future__ import annotations
+
+import dataclasses
+import typing
+from collections.abc import Mapping
+from typing import Any, TypeVar
+
+from benchmarker.errors import UsageError, did_you_mean
+
+_Options = TypeVar("_Options")
+_TRUE = {"true", "yes", "on", "1"}
+_FALSE = {"false", "no", "off", "0"}
+
+
+def _parse_bool(text: str) -> bool:
+    if text.lower() in _TRUE | _FALSE:
+        return text.lower() in _TRUE
+    raise ValueError
+
+
+def _parse(kind: Any, value: Any) -> Any:
+    if kind is bool:
+        return value if isinstance(value, bool) else _parse_bool(str(value))
+    if kind is int:
+        if isinstance(value, (bool, float)):
+            raise ValueError
+        return int(value)
+    if kind is float:
+        return float(value)
+    return str(value)
+
+
+def option_types(options: type[Any]) -> dict[str, Any]:
+    """Return the type of each field of an options dataclass."""
+    hints = typing.get_type_hints(options)
+    return {field.name: hints[field.name] for field in dataclasses.fields(options)}
+
+
+def parse_options(options: type[_Options], values: Mapping[str, Any], owner: str) -> _Options:
+    """Make an options object from names and values.
+
+    Parameters
+    ----------
+    options : type
+        Frozen dataclass with fields of type bool, int, float or str.
+    values : mapping
+        Values by name, as text or already typed.
+    owner : str
+        Who has these options, for the message, e.g. ``"problem 'resnet50'"``.
+
+    Raises
+    ------
+    UsageError
+        On an unknown name or a value that is not of the field's type.
+    """
+    kinds = option_types(options)
+    parsed = {}
+    for name, value in values.items():
+        if name not in kinds:
+            raise UsageError(f"{owner} has no parameter '{name}'{did_you_mean(name, kinds)}")
+        try:
+            parsed[name] = _parse(kinds[name], value)
+        except (TypeError, ValueError):
+            raise UsageError(f"{owner}: '{name}' must be {_article(kinds[name])}, got '{value}'") from None
+    return options(**parsed)
+
+
+def _article(kind: Any) -> str:
+    names = {bool: "true or false", int: "a whole number", float: "a number", str: "a text"}
+    return names.get(kind, str(kind))

@@ -1,0 +1,258 @@
+"""Experiment to isolated runs to records: the one place that knows the whole way."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass, replace
+from datetime import datetime, timezone
+from pathlib import Path
+from typing import Any
+
+from benchmarker import registry
+from benchmarker.collecting import Collecting
+from benchmarker.environments import Interpreter, home, resolve
+from benchmarker.errors import BenchmarkerError
+from benchmarker.experiment import RunSpec
+from benchmarker.framework import Device, FrameworkPlugin
+from benchmarker.launchers import Event, Outcome, WorkerCommand
+from benchmarker.outcomes import Failure, failure, log_tail, oom_kills
+from benchmarker.packages import package_folders
+from benchmarker.planning import refusal
+from benchmarker.progress import Progress
+from benchmarker.record import RunFacts, make_record, problem_cost
+from benchmarker.references import (
+    reference_job,
+    reference_path,
+    remove_least_recently_used,
+    verification_samples,
+)
+from benchmarker.store import Store
+from benchmarker.worker.job import Job
+from benchmarker.worker_environment import worker_environment
+
+KEPT_LOG_BYTES = 1 << 20
+REFERENCE_FRAMEWORK = "numpy"
+
+
+@dataclass(frozen=True)
+class FinishedRun:
+    """A record and where it was written."""
+
+    record: dict[str, Any]
+    path: Path
+
+    @property
+    def interrupted(self) -> bool:
+        """Whether the user ended it."""
+        return bool(self.record["status"] == "interrupted")
+
+
+class Observation:
+    """What a worker has said so far."""
+
+    def __init__(self, progress: Progress, before_timing: Any = None) -> None:
+        self._progress = progress
+        self._before_timing = before_timing
+        self.stage = "start"
+        self.events: dict[str, Event] = {}
+
+    def handle(self, event: Event) -> str | None:
+        """Take an event; the answer to ``ready`` lets the worker into the timed part."""
+        kind = event["event"]
+        if kind == "stage":
+            self.stage = str(event.get("name"))
+            self._progress.stage(self.stage)
+        elif kind == "progress":
+            self._progress.steps(int(event["done"]), event.get("total"), float(event["step_seconds"]))
+        else:
+            self.events[kind] = event
+        if kind != "ready":
+            return None
+        if self._before_timing is not None:
+            self._before_timing()
+        return "go"
+
+
+class Orchestrator:
+    """Runs an experiment.
+
+    Parameters
+    ----------
+    store : Store
+        Where records go.
+    progress : Progress
+        Who is told.
+    """
+
+    def __init__(self, store: Store, progress: Progress) -> None:
+        self._store = store
+        self._progress = progress
+        self._collectors, self._broken_collectors = registry.collectors()
+        self._interpreters: dict[tuple[str, str | None, str, bool], Interpreter] = {}
+
+    def run(self, specs: Sequence[RunSpec]) -> Iterator[FinishedRun]:
+        """Run one after the other, each to a record; stop after one that the user interrupted."""
+        for index, spec in enumerate(specs):
+            self._progress.started(spec, index, len(specs))
+            with tempfile.TemporaryDirectory(prefix="benchmarker-") as folder:
+                log = Path(folder) / "run.log"
+                record = self._run_one(spec, log)
+                path = self._store.save(record, log_text=_log_text(log))
+            self._progress.finished(record, path)
+            finished = FinishedRun(record, path)
+            yield finished
+            if finished.interrupted:
+                return
+
+    def _run_one(self, spec: RunSpec, log: Path) -> dict[str, Any]:
+        facts = RunFacts.begin(spec)
+        try:
+            plugin = registry.framework(spec.framework)
+            reason = refusal(spec)
+            if reason is not None:
+                return make_record(facts, Failure("failed", "plan", "UnsupportedError", reason))
+            interpreter = self._interpreter(spec, plugin)
+            facts = replace(facts, interpreter=interpreter)
+            job = self._job(spec)
+            if spec.verify:
+                job = self._with_reference(spec, job, log)
+        except KeyboardInterrupt:
+            return make_record(
+                facts, Failure("interrupted", "prepare", "KeyboardInterrupt", "interrupted by the user")
+            )
+        except BenchmarkerError as error:
+            return make_record(facts, Failure("failed", "prepare", type(error).__name__, str(error)))
+        return self._measure(spec, plugin, interpreter, job, log, facts)
+
+    def _measure(
+        self,
+        spec: RunSpec,
+        plugin: FrameworkPlugin,
+        interpreter: Interpreter,
+        job: Job,
+        log: Path,
+        facts: RunFacts,
+    ) -> dict[str, Any]:
+        environment = worker_environment(spec, plugin)
+        kills = oom_kills()
+        with Collecting(spec, self._collectors, self._broken_collectors) as collection:
+            observation = Observation(self._progress, collection.before_timing)
+            command = WorkerCommand(
+                interpreter.path,
+                asdict(job),
+                package_folders((job.framework, job.problem)),
+                environment,
+                spec.affinity,
+                log,
+                spec.timeout,
+            )
+            outcome = registry.launcher(spec.launcher).launch(command, observation.handle)
+        facts = replace(
+            facts,
+            ended_at=datetime.now(timezone.utc),
+            environment_variables=environment,
+            events=observation.events,
+            platform=collection.readings,
+            collectors=collection.statuses,
+        )
+        failed = _failure(spec, outcome, observation, log, oom_kills() > kills)
+        return make_record(facts, failed, log_tail(log) if failed else "")
+
+    def _interpreter(self, spec: RunSpec, plugin: FrameworkPlugin) -> Interpreter:
+        key = (plugin.name, spec.framework_version, spec.environment, spec.device == "cuda")
+        if key not in self._interpreters:
+            self._interpreters[key] = resolve(
+                plugin,
+                choice=spec.environment,
+                version=spec.framework_version,
+                cuda=spec.device == "cuda",
+                progress=self._progress.note,
+            )
+        return self._interpreters[key]
+
+    def _job(self, spec: RunSpec) -> Job:
+        return Job(
+            action="run",
+            framework=registry.find("frameworks", spec.framework).value,
+            problem=registry.find("problems", spec.problem).value,
+            problem_parameters=spec.problem_parameters,
+            framework_options=spec.framework_options,
+            mode=spec.mode,
+            batch_size=spec.batch_size,
+            precision=spec.precision,
+            optimizer=spec.optimizer,
+            device=Device(spec.device),
+            threads=spec.threads,
+            seed=spec.seed,
+            steps=spec.steps,
+            warmup=spec.warmup,
+        )
+
+    def _with_reference(self, spec: RunSpec, job: Job, log: Path) -> Job:
+        """Return the job with its reference, computing that by an isolated run if it is not there yet."""
+        forward = problem_cost(replace(spec, mode="inference")).flops
+        samples = verification_samples(spec.batch_size, forward / spec.batch_size)
+        job = replace(job, verification_samples=samples)
+        packages = package_folders((job.problem,))
+        folder = home() / "references"
+        folder.mkdir(parents=True, exist_ok=True)
+        path = reference_path(folder, job, packages)
+        if path.exists():
+            path.touch()
+            return replace(job, reference=str(path))
+        self._progress.note("computing the reference in NumPy (once for these weights and this mini-batch)")
+        remove_least_recently_used(folder)
+        plugin = registry.framework(REFERENCE_FRAMEWORK)
+        reference_spec = RunSpec(REFERENCE_FRAMEWORK, spec.problem, threads=spec.threads, seed=spec.seed)
+        observation = Observation(Progress())
+        command = WorkerCommand(
+            self._interpreter(reference_spec, plugin).path,
+            reference_job(job, path),
+            packages,
+            worker_environment(reference_spec, plugin),
+            (),
+            log,
+            spec.timeout,
+        )
+        outcome = registry.launcher("local").launch(command, observation.handle)
+        if outcome.ended_by == "interrupt":
+            raise KeyboardInterrupt
+        failed = _failure(spec, outcome, observation, log, killed_for_memory=False)
+        if failed is not None:
+            raise BenchmarkerError(
+                f"the reference could not be computed: {failed.message}; --no-verify runs without it"
+            )
+        return replace(job, reference=str(path))
+
+
+def _failure(
+    spec: RunSpec, outcome: Outcome, observation: Observation, log: Path, killed_for_memory: bool
+) -> Failure | None:
+    return failure(
+        outcome,
+        observation.stage,
+        observation.events.get("error"),
+        observation.events.get("verification"),
+        "result" in observation.events,
+        log_tail(log),
+        killed_for_memory,
+        spec.timeout,
+    )
+
+
+def _log_text(log: Path) -> str | None:
+    """Return the run's log, the middle left out if it is very long."""
+    try:
+        data = log.read_bytes() if log.stat().st_size <= KEPT_LOG_BYTES else _ends(log)
+    except OSError:
+        return None
+    return data.decode(errors="replace") or None
+
+
+def _ends(log: Path) -> bytes:
+    half = KEPT_LOG_BYTES // 2
+    with open(log, "rb") as stream:
+        head = stream.read(half)
+        size = stream.seek(-half, 2) + half
+        return head + f"\n... {size - 2 * half} bytes left out ...\n".encode() + stream.read()

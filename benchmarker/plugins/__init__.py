@@ -1,0 +1,1 @@
+"""Framework plugins that come with the package."""

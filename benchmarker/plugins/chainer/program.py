@@ -1,0 +1,304 @@
+"""The Chainer framework and its programs: a straight line of functions on Chainer variables."""
+
+from __future__ import annotations
+
+import math
+import warnings
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from benchmarker.errors import UnsupportedError
+from benchmarker.framework import Device, Framework, Optimizer, Program
+from benchmarker.graph.graph import Graph
+from benchmarker.layouts import parameter_layouts
+from benchmarker.plugins.chainer.blas import OpenBlas
+from benchmarker.plugins.chainer.layouts import LAYOUTS
+from benchmarker.plugins.chainer.operators import ChainerOperators
+from benchmarker.straight_line import straight_line
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+    Array = npt.NDArray[Any]
+
+_DTYPES: Mapping[str, type[Any]] = {"fp32": np.float32, "fp64": np.float64, "fp16": np.float16}
+
+
+def _import_chainer() -> Any:
+    """Import Chainer without the deprecation warnings about its use of ``distutils`` and ``pkg_resources``."""
+    with warnings.catch_warnings():
+        for module in ("chainer", "pkg_resources", "distutils", "setuptools"):
+            warnings.filterwarnings("ignore", category=DeprecationWarning, module=rf"{module}(\..*)?$")
+        import chainer
+    return chainer
+
+
+class ChainerFramework(Framework):
+    """Chainer on NumPy (CPU) or CuPy (CUDA)."""
+
+    operators = ChainerOperators
+
+    def __init__(self) -> None:
+        self._chainer = _import_chainer()
+        self._blas = OpenBlas()
+
+    def version(self) -> str:
+        """Return Chainer's version."""
+        return str(self._chainer.__version__)
+
+    def configure(self, device: Device, *, threads: int, seed: int) -> str:
+        """Seed the generator of dropout's masks, set the threads of NumPy's BLAS, choose the device."""
+        np.random.seed(seed)
+        self._blas.set_threads(threads)
+        if device.type == "cpu":
+            return "cpu"
+        cuda = self._chainer.backends.cuda
+        if device.type != "cuda" or not cuda.available:
+            raise UnsupportedError(
+                f"framework 'chainer' needs CuPy and an NVIDIA driver for device '{device.type}', and finds "
+                "none here; use --device cpu"
+            )
+        return self._use_cuda(cuda.cupy, device.index, seed)
+
+    def _use_cuda(self, cupy: Any, index: int, seed: int) -> str:
+        count = cupy.cuda.runtime.getDeviceCount()
+        if index >= count:
+            raise UnsupportedError(f"framework 'chainer' sees {count} CUDA devices, got device {index}")
+        self._native_device(Device("cuda", index)).use()
+        cupy.random.seed(seed)
+        properties = cupy.cuda.runtime.getDeviceProperties(index)
+        return str(properties["name"].decode())
+
+    def _native_device(self, device: Device) -> Any:
+        name = "@numpy" if device.type == "cpu" else f"@cupy:{device.index}"
+        return self._chainer.get_device(name)
+
+    def build(
+        self,
+        graph: Graph,
+        parameters: Mapping[str, Array],
+        *,
+        mode: str,
+        device: Device,
+        precision: str,
+        optimizer: Optimizer,
+        options: Any,
+    ) -> ChainerProgram:
+        """Bind the operators of ``graph`` and put the parameters on the device."""
+        if precision not in _DTYPES:
+            raise UnsupportedError(
+                f"framework 'chainer' computes in {', '.join(_DTYPES)}, got precision '{precision}'"
+            )
+        config = self._chainer.global_config
+        config.type_check = options.type_check
+        config.autotune = options.autotune
+        native = self._native_device(device)
+        return ChainerProgram(graph, parameters, mode, native, precision, optimizer)
+
+    def libraries(self) -> dict[str, str]:
+        """Return NumPy, its BLAS and the BLAS's threads, and whether iDeep and CuPy are in use."""
+        backends = self._chainer.backends
+        ideep = backends.intel64.is_ideep_available()
+        found = {"numpy": np.__version__, "ideep": "available" if ideep else "not available"}
+        description = self._blas.describe()
+        if description is not None:
+            found["blas"] = description
+            found["blas_threads"] = str(self._blas.threads())
+        cuda = backends.cuda
+        found["cupy"] = str(cuda.cupy.__version__) if cuda.available else "not available"
+        if cuda.cudnn_enabled:
+            found["cudnn"] = str(cuda.libcudnn.getVersion())
+        return found
+
+    def out_of_memory_signs(self) -> Sequence[str]:
+        """Return what NumPy's, CuPy's and CUDA's errors say."""
+        return ("Unable to allocate", "out of memory to allocate", "cudaErrorMemoryAllocation")
+
+
+class ChainerProgram(Program):
+    """A graph on Chainer variables: trainable parameters are ``chainer.Parameter``, state is plain arrays."""
+
+    def __init__(
+        self,
+        graph: Graph,
+        parameters: Mapping[str, Array],
+        mode: str,
+        device: Any,
+        precision: str,
+        optimizer: Optimizer,
+    ) -> None:
+        import chainer
+
+        self._chainer = chainer
+        self._graph = graph
+        self._device = device
+        self._dtype = _DTYPES[precision]
+        self._layouts = parameter_layouts(graph, LAYOUTS)
+        self._link = chainer.Link()
+        self._native = {
+            p.name: self._adopt(p.name, p.trainable, parameters[p.name]) for p in graph.parameters
+        }
+        self._inference = self._line(graph.outputs, ChainerOperators())
+        self._update: Callable[[], None] | None = None
+        if mode == "training":
+            self._loss = self._line(self._loss_name(), ChainerOperators(training=True))
+            frozen = ChainerOperators(training=True, updating=False)
+            self._frozen_loss = self._line(self._loss_name(), frozen)
+            self._update = make_update(optimizer, self._link, mixed=precision == "fp16")
+
+    def _adopt(self, name: str, trainable: bool, value: Array) -> tuple[Any, ...]:
+        """Return the native arrays of a parameter, copied; trainable ones belong to the link."""
+        arrays = [self._send(a, self._parameter_dtype(name)) for a in self._layouts[name].encode(value)]
+        if not trainable:
+            return tuple(arrays)
+        natives = []
+        for array in arrays:
+            native = self._chainer.Parameter(array)
+            with self._link.init_scope():
+                setattr(self._link, f"p{sum(1 for _ in self._link.params())}", native)
+            natives.append(native)
+        return tuple(natives)
+
+    def _parameter_dtype(self, name: str) -> type[Any]:
+        """Return the program's type; batch normalization keeps single precision in half-precision programs."""
+        normalizes = any(node.operator == "batch_normalization" for node, _ in self._graph.uses(name))
+        return np.float32 if normalizes and self._dtype is np.float16 else self._dtype
+
+    def _send(self, array: Array, dtype: Any) -> Any:
+        return self._device.send(np.array(array, dtype, order="C"))
+
+    def _loss_name(self) -> tuple[str, ...]:
+        if self._graph.loss is None:
+            raise UnsupportedError(f"problem '{self._graph.name}' has no loss, so it cannot be trained")
+        return (self._graph.loss,)
+
+    def _line(self, outputs: Sequence[str], operators: ChainerOperators) -> Callable[..., tuple[Any, ...]]:
+        graph = self._graph
+        used = {*outputs, *(name for node in graph.nodes for name in node.inputs)}
+        shapes = {name: type_.shape for name, type_ in graph.types.items()}
+        binding = {
+            node.name: operators.bind(
+                node.operator,
+                dict(node.attributes),
+                [shapes.get(name) for name in node.inputs],
+                [name in used for name in node.outputs],
+            )
+            for node in graph.nodes
+        }
+        constants = {
+            name: natives[0] if len(natives) == 1 else natives for name, natives in self._native.items()
+        }
+        return straight_line(graph, binding, outputs=outputs, constants=constants)
+
+    def load(self, batch: Mapping[str, Array]) -> tuple[Any, ...]:
+        """Return the inputs' arrays in the graph's order; labels as 32-bit integers, as Chainer wants them."""
+        loaded = []
+        for declared in self._graph.inputs:
+            array = np.asarray(batch[declared.name])
+            floating = np.issubdtype(array.dtype, np.floating)
+            loaded.append(self._send(array, self._dtype if floating else np.int32))
+        return tuple(loaded)
+
+    def infer(self, batch: tuple[Any, ...]) -> tuple[Any, ...]:
+        """Run forward without building Chainer's graph and return the outputs as variables."""
+        with self._chainer.no_backprop_mode(), self._chainer.using_config("train", False):
+            return self._inference(*batch)
+
+    def train_step(self, batch: tuple[Any, ...]) -> Any:
+        """Run forward, loss, backward and update; return the loss as an array."""
+        if self._update is None:
+            raise UnsupportedError("a program built for inference cannot train")
+        (loss,) = self._loss(*batch)
+        self._link.cleargrads()
+        loss.backward()
+        self._update()
+        return loss.array
+
+    def gradients(self, batch: tuple[Any, ...]) -> tuple[float, dict[str, Array]]:
+        """Return loss and gradients with the mini-batch's statistics; nothing moves, nothing is dropped."""
+        if self._update is None:
+            raise UnsupportedError("a program built for inference has no gradients")
+        (loss,) = self._frozen_loss(*batch)
+        self._link.cleargrads()
+        loss.backward()
+        found = {p.name: self._decode(p.name, _gradient_array) for p in self._graph.trainable}
+        self._link.cleargrads()
+        return float(self._fetch(loss)), found
+
+    def parameters(self) -> dict[str, Array]:
+        """Return copies of all parameters and state."""
+        return {
+            name: self._decode(name, lambda native: getattr(native, "array", native)).astype(np.float32)
+            for name in self._native
+        }
+
+    def _decode(self, name: str, array_of: Callable[[Any], Any]) -> Array:
+        arrays = [self._fetch(array_of(native)) for native in self._native[name]]
+        return self._layouts[name].decode([np.array(array) for array in arrays])
+
+    def _fetch(self, value: Any) -> Array:
+        array = getattr(value, "array", value)
+        fetched: Array = self._chainer.get_device("@numpy").send(array)
+        return fetched
+
+    def fetch(self, output: Any) -> tuple[Array, ...]:
+        """Return outputs or a loss as NumPy arrays."""
+        values = output if isinstance(output, tuple) else (output,)
+        return tuple(self._fetch(value) for value in values)
+
+    def synchronize(self, output: Any) -> None:
+        """Wait for CUDA; NumPy is done when it returns."""
+        if self._device.xp is not np:
+            self._device.device.synchronize()
+
+    def memory(self) -> dict[str, int]:
+        """Return the state of CuPy's memory pool."""
+        if self._device.xp is np:
+            return {}
+        pool = self._device.xp.get_default_memory_pool()
+        return {"pool_used_bytes": pool.used_bytes(), "pool_total_bytes": pool.total_bytes()}
+
+
+def _gradient_array(parameter: Any) -> Any:
+    """Return the gradient, zeros where the loss does not depend on the parameter."""
+    return parameter.device.xp.zeros_like(parameter.array) if parameter.grad is None else parameter.grad
+
+
+def make_update(optimizer: Optimizer, link: Any, *, mixed: bool) -> Callable[[], None]:
+    """Return what moves the parameters of ``link`` along their gradients, by Chainer's own optimizer.
+
+    Chainer's momentum buffer is ``-learning_rate * v``, equal while the rate is constant. Its Adam adds
+    epsilon to the root before the bias correction (Kingma & Ba 2014, end of section 2), so it gets
+    ``epsilon * sqrt(1 - beta2 ** t)`` at step t.
+    """
+    native = _native_optimizer(optimizer)
+    if mixed:
+        native.use_fp32_update()
+    native.setup(link)
+    update: Callable[[], None] = native.update
+    if optimizer.kind != "adam":
+        return update
+
+    def adam_update() -> None:
+        native.eps = optimizer.epsilon * math.sqrt(1.0 - optimizer.beta2 ** (native.t + 1))
+        update()
+
+    return adam_update
+
+
+def _native_optimizer(optimizer: Optimizer) -> Any:
+    from chainer import optimizers
+
+    if optimizer.kind == "sgd":
+        return optimizers.SGD(lr=optimizer.learning_rate)
+    if optimizer.kind == "momentum":
+        return optimizers.MomentumSGD(lr=optimizer.learning_rate, momentum=optimizer.momentum)
+    if optimizer.kind == "adam":
+        return optimizers.Adam(
+            alpha=optimizer.learning_rate, beta1=optimizer.beta1, beta2=optimizer.beta2, eps=optimizer.epsilon
+        )
+    raise UnsupportedError(
+        f"framework 'chainer' knows sgd, momentum and adam, got optimizer '{optimizer.kind}'"
+    )

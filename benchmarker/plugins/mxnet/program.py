@@ -1,0 +1,279 @@
+"""MXNet inside the worker: the graph as one symbol, bound to arrays that are made once."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from benchmarker.errors import UnsupportedError
+from benchmarker.framework import Device, Framework, Optimizer, Program
+from benchmarker.graph.graph import Graph, walk
+from benchmarker.plugins.mxnet.operators import MxnetOperators
+from benchmarker.plugins.mxnet.parameters import Slot, slots
+from benchmarker.plugins.mxnet.updates import make_update
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+    Array = npt.NDArray[Any]
+
+
+@dataclass(frozen=True)
+class Settings:
+    """How symbols become executors.
+
+    Parameters
+    ----------
+    context : object
+        MXNet's device.
+    training : bool
+        Whether weights must stay float32 for updates.
+    half : bool
+        Whether to compute in float16.
+    fusion : bool
+        Whether inference uses the subgraph backend.
+    """
+
+    context: Any
+    training: bool
+    half: bool
+    fusion: bool
+
+
+class MxnetFramework(Framework):
+    """MXNet 1.x, symbolic."""
+
+    operators = MxnetOperators
+
+    def __init__(self) -> None:
+        import mxnet
+
+        self._mx: Any = mxnet
+
+    def version(self) -> str:
+        version: str = self._mx.__version__
+        return version
+
+    def configure(self, device: Device, *, threads: int, seed: int) -> str:
+        # MXNet has no call for the number of threads: it reads OMP_NUM_THREADS when it is loaded.
+        self._mx.random.seed(seed)
+        context = self._context(device)
+        self._mx.nd.zeros((1,), ctx=context).wait_to_read()
+        return str(context)
+
+    def _context(self, device: Device) -> Any:
+        if device.type == "cpu":
+            return self._mx.cpu(device.index)
+        count = self._mx.context.num_gpus() if self._mx.runtime.Features().is_enabled("CUDA") else 0
+        if device.index >= count:
+            raise UnsupportedError(
+                f"MXNet sees {count} CUDA devices, so there is no '{device.type}:{device.index}'; "
+                "use the device 'cpu', or an MXNet built for the CUDA of this machine"
+            )
+        return self._mx.gpu(device.index)
+
+    def build(
+        self,
+        graph: Graph,
+        parameters: Mapping[str, Array],
+        *,
+        mode: str,
+        device: Device,
+        precision: str,
+        optimizer: Optimizer,
+        options: Any,
+    ) -> Program:
+        settings = Settings(
+            self._context(device), mode == "training", precision == "fp16", getattr(options, "fusion", True)
+        )
+        return MxnetProgram(graph, parameters, settings, optimizer)
+
+    def libraries(self) -> dict[str, str]:
+        features = self._mx.runtime.Features()
+        names = ("MKLDNN", "BLAS_OPEN", "BLAS_MKL", "OPENMP", "CUDA", "CUDNN", "NCCL", "TENSORRT")
+        return {name: "enabled" for name in names if features.is_enabled(name)}
+
+    def out_of_memory_signs(self) -> Sequence[str]:
+        return ("out of memory", "Failed to allocate CPU Memory", "CUDNN_STATUS_ALLOC_FAILED")
+
+
+class MxnetProgram(Program):
+    """One executor for the timed path; others only where a method needs one, sharing its arrays."""
+
+    def __init__(
+        self, graph: Graph, parameters: Mapping[str, Array], settings: Settings, optimizer: Optimizer
+    ) -> None:
+        import mxnet
+
+        self._mx: Any = mxnet
+        self._graph = graph
+        self._settings = settings
+        self._slots = slots(graph)
+        self._exact = _float32_parameters(graph)
+        self._arrays = {slot.name: self._array(slot.encode(parameters), self._stored(slot)) for slot in self._slots}
+        self._feed = {i.name: self._zeros(i.type.shape, self._input_type(i.type.dtype)) for i in graph.inputs}
+        self._fed: Any = None
+        self._infer: Any = None
+        self._train: Any = None
+        self._gradients: dict[str, Any] = {}
+        if settings.training:
+            self._gradients = self._gradient_arrays()
+            self._train = self._bind(self._loss_symbol(dropout=True), self._gradients)
+            updated = [slot.name for slot in self._slots if slot.trainable]
+            self._update = make_update(
+                optimizer, [self._arrays[n] for n in updated], [self._gradients[n] for n in updated]
+            )
+        else:
+            self._infer = self._bind(self._output_symbol(), {})
+
+    # --- building ----------------------------------------------------------------------------
+
+    def _array(self, value: Array, dtype: str) -> Any:
+        return self._mx.nd.array(value, ctx=self._settings.context, dtype=dtype)
+
+    def _zeros(self, shape: tuple[int, ...], dtype: str = "float32") -> Any:
+        return self._mx.nd.zeros(shape, ctx=self._settings.context, dtype=dtype)
+
+    def _stored(self, slot: Slot) -> str:
+        half = self._settings.half and not self._settings.training
+        return "float16" if half and slot.name not in self._exact else "float32"
+
+    def _input_type(self, dtype: str) -> str:
+        # Class indices are float32 in this interface of MXNet.
+        return "float16" if self._settings.half and dtype == "float32" else "float32"
+
+    def _gradient_arrays(self) -> dict[str, Any]:
+        return {s.name: self._zeros(self._arrays[s.name].shape) for s in self._slots if s.trainable}
+
+    def _symbols(self, *, dropout: bool) -> dict[str, Any]:
+        symbol = self._mx.sym
+        values = {
+            name: symbol.var(name, shape=array.shape, dtype=array.dtype) for name, array in self._feed.items()
+        }
+        for slot in self._slots:
+            variable = symbol.var(slot.name, shape=self._arrays[slot.name].shape, dtype=self._stored(slot))
+            if self._settings.half and self._settings.training and slot.name not in self._exact:
+                variable = symbol.cast(variable, dtype="float16")
+            values.update((member.name, variable) for member in slot.members)
+        training = self._settings.training
+        return walk(
+            self._graph, MxnetOperators(training=training, dropout=dropout, half=self._settings.half), values
+        )
+
+    def _output_symbol(self) -> Any:
+        values = self._symbols(dropout=False)
+        return self._mx.sym.Group([values[name] for name in self._graph.outputs])
+
+    def _loss_symbol(self, *, dropout: bool) -> Any:
+        if self._graph.loss is None:
+            raise UnsupportedError(f"problem '{self._graph.name}' has no loss, so it cannot be trained")
+        return self._mx.sym.make_loss(self._symbols(dropout=dropout)[self._graph.loss])
+
+    def _bind(self, symbol: Any, gradients: Mapping[str, Any], state: Mapping[str, Any] | None = None) -> Any:
+        """Return an executor on the program's arrays; ``gradients`` and ``state`` are those it writes."""
+        arguments = symbol.list_arguments()
+        states = symbol.list_auxiliary_states()
+        arrays = {**self._arrays, **self._feed}
+        wanted = {name: gradients[name] for name in arguments if name in gradients}
+        # Fused operators keep copies of the weights and would not see an update.
+        with _fusion(self._settings.fusion and not self._settings.training):
+            return symbol.bind(
+                self._settings.context,
+                {name: arrays[name] for name in arguments},
+                args_grad=wanted or None,
+                grad_req={name: "write" if name in wanted else "null" for name in arguments},
+                aux_states={name: (state or arrays)[name] for name in states},
+            )
+
+    # --- the timed path ----------------------------------------------------------------------
+
+    def load(self, batch: Mapping[str, Array]) -> Any:
+        loaded = {name: self._array(batch[name], str(np.dtype(a.dtype))) for name, a in self._feed.items()}
+        self._mx.nd.waitall()
+        return loaded
+
+    def _take(self, batch: Any) -> None:
+        """Copy a batch other than the last one into the arrays that the executors read."""
+        for name, array in self._feed.items():
+            batch[name].copyto(array)
+        self._fed = batch
+
+    def infer(self, batch: Any) -> Any:
+        if batch is not self._fed:
+            self._take(batch)
+        if self._infer is None:
+            self._infer = self._bind(self._output_symbol(), {})
+        return self._infer.forward(is_train=False)
+
+    def train_step(self, batch: Any) -> Any:
+        if batch is not self._fed:
+            self._take(batch)
+        (loss,) = self._train.forward(is_train=True)
+        self._train.backward()
+        self._update()
+        return loss
+
+    def synchronize(self, output: Any) -> None:
+        self._mx.nd.waitall()
+
+    # --- the edges ---------------------------------------------------------------------------
+
+    def gradients(self, batch: Any) -> tuple[float, dict[str, Array]]:
+        self._take(batch)
+        symbol = self._loss_symbol(dropout=False)
+        arrays = self._gradient_arrays()
+        # Backward moves running statistics: let it move copies.
+        state = {name: self._arrays[name].copy() for name in symbol.list_auxiliary_states()}
+        executor = self._bind(symbol, arrays, state)
+        (loss,) = executor.forward(is_train=True)
+        executor.backward()
+        result: dict[str, Array] = {}
+        for slot in self._slots:
+            if slot.trainable:
+                result.update(slot.decode(arrays[slot.name].asnumpy()))
+        return float(loss.asnumpy()[0]), result
+
+    def parameters(self) -> dict[str, Array]:
+        result: dict[str, Array] = {}
+        for slot in self._slots:
+            result.update(slot.decode(self._arrays[slot.name].asnumpy().astype(np.float32)))
+        return result
+
+    def fetch(self, output: Any) -> tuple[Array, ...]:
+        if not isinstance(output, list):
+            return (output.asnumpy().astype(np.float32).reshape(()),)
+        shapes = [self._graph.types[name].shape for name in self._graph.outputs]
+        return tuple(o.asnumpy().astype(np.float32).reshape(s) for o, s in zip(output, shapes))
+
+    def memory(self) -> dict[str, int]:
+        context = self._settings.context
+        if context.device_type != "gpu":
+            return {}
+        free, total = self._mx.context.gpu_memory_info(context.device_id)
+        return {"device_used": total - free, "device_total": total}
+
+
+def _float32_parameters(graph: Graph) -> frozenset[str]:
+    """Return the parameters that stay float32 in half precision: those of normalizations."""
+    return frozenset(
+        name for node in graph.nodes if node.operator == "batch_normalization" for name in node.inputs[1:]
+    )
+
+
+@contextmanager
+def _fusion(enabled: bool) -> Iterator[None]:
+    """Keep MXNet from fusing operators while a symbol is bound, unless ``enabled``."""
+    name = "MXNET_SUBGRAPH_BACKEND"
+    before = os.environ.get(name)
+    if not enabled:
+        os.environ[name] = "NONE"
+    yield
+    if before is None:
+        os.environ.pop(name, None)
+    else:
+        os.environ[name] = before

@@ -1,0 +1,16 @@
+"""The NumPy plugin: the reference that every other framework is compared with."""
+
+from __future__ import annotations
+
+from benchmarker.framework import FrameworkPlugin
+
+
+def benchmarker_framework() -> FrameworkPlugin:
+    """Return what is known of the framework without importing it."""
+    return FrameworkPlugin(
+        name="numpy",
+        distribution="numpy",
+        requirements=("numpy>=1.23",),
+        implementation="benchmarker.plugins.numpy.program:NumpyFramework",
+        precisions={"cpu": ("fp32", "fp64")},
+    )

@@ -1,0 +1,120 @@
+"""The tape: runs operators forward, remembers the calls, and goes back through them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from benchmarker.graph.operators import Operators
+from benchmarker.plugins.numpy.gradients import GRADIENTS, Call
+from benchmarker.plugins.numpy.operators import NumpyOperators
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+    Array = npt.NDArray[Any]
+
+
+@dataclass(eq=False)
+class Variable:
+    """An array on the tape.
+
+    Parameters
+    ----------
+    value : array
+        What it holds.
+    needs_gradient : bool
+        Whether the loss's gradient for it is wanted, or needed on the way to one that is.
+    gradient : array, optional
+        What has been added up so far.
+    """
+
+    value: Array
+    needs_gradient: bool = False
+    gradient: Array | None = None
+
+    def accumulate(self, gradient: Array) -> None:
+        """Add to the gradient; never in place, because operators may share the array."""
+        self.gradient = gradient if self.gradient is None else self.gradient + gradient
+
+    def take_gradient(self) -> Array:
+        """Return the gradient and forget it; zeros if nothing arrived."""
+        gradient, self.gradient = self.gradient, None
+        return np.zeros_like(self.value) if gradient is None else gradient
+
+
+@dataclass(frozen=True)
+class _Entry:
+    operator: str
+    inputs: tuple[Variable | None, ...]
+    outputs: tuple[Variable, ...]
+    attributes: Mapping[str, Any]
+
+    def backward(self) -> None:
+        if all(output.gradient is None for output in self.outputs):
+            return
+        needed = tuple(i is not None and i.needs_gradient for i in self.inputs)
+        call = Call(
+            inputs=tuple(None if i is None else i.value for i in self.inputs),
+            outputs=tuple(output.value for output in self.outputs),
+            gradients=tuple(output.take_gradient() for output in self.outputs),
+            attributes=self.attributes,
+            needed=needed,
+        )
+        for variable, gradient in zip(self.inputs, GRADIENTS[self.operator](call)):
+            if variable is not None and variable.needs_gradient:
+                variable.accumulate(gradient)
+
+
+class Tape(Operators):
+    """Operators on :class:`Variable`; composites run through their bodies.
+
+    Parameters
+    ----------
+    forward : NumpyOperators
+        Computes the values, in training's meaning.
+    """
+
+    def __init__(self, forward: NumpyOperators) -> None:
+        super().__init__(training=True)
+        self.forward = forward
+        self._entries: list[_Entry] = []
+
+    def record(self, operator: str, inputs: tuple[Variable | None, ...], attributes: dict[str, Any]) -> Any:
+        """Apply an operator and remember the call if a gradient must come back through it."""
+        arrays = [None if i is None else i.value for i in inputs]
+        result = getattr(self.forward, operator)(*arrays, **attributes)
+        needs_gradient = any(i is not None and i.needs_gradient for i in inputs)
+        values = result if isinstance(result, tuple) else (result,)
+        outputs = tuple(Variable(value, needs_gradient) for value in values)
+        if needs_gradient:
+            self._entries.append(_Entry(operator, inputs, outputs, attributes))
+        return outputs if isinstance(result, tuple) else outputs[0]
+
+    def dropout(self, x: Variable, *, ratio: float = 0.5) -> Variable:
+        mask = self.forward.dropout_mask(x.value, ratio)
+        if mask is None:
+            return x
+        dropped: Variable = self.mul(x, Variable(mask))
+        return dropped
+
+    def backward(self, loss: Variable) -> None:
+        """Leave the gradient of the scalar ``loss`` in every leaf that needs one; the tape is empty then."""
+        loss.accumulate(np.ones_like(loss.value))
+        while self._entries:
+            self._entries.pop().backward()
+
+
+def _recorded(operator: str) -> Callable[..., Any]:
+    def call(self: Tape, *inputs: Variable | None, **attributes: Any) -> Any:
+        return self.record(operator, inputs, attributes)
+
+    call.__name__ = operator
+    return call
+
+
+for _name in GRADIENTS:
+    setattr(Tape, _name, _recorded(_name))

@@ -1,0 +1,124 @@
+"""Sliding windows over the spatial axes, as one strided slice for each element of the kernel."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+    Array = npt.NDArray[Any]
+
+Index = tuple[Any, ...]
+
+
+@dataclass(frozen=True)
+class Windows:
+    """Where the windows of a convolution or pooling lie on a padded array ``(N, C, *spatial)``.
+
+    Parameters
+    ----------
+    spatial : tuple of int
+        Sizes of the unpadded axes.
+    kernel, strides, dilations : tuple of int
+        One value an axis.
+    pads : tuple of int
+        Begins of all axes, then ends; the ends include what ``ceil_mode`` adds.
+    """
+
+    spatial: tuple[int, ...]
+    kernel: tuple[int, ...]
+    strides: tuple[int, ...]
+    dilations: tuple[int, ...]
+    pads: tuple[int, ...]
+
+    @staticmethod
+    def pooling(
+        spatial: Sequence[int],
+        kernel: Sequence[int],
+        strides: Sequence[int],
+        pads: Sequence[int],
+        ceil_mode: bool = False,
+    ) -> Windows:
+        """Return the windows of a pooling; in ceil mode a last window may reach beyond the padding."""
+        rank = len(spatial)
+        begins, ends = list(pads[:rank]), list(pads[rank:])
+        for axis in range(rank if ceil_mode else 0):
+            padded = spatial[axis] + begins[axis]
+            size = math.ceil((padded + ends[axis] - kernel[axis]) / strides[axis]) + 1
+            if (size - 1) * strides[axis] >= padded:
+                size -= 1  # a window must not start in the padding at the end
+            ends[axis] = max(ends[axis], (size - 1) * strides[axis] + kernel[axis] - padded)
+        ones = (1,) * rank
+        return Windows(tuple(spatial), tuple(kernel), tuple(strides), ones, (*begins, *ends))
+
+    @property
+    def padded(self) -> tuple[int, ...]:
+        """Sizes of the padded axes."""
+        rank = len(self.spatial)
+        return tuple(n + b + e for n, b, e in zip(self.spatial, self.pads[:rank], self.pads[rank:]))
+
+    @property
+    def out(self) -> tuple[int, ...]:
+        """Number of windows along each axis."""
+        return tuple(
+            (size - (k - 1) * d - 1) // s + 1
+            for size, k, s, d in zip(self.padded, self.kernel, self.strides, self.dilations)
+        )
+
+    @property
+    def pointwise(self) -> bool:
+        """Whether each window is one element and each element one window."""
+        return {*self.kernel, *self.strides} == {1} and not any(self.pads)
+
+    def offsets(self) -> Iterator[tuple[Index, Index]]:
+        """Yield each position in the kernel with the slice of the padded array that it sees."""
+        out = self.out
+        for position in itertools.product(*map(range, self.kernel)):
+            starts = [p * d for p, d in zip(position, self.dilations)]
+            seen = tuple(
+                slice(start, start + (n - 1) * stride + 1, stride)
+                for start, n, stride in zip(starts, out, self.strides)
+            )
+            yield position, (slice(None), slice(None), *seen)
+
+    def inner(self) -> Index:
+        """Return the slice that takes the padding off."""
+        begins = self.pads[: len(self.spatial)]
+        return (slice(None), slice(None), *(slice(b, b + n) for b, n in zip(begins, self.spatial)))
+
+    def pad(self, x: Array, value: float = 0.0) -> Array:
+        """Return ``x`` surrounded by ``value``; ``x`` itself if there is nothing to add."""
+        if not any(self.pads):
+            return x
+        padded = np.full((*x.shape[:2], *self.padded), value, x.dtype)
+        padded[self.inner()] = x
+        return padded
+
+    def columns(self, x: Array) -> Array:
+        """Return all windows of ``x (N, C, *spatial)`` as ``(N, C, kernel elements, windows)``."""
+        n, c = x.shape[:2]
+        if self.pointwise:
+            return x.reshape(n, c, 1, -1)
+        padded = self.pad(x)
+        columns = np.empty((n, c, *self.kernel, *self.out), x.dtype)
+        for position, seen in self.offsets():
+            columns[(slice(None), slice(None), *position)] = padded[seen]
+        return columns.reshape(n, c, math.prod(self.kernel), -1)
+
+    def scatter(self, columns: Array) -> Array:
+        """Add every window's elements back to where they came from: the transpose of :meth:`columns`."""
+        n, c = columns.shape[:2]
+        if self.pointwise:
+            return columns.reshape(n, c, *self.spatial)
+        columns = columns.reshape(n, c, *self.kernel, *self.out)
+        padded = np.zeros((n, c, *self.padded), columns.dtype)
+        for position, seen in self.offsets():
+            padded[seen] += columns[(slice(None), slice(None), *position)]
+        return padded[self.inner()]

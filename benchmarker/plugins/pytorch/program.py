@@ -1,0 +1,309 @@
+"""The PyTorch framework and its programs."""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import re
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from benchmarker.errors import UnsupportedError
+from benchmarker.framework import Device, Framework, Optimizer, Program
+from benchmarker.graph.graph import Graph
+from benchmarker.plugins.pytorch.lowering import lower
+from benchmarker.plugins.pytorch.operators import PytorchOperators
+from benchmarker.plugins.pytorch.tensors import Tensors, to_numpy
+from benchmarker.plugins.pytorch.training import (
+    FP16_LOSS_SCALE,
+    loss_and_gradients,
+    make_optimizer,
+    scaled_training_step,
+    training_step,
+)
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+    from benchmarker.plugins.pytorch import Options
+
+    Array = npt.NDArray[Any]
+
+
+class _PytorchProgram(Program):
+    """A graph as one generated function over native tensors; its other methods are shared by both modes."""
+
+    def __init__(self, graph: Graph, tensors: Tensors, device: Device) -> None:
+        import torch
+
+        self._graph = graph
+        self._tensors = tensors
+        self._device = device
+        self._wait: Callable[[], None] | None = None
+        if device.type == "cuda":
+            self._wait = functools.partial(torch.cuda.synchronize, device.index)
+
+    def load(self, batch: Mapping[str, Array]) -> tuple[Any, ...]:
+        return tuple(self._tensors.put(batch[i.name]) for i in self._graph.inputs)
+
+    def parameters(self) -> dict[str, Array]:
+        native = self._tensors.native
+        return {
+            name: self._tensors.decode(name, native[name]).astype(np.float32, copy=False) for name in native
+        }
+
+    def fetch(self, output: Any) -> tuple[Array, ...]:
+        outputs = output if isinstance(output, tuple) else (output,)
+        return tuple(to_numpy(tensor) for tensor in outputs)
+
+    def synchronize(self, output: Any) -> None:
+        if self._wait is not None:
+            self._wait()
+
+    def memory(self) -> dict[str, int]:
+        if self._device.type != "cuda":
+            return {}
+        import torch
+
+        index = self._device.index
+        return {
+            "allocated_bytes": torch.cuda.memory_allocated(index),
+            "peak_allocated_bytes": torch.cuda.max_memory_allocated(index),
+            "peak_reserved_bytes": torch.cuda.max_memory_reserved(index),
+        }
+
+
+class InferenceProgram(_PytorchProgram):
+    """The graph forward, without what autograd would keep."""
+
+    def __init__(self, graph: Graph, tensors: Tensors, device: Device, forward: Callable[..., Any]) -> None:
+        super().__init__(graph, tensors, device)
+        import torch
+
+        self._forward = forward
+        self._inference_mode = torch.inference_mode
+
+    def infer(self, batch: tuple[Any, ...]) -> Any:
+        with self._inference_mode():
+            return self._forward(*batch)
+
+
+class TrainingProgram(_PytorchProgram):
+    """Forward, loss, backward and update.
+
+    Parameters
+    ----------
+    graph, tensors, device
+        As given to :meth:`Framework.build`, and the parameters made native.
+    step : callable
+        The training step of a mini-batch.
+    gradients : callable
+        Loss and gradients of a mini-batch, in the order of ``tensors.trainable``.
+    make_forward : callable
+        Makes the function for :meth:`infer`, which only evaluation between steps needs.
+    """
+
+    def __init__(
+        self,
+        graph: Graph,
+        tensors: Tensors,
+        device: Device,
+        step: Callable[..., Any],
+        gradients: Callable[..., tuple[Any, list[Any]]],
+        make_forward: Callable[[], Callable[..., Any]],
+    ) -> None:
+        super().__init__(graph, tensors, device)
+        self._step = step
+        self._gradients = gradients
+        self._make_forward = make_forward
+
+    @functools.cached_property
+    def _forward(self) -> Callable[..., Any]:
+        return self._make_forward()
+
+    def infer(self, batch: tuple[Any, ...]) -> Any:
+        import torch
+
+        with torch.no_grad():
+            return self._forward(*batch)
+
+    def train_step(self, batch: tuple[Any, ...]) -> Any:
+        return self._step(*batch)
+
+    def gradients(self, batch: tuple[Any, ...]) -> tuple[float, dict[str, Array]]:
+        loss, flat = self._gradients(*batch)
+        found = dict(zip(map(id, self._tensors.trainable), flat))
+        decode, native = self._tensors.decode, self._tensors.native
+        return float(loss.detach()), {
+            p.name: decode(p.name, [found[id(tensor)] for tensor in native[p.name]])
+            for p in self._graph.trainable
+        }
+
+
+class _Functions:
+    """Makes the functions of one program; each takes the native mini-batch alone."""
+
+    def __init__(
+        self, graph: Graph, tensors: Tensors, device: Device, autocast: Any, options: Options
+    ) -> None:
+        self._graph = graph
+        self._tensors = tensors
+        self._device = device
+        self._autocast = autocast
+        self._options = options
+
+    def make(self, results: Sequence[str], *, training: bool, dropout: bool = True) -> Callable[..., Any]:
+        """Return the function that computes ``results``, compiled and under autocast where asked for."""
+        import torch
+
+        pieces = {name: len(natives) for name, natives in self._tensors.native.items()}
+        function = lower(self._graph, results, pieces, training=training, dropout=dropout)
+        if self._options.compile:
+            function = torch.compile(function, dynamic=False, fullgraph=True)
+        function = functools.partial(function, *self._tensors.all)
+        if self._autocast is None:
+            return function
+        wrapped: Callable[..., Any] = torch.autocast(self._device.type, self._autocast)(function)
+        return wrapped
+
+
+class PytorchFramework(Framework):
+    """PyTorch."""
+
+    operators = PytorchOperators
+
+    def __init__(self) -> None:
+        import torch
+
+        self._torch: Any = torch
+
+    def version(self) -> str:
+        return str(self._torch.__version__)
+
+    def configure(self, device: Device, *, threads: int, seed: int) -> str:
+        torch = self._torch
+        torch.set_num_threads(threads)
+        # These would run whole operators side by side; PyTorch takes their number only once a process.
+        with contextlib.suppress(RuntimeError):
+            torch.set_num_interop_threads(1)
+        torch.manual_seed(seed)
+        if device.type == "cpu":
+            return "cpu"
+        count = torch.cuda.device_count() if torch.cuda.is_available() else 0
+        if device.index >= count:
+            raise UnsupportedError(
+                f"PyTorch {self.version()} sees {count} CUDA devices, so there is no 'cuda:{device.index}'; "
+                "use the device 'cpu', or a PyTorch built for the CUDA of this machine"
+            )
+        torch.cuda.set_device(device.index)
+        torch.zeros(1, device="cuda")
+        torch.cuda.synchronize()
+        return str(torch.cuda.get_device_name(device.index))
+
+    def build(
+        self,
+        graph: Graph,
+        parameters: Mapping[str, Array],
+        *,
+        mode: str,
+        device: Device,
+        precision: str,
+        optimizer: Optimizer,
+        options: Options,
+    ) -> Program:
+        torch = self._torch
+        training = mode == "training"
+        _set_backends(torch, precision, options)
+        types = {"fp64": torch.float64, "bf16": torch.bfloat16, "fp16": torch.float16}
+        wanted = types.get(precision, torch.float32)
+        # Training in half precision keeps float32 parameters and casts operator by operator.
+        autocast = wanted if training and precision in ("bf16", "fp16") else None
+        tensors = Tensors(
+            graph,
+            parameters,
+            device=torch.device("cpu") if device.type == "cpu" else torch.device("cuda", device.index),
+            dtype=torch.float32 if autocast else wanted,
+            channels_last=options.channels_last,
+            training=training,
+        )
+        functions = _Functions(graph, tensors, device, autocast, options)
+        if training:
+            return _training_program(graph, tensors, device, precision, optimizer, functions)
+        return InferenceProgram(graph, tensors, device, functions.make(graph.outputs, training=False))
+
+    def libraries(self) -> dict[str, str]:
+        torch = self._torch
+        found = _versions(torch.__config__.show() + torch.__config__.parallel_info())
+        found["cpu_capability"] = torch.backends.cpu.get_cpu_capability()
+        if torch.version.cuda:
+            found["cuda"] = torch.version.cuda
+        if torch.cuda.is_available():
+            found["cudnn"] = str(torch.backends.cudnn.version())
+            found["nccl"] = ".".join(str(part) for part in torch.cuda.nccl.version())
+        return found
+
+    def out_of_memory_signs(self) -> Sequence[str]:
+        return ("DefaultCPUAllocator: can't allocate memory", "CUDA out of memory", "OutOfMemoryError")
+
+
+def _training_program(
+    graph: Graph,
+    tensors: Tensors,
+    device: Device,
+    precision: str,
+    optimizer: Optimizer,
+    functions: _Functions,
+) -> TrainingProgram:
+    if graph.loss is None:
+        raise UnsupportedError(f"problem '{graph.name}' has no loss, so it cannot be trained; use inference")
+    if "lstm" in graph.operators and precision == "fp16" and device.type == "cpu":
+        _require_fp16_lstm()
+    results = (graph.loss,)
+    loss_of = functions.make(results, training=True)
+    verified = loss_of
+    if "dropout" in graph.operators:
+        verified = functions.make(results, training=True, dropout=False)
+    update = make_optimizer(optimizer, tensors.trainable)
+    step, scale = training_step(loss_of, update), 1.0
+    if precision == "fp16":
+        step, scale = scaled_training_step(loss_of, update, device.type), FP16_LOSS_SCALE
+    gradients = loss_and_gradients(verified, tensors.trainable, tensors.state, scale)
+    forward = functools.partial(functions.make, graph.outputs, training=False)
+    return TrainingProgram(graph, tensors, device, step, gradients, forward)
+
+
+def _require_fp16_lstm() -> None:
+    """Refuse to train an LSTM in fp16 on a processor for which PyTorch has no kernel."""
+    import torch
+
+    try:
+        with torch.autocast("cpu", torch.float16):
+            torch.nn.LSTM(1, 1)(torch.zeros(1, 1, 1))
+    except RuntimeError as error:
+        raise UnsupportedError(
+            "PyTorch cannot train an LSTM in precision 'fp16' on this processor; use fp32 or bf16"
+        ) from error
+
+
+def _set_backends(torch: Any, precision: str, options: Options) -> None:
+    """Allow TF32 in precision ``tf32`` alone, in matrix products and in convolutions."""
+    tf32 = precision == "tf32"
+    torch.set_float32_matmul_precision("high" if tf32 else "highest")
+    torch.backends.cudnn.allow_tf32 = tf32
+    torch.backends.cudnn.benchmark = options.cudnn_benchmark
+
+
+_VERSIONS = {
+    "mkl": r"Math Kernel Library Version ([\d.]+)",
+    "onednn": r"MKL-DNN v([\d.]+)",
+    "openmp": r"a\.k\.a\. OpenMP ([\d.]+)",
+    "blas": r"BLAS_INFO=(\w+)",
+}
+
+
+def _versions(text: str) -> dict[str, str]:
+    """Read versions out of PyTorch's description of its build."""
+    matches = {name: re.search(pattern, text) for name, pattern in _VERSIONS.items()}
+    return {name: match.group(1) for name, match in matches.items() if match}

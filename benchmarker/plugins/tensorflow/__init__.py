@@ -1,0 +1,43 @@
+"""TensorFlow: what is known of it without importing it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from benchmarker.framework import FrameworkPlugin
+
+
+@dataclass(frozen=True)
+class Options:
+    """Options of the TensorFlow plugin.
+
+    Parameters
+    ----------
+    xla : bool
+        Compile the step with XLA (``jit_compile=True``) instead of running TensorFlow's own kernels.
+    freeze : bool
+        In inference, put the weights into the program as constants, as a model exported for serving
+        has them; batch normalization then folds into the convolutions.
+    """
+
+    xla: bool = False
+    freeze: bool = False
+
+
+def benchmarker_framework() -> FrameworkPlugin:
+    """Return the framework."""
+    return FrameworkPlugin(
+        name="tensorflow",
+        distribution="tensorflow-cpu",
+        requirements=("tensorflow-cpu==2.21.0", "numpy"),
+        cuda_requirements=("tensorflow[and-cuda]==2.21.0", "numpy"),
+        implementation="benchmarker.plugins.tensorflow.program:TensorFlow",
+        python=">=3.10",
+        options=Options,
+        environment={
+            "TF_CPP_MIN_LOG_LEVEL": "2",
+            "TF_FORCE_GPU_ALLOW_GROWTH": "true",
+        },
+        devices=("cpu", "cuda"),
+        precisions={"cpu": ("fp32", "bf16"), "cuda": ("fp32", "tf32", "bf16", "fp16")},
+    )

@@ -1,0 +1,67 @@
+"""The problem contract: a function that builds a graph from typed parameters, and what surrounds it."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from benchmarker.framework import Optimizer
+from benchmarker.graph.graph import Graph
+from benchmarker.graph.network import Network
+from benchmarker.options import parse_options
+
+
+@dataclass(frozen=True)
+class Problem:
+    """A problem, returned by ``benchmarker_problem()``.
+
+    Parameters
+    ----------
+    name : str
+        The entry point's name.
+    task : str
+        What it is for, e.g. ``"image classification"``.
+    source : str
+        The paper (table, equation) or program it comes from.
+    parameters : type
+        Frozen dataclass; every field has a type and a default.
+    build : callable
+        ``build(net, parameters)`` adds inputs, layers, outputs and the loss to a network.
+    optimizer : Optimizer
+        Default for training.
+    batch_size : int
+        Default mini-batch size.
+    """
+
+    name: str
+    task: str
+    source: str
+    parameters: type[Any]
+    build: Callable[[Network, Any], None]
+    optimizer: Optimizer = Optimizer()
+    batch_size: int = 4
+
+    def configure(self, values: Mapping[str, Any]) -> dict[str, Any]:
+        """Return all parameters: the defaults, overridden by ``values`` (text or typed).
+
+        Raises
+        ------
+        UsageError
+            On an unknown name or a value of the wrong type.
+        """
+        return dataclasses.asdict(parse_options(self.parameters, values, f"problem '{self.name}'"))
+
+    def graph(self, batch_size: int | None = None, **values: Any) -> Graph:
+        """Build the graph for a mini-batch of ``batch_size`` samples.
+
+        Raises
+        ------
+        UsageError
+            On a parameter of the wrong type or an impossible size.
+        """
+        parameters = parse_options(self.parameters, values, f"problem '{self.name}'")
+        network = Network(self.name, self.batch_size if batch_size is None else batch_size)
+        self.build(network, parameters)
+        return network.graph()

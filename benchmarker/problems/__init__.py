@@ -1,0 +1,1 @@
+"""Problems: one small file each, reading like the paper's table."""

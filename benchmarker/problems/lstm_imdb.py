@@ -1,0 +1,44 @@
+"""A one-layer LSTM that classifies the sentiment of IMDB reviews given as word vectors."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from benchmarker.framework import Optimizer
+from benchmarker.graph.network import Network
+from benchmarker.problem import Problem
+
+
+@dataclass(frozen=True)
+class Parameters:
+    """Words of a review, size of a word vector, LSTM cells, classes."""
+
+    words: int = 250
+    features: int = 50
+    units: int = 128
+    classes: int = 2
+
+
+def build(net: Network, p: Parameters) -> None:
+    """Add the network to ``net``."""
+    x = net.input("review", (p.words, p.features))
+    label = net.labels("label", p.classes)
+    x = net.transpose(x, perm=(1, 0, 2))
+    _, last, _ = net.lstm_layer("lstm", x, p.units)
+    x = net.reshape(last, shape=(net.batch_size, p.units))
+    x = net.dense("classifier", x, p.classes)
+    net.output(x)
+    net.loss(net.softmax_cross_entropy_loss(x, label))
+
+
+def benchmarker_problem() -> Problem:
+    """Return the problem."""
+    return Problem(
+        name="lstm_imdb",
+        task="sentiment classification",
+        source="Deuschle et al., Rysia, table 4: 250 x 50 input, LSTM 128, Adam 0.01, batch 128",
+        parameters=Parameters,
+        build=build,
+        optimizer=Optimizer("adam", learning_rate=0.01),
+        batch_size=128,
+    )

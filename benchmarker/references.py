@@ -1,0 +1,85 @@
+"""The reference's results, computed once by an isolated NumPy run and kept in the cache folder."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from benchmarker.worker.job import Job
+
+BUDGET_FLOPS = 120e9
+"""The most that the reference computes forward: a few seconds of float64 on two cores."""
+KEPT_BYTES = 2 << 30
+"""Least recently used references beyond this are removed."""
+
+
+def verification_samples(batch_size: int, flops_per_sample: float) -> int:
+    """Return how many samples of the mini-batch are verified: all of them if the budget allows."""
+    affordable = int(BUDGET_FLOPS // max(flops_per_sample, 1.0))
+    return min(batch_size, max(2, affordable))
+
+
+def reference_path(folder: Path, job: Job, packages: Mapping[str, str]) -> Path:
+    """Return the file of the reference for ``job``: its name covers all that decides its content.
+
+    Parameters
+    ----------
+    folder : Path
+        The cache folder.
+    job : Job
+        The run to verify.
+    packages : mapping
+        Top-level package to the folder that holds it; the code of graph, problem and reference counts.
+    """
+    decisive = {
+        "problem": job.problem,
+        "parameters": job.problem_parameters,
+        "mode": job.mode,
+        "batch_size": job.batch_size,
+        "samples": job.verification_samples,
+        "seed": job.seed,
+        "code": _code_digest(job.problem, packages),
+    }
+    text = json.dumps(decisive, sort_keys=True)
+    name = job.problem.partition(":")[0].rpartition(".")[2]
+    return folder / f"{name}-{job.mode}-{hashlib.sha256(text.encode()).hexdigest()[:24]}.npz"
+
+
+def _code_digest(problem: str, packages: Mapping[str, str]) -> str:
+    own = Path(packages["benchmarker"]) / "benchmarker"
+    module = problem.partition(":")[0].split(".")
+    files = [own / "framework.py", own / "problem.py", Path(packages[module[0]], *module).with_suffix(".py")]
+    for folder in ("graph", "plugins/numpy", "worker"):
+        files += sorted((own / folder).glob("*.py"))
+    digest = hashlib.sha256()
+    for path in files:
+        if path.is_file():
+            digest.update(path.read_bytes())
+    return digest.hexdigest()
+
+
+def reference_job(job: Job, path: Path) -> dict[str, Any]:
+    """Return the job that computes the reference of ``job`` into ``path``."""
+    values = asdict(job)
+    values.update(
+        action="reference",
+        framework="benchmarker.plugins.numpy",
+        framework_options={},
+        device={"type": "cpu", "index": 0},
+        reference=str(path),
+    )
+    return values
+
+
+def remove_least_recently_used(folder: Path, limit: int = KEPT_BYTES) -> None:
+    """Keep the cache folder under ``limit`` bytes."""
+    files = sorted(folder.glob("*.npz"), key=lambda path: path.stat().st_mtime, reverse=True)
+    total = 0
+    for path in files:
+        total += path.stat().st_size
+        if total > limit:
+            path.unlink(missing_ok=True)

@@ -1,0 +1,216 @@
+"""Plugins by name: entry points are only listed until one is chosen; a broken one is reported, never fatal."""
+
+from __future__ import annotations
+
+import configparser
+import importlib
+import inspect
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cache
+from importlib import metadata
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pluggy
+
+from benchmarker import __version__, hookspecs
+from benchmarker.errors import PluginError, UsageError, did_you_mean
+
+if TYPE_CHECKING:
+    from benchmarker.framework import FrameworkPlugin
+    from benchmarker.launchers import Launcher
+    from benchmarker.problem import Problem
+
+OWN_DISTRIBUTION = "benchmarker"
+KINDS = ("frameworks", "problems", "collectors", "launchers")
+_HOOKS: dict[str, tuple[type[Any], str]] = {
+    "frameworks": (hookspecs.FrameworkHooks, "benchmarker_framework"),
+    "problems": (hookspecs.ProblemHooks, "benchmarker_problem"),
+    "collectors": (hookspecs.CollectorHooks, "benchmarker_collect"),
+    "launchers": (hookspecs.LauncherHooks, "benchmarker_launcher"),
+}
+
+
+@dataclass(frozen=True)
+class PluginEntry:
+    """An entry point, not yet imported."""
+
+    kind: str
+    name: str
+    value: str
+    distribution: str
+    version: str
+
+    @property
+    def origin(self) -> str:
+        """Where it comes from, for people."""
+        return f"{self.distribution} {self.version}"
+
+
+class _PrefixPluginManager(pluggy.PluginManager):
+    """Takes every function named ``benchmarker_*`` for a hook, decorated or not."""
+
+    def parse_hookimpl_opts(self, plugin: Any, name: str) -> Any:
+        if not name.startswith(f"{hookspecs.PROJECT}_"):
+            return None
+        method = getattr(plugin, name, None)
+        if not inspect.isroutine(method):
+            return None
+        return getattr(method, f"{hookspecs.PROJECT}_impl", None) or pluggy.HookimplOpts(
+            wrapper=False,
+            hookwrapper=False,
+            optionalhook=False,
+            tryfirst=False,
+            trylast=False,
+            specname=None,
+        )
+
+
+def _checkout_entries() -> list[PluginEntry]:
+    """Read the built-in plugins from ``setup.cfg`` beside the package, for a checkout not installed."""
+    path = Path(__file__).resolve().parent.parent / "setup.cfg"
+    parser = configparser.ConfigParser()
+    if not parser.read(path) or not parser.has_section("options.entry_points"):
+        return []
+    found = []
+    for group, lines in parser.items("options.entry_points"):
+        kind = group.removeprefix(f"{OWN_DISTRIBUTION}.")
+        if kind in KINDS:
+            for line in filter(None, map(str.strip, lines.splitlines())):
+                name, value = (part.strip() for part in line.split("=", 1))
+                found.append(PluginEntry(kind, name, value, OWN_DISTRIBUTION, __version__))
+    return found
+
+
+@cache
+def entries() -> tuple[PluginEntry, ...]:
+    """Return every entry point of our groups, in order of kind and name. Imports no plugin."""
+    found = []
+    for kind in KINDS:
+        for point in metadata.entry_points(group=f"{OWN_DISTRIBUTION}.{kind}"):
+            distribution = point.dist
+            name = distribution.name if distribution else "unknown"
+            version = distribution.version if distribution else "?"
+            found.append(PluginEntry(kind, point.name, point.value, name, version))
+    if not any(_normalised(entry.distribution) == OWN_DISTRIBUTION for entry in found):
+        found += _checkout_entries()
+    return tuple(sorted(found, key=lambda e: (KINDS.index(e.kind), e.name, e.distribution)))
+
+
+def _normalised(name: str) -> str:
+    return re.sub(r"[-_.]+", "-", name).lower()
+
+
+def find(kind: str, name: str) -> PluginEntry:
+    """Return the entry point of that name.
+
+    Raises
+    ------
+    UsageError
+        If there is none; the nearest name is offered.
+    PluginError
+        If two distributions claim it.
+    """
+    claimed = [entry for entry in entries() if entry.kind == kind and entry.name == name]
+    if not claimed:
+        known = {entry.name for entry in entries() if entry.kind == kind}
+        raise UsageError(f"unknown {kind[:-1]} '{name}'{did_you_mean(name, known)}")
+    if len(claimed) > 1:
+        origins = " and ".join(entry.origin for entry in claimed)
+        raise PluginError(
+            f"{kind[:-1]} '{name}' is claimed by {origins}; uninstall one of them or rename its entry point"
+        )
+    return claimed[0]
+
+
+@cache
+def load(entry: PluginEntry) -> Any:
+    """Import a plugin, register it with pluggy under its name and check it against the hook specifications.
+
+    Returns
+    -------
+    object
+        The plugin: its module, or an instance of its class.
+
+    Raises
+    ------
+    PluginError
+        With the plugin's name, its origin and what went wrong.
+    """
+    try:
+        module_name, _, attribute = entry.value.partition(":")
+        plugin: Any = importlib.import_module(module_name)
+        for part in filter(None, attribute.split(".")):
+            plugin = getattr(plugin, part)
+        if inspect.isclass(plugin):
+            plugin = plugin()
+    except Exception as error:
+        raise _broken(entry, f"failed to import: {type(error).__name__}: {error}") from error
+    manager = _PrefixPluginManager(hookspecs.PROJECT)
+    hooks, required = _HOOKS[entry.kind]
+    manager.add_hookspecs(hooks)
+    try:
+        manager.register(plugin, entry.name)
+        manager.check_pending()
+    except pluggy.PluginValidationError as error:
+        raise _broken(entry, f"does not match the hook specifications: {error}") from error
+    if not getattr(manager.hook, required).get_hookimpls():
+        raise _broken(entry, f"defines no function '{required}'")
+    return plugin
+
+
+def _broken(entry: PluginEntry, problem: str) -> PluginError:
+    return PluginError(f"{entry.kind[:-1]} '{entry.name}' ({entry.value}, from {entry.origin}) {problem}")
+
+
+def _described(entry: PluginEntry, hook: str, expected: type[Any]) -> Any:
+    """Call a plugin's describing hook and check what it returns."""
+    function: Callable[[], Any] = getattr(load(entry), hook)
+    try:
+        described = function()
+    except Exception as error:
+        raise _broken(entry, f"failed in {hook}(): {type(error).__name__}: {error}") from error
+    if not isinstance(described, expected):
+        kind = type(described).__name__
+        raise _broken(entry, f"returned {kind} from {hook}(), not {expected.__name__}")
+    if getattr(described, "name", entry.name) != entry.name:
+        raise _broken(entry, f"calls itself '{described.name}', not '{entry.name}'")
+    return described
+
+
+def framework(name: str) -> FrameworkPlugin:
+    """Return the framework plugin of that name."""
+    from benchmarker.framework import FrameworkPlugin
+
+    plugin: FrameworkPlugin = _described(find("frameworks", name), "benchmarker_framework", FrameworkPlugin)
+    return plugin
+
+
+def problem(name: str) -> Problem:
+    """Return the problem of that name."""
+    from benchmarker.problem import Problem
+
+    described: Problem = _described(find("problems", name), "benchmarker_problem", Problem)
+    return described
+
+
+def launcher(name: str) -> Launcher:
+    """Return the launcher of that name."""
+    from benchmarker.launchers import Launcher
+
+    described: Launcher = _described(find("launchers", name), "benchmarker_launcher", Launcher)
+    return described
+
+
+def collectors() -> tuple[dict[str, Any], dict[str, str]]:
+    """Return all collectors that load, by name, and why each of the others does not."""
+    loaded: dict[str, Any] = {}
+    broken: dict[str, str] = {}
+    for name in dict.fromkeys(entry.name for entry in entries() if entry.kind == "collectors"):
+        try:
+            loaded[name] = load(find("collectors", name))
+        except PluginError as error:
+            broken[name] = str(error)
+    return loaded, broken

@@ -1,0 +1,148 @@
+"""One record in a few lines, for the terminal."""
+
+from __future__ import annotations
+
+import os
+import textwrap
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from benchmarker.report.aspects import framework_label
+from benchmarker.report.cells import value_at
+from benchmarker.report.units import count, duration, significant, size
+
+_PHASES = (
+    ("import", "import_seconds"),
+    ("device", "device_seconds"),
+    ("values", "initialise_seconds"),
+    ("build", "build_seconds"),
+    ("verify", "verify_seconds"),
+    ("first step", "compile_seconds"),
+    ("warm-up", "warmup_seconds"),
+)
+_LABEL_WIDTH = 14
+
+
+def record_summary(
+    record: Mapping[str, Any], path: str | os.PathLike[str] | None = None, *, width: int = 100
+) -> str:
+    """Return what ran where, how long its parts took and how far it can be believed.
+
+    Parameters
+    ----------
+    record : dict
+        A valid record; what it does not know is left out.
+    path : path or None
+        Where it was written.
+    width : int
+        Characters a line should have at most.
+    """
+    heading = f"{record['problem']['name']}, {record['mode']}, on {framework_label(record)}"
+    lines = [f"{heading}: {record['status'].replace('_', ' ')}"]
+    for label, text in _lines(record):
+        lines += textwrap.wrap(
+            text,
+            width,
+            initial_indent=f"  {label:<{_LABEL_WIDTH}}",
+            subsequent_indent=" " * (2 + _LABEL_WIDTH),
+            break_on_hyphens=False,
+        )
+    if path is not None:
+        # Not wrapped, so that it can be copied.
+        lines.append(f"  {'record':<{_LABEL_WIDTH}}{os.fspath(path)}")
+    return "\n".join(lines)
+
+
+def _lines(record: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    yield "error", _error(record)
+    yield "where", _where(record)
+    yield "what", _what(record)
+    yield "phases", _phases(record["timing"])
+    yield "step", _step(record["timing"]["step_seconds"])
+    yield "throughput", _throughput(record["metrics"])
+    yield "verification", _verification(record["verification"])
+    yield "memory", _memory(record["memory"])
+
+
+def _error(record: Mapping[str, Any]) -> str:
+    error = record["error"]
+    if error is None:
+        return ""
+    stage = f"in stage '{error['stage']}': " if error["stage"] else ""
+    return f"{stage}{error['message'].strip()}"
+
+
+def _where(record: Mapping[str, Any]) -> str:
+    device, threads = record["device"], record["execution"]["threads"]
+    name = (
+        device["name"]
+        if device["type"] != "cpu"
+        else value_at(record, "platform.cpu.model") or device["name"]
+    )
+    parts = [f"{device['type']} ({name})" if name else device["type"]]
+    if threads:
+        parts.append(f"{threads} thread{'' if threads == 1 else 's'}")
+    if record["environment"]["python"]:
+        kind = record["environment"]["kind"]
+        parts.append(f"Python {record['environment']['python']}" + (f" ({kind})" if kind else ""))
+    return ", ".join(parts)
+
+
+def _what(record: Mapping[str, Any]) -> str:
+    problem = record["problem"]
+    parts = [f"batch size {record['batch_size']}", record["precision"]]
+    if problem["parameter_count"] is not None:
+        parts.append(f"{problem['parameter_count']:,} parameters")
+    if problem["flops_per_step"] is not None:
+        parts.append(f"{count(problem['flops_per_step'], 'FLOP')} a step")
+    return ", ".join(parts)
+
+
+def _phases(timing: Mapping[str, Any]) -> str:
+    parts = [f"{name} {duration(timing[key], 3)}" for name, key in _PHASES if timing[key] is not None]
+    if timing["warmup_steps"] and timing["warmup_seconds"] is not None:
+        parts[-1] += f" ({timing['warmup_steps']} steps)"
+    return ", ".join(parts)
+
+
+def _step(step: Mapping[str, Any] | None) -> str:
+    if step is None:
+        return ""
+    interval = (
+        f"95 % interval [{duration(step['ci95'][0])}, {duration(step['ci95'][1])}] {step['ci95_level']}"
+        if step["ci95"]
+        else f"no interval ({step['ci95_reason']})"
+    )
+    return f"median {duration(step['median'])}, {interval}, {step['count']} steps"
+
+
+def _throughput(metrics: Mapping[str, Any]) -> str:
+    if metrics["throughput"] is None:
+        return ""
+    rate = metrics["flops_per_second"]
+    return f"{significant(metrics['throughput'])} samples/s" + (f", {count(rate, 'FLOP/s')}" if rate else "")
+
+
+def _verification(verification: Mapping[str, Any]) -> str:
+    if verification["status"] is None:
+        return ""
+    text = str(verification["status"])
+    if verification["status"] != "skipped" and verification["reference"]:
+        text += f" against {verification['reference']}"
+    worst = verification["worst"]
+    if worst:
+        text += f", worst {worst.get('kind') or 'tensor'} '{worst['name']}'"
+        text += f": error {_ratio(worst.get('max_relative_error'))}, allowed {_ratio(worst.get('tolerance'))}"
+    elif verification["reason"]:
+        text += f": {verification['reason']}"
+    return text
+
+
+def _ratio(value: float | None) -> str:
+    return "not finite" if value is None else f"{value:.2g}"
+
+
+def _memory(memory: Mapping[str, Any]) -> str:
+    parts = [f"{size(memory['peak_bytes'])} peak on the host"] if memory["peak_bytes"] is not None else []
+    parts += [f"{name} {size(value)}" for name, value in memory["framework"].items() if value is not None]
+    return ", ".join(parts)

@@ -1,0 +1,167 @@
+"""What ties the fields of a record to each other, beyond what JSON Schema can say."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping
+from datetime import datetime
+from typing import Any
+
+from benchmarker.schema.paths import json_path
+from benchmarker.statistics import summarise
+
+Finding = tuple[str, str]
+"""A JSON path and what is wrong there."""
+
+# Samples come from whole nanoseconds and sums of doubles; anything larger is not rounding.
+_ROUNDING = 1e-6
+
+_NEEDED_WHEN_OK = (
+    "ended_at",
+    "framework.version",
+    "framework.full",
+    "problem.parameter_count",
+    "problem.flops_per_step",
+    "device.name",
+    "device.count",
+    "environment.python",
+    "environment.packages",
+    "digests.parameters",
+    "digests.batch",
+    "timing.import_seconds",
+    "timing.build_seconds",
+    "timing.compile_seconds",
+    "timing.warmup_seconds",
+    "timing.samples_seconds",
+    "timing.step_seconds",
+    "timing.total_seconds",
+    "metrics.throughput",
+    "metrics.flops_per_second",
+    "verification.status",
+)
+
+
+def inconsistencies(record: Mapping[str, Any]) -> Iterator[Finding]:
+    """Yield what does not fit together in a record that its JSON Schema accepts."""
+    yield from _status(record)
+    yield from _times(record)
+    yield from _statistics(record["timing"])
+    yield from _throughput(record)
+    yield from _verification(record["verification"])
+    yield from _collectors(record)
+
+
+def _status(record: Mapping[str, Any]) -> Iterator[Finding]:
+    if record["status"] != "ok":
+        if record["error"] is None:
+            yield "$.error", f"must say why the status is '{record['status']}', got null"
+        return
+    if record["error"] is not None:
+        yield "$.error", "must be null when the status is 'ok'"
+    for path in _NEEDED_WHEN_OK:
+        if _at(record, path) is None:
+            yield f"$.{path}", "must be known when the status is 'ok', got null"
+    if record["timing"]["samples_seconds"] == []:
+        yield "$.timing.samples_seconds", "must have samples when the status is 'ok'"
+    if record["verification"]["status"] == "failed":
+        yield "$.verification.status", "must not be 'failed' when the record's status is 'ok'"
+    if record["mode"] == "training" and record["optimizer"] is None:
+        yield "$.optimizer", "must be known when the mode is 'training' and the status is 'ok'"
+
+
+def _at(record: Mapping[str, Any], path: str) -> Any:
+    value: Any = record
+    for name in path.split("."):
+        value = value[name]
+    return value
+
+
+def _times(record: Mapping[str, Any]) -> Iterator[Finding]:
+    moments = {}
+    for name in ("started_at", "ended_at"):
+        if record[name] is None:
+            continue
+        try:
+            moments[name] = datetime.fromisoformat(record[name].replace("Z", "+00:00"))
+        except ValueError as error:
+            yield f"$.{name}", f"is not a time: {error}"
+    if len(moments) == 2 and moments["ended_at"] < moments["started_at"]:
+        yield "$.ended_at", "must not be before started_at"
+
+
+def _statistics(timing: Mapping[str, Any]) -> Iterator[Finding]:
+    """Yield the statistics that do not follow from the samples."""
+    samples, stated = timing["samples_seconds"], timing["step_seconds"]
+    if stated is None:
+        if samples:
+            yield "$.timing.step_seconds", "must be known when there are samples, got null"
+        return
+    if not samples:
+        yield "$.timing.step_seconds", "must be null when there are no samples"
+        return
+    if stated["count"] != len(samples):
+        yield "$.timing.step_seconds.count", f"is {stated['count']}, but there are {len(samples)} samples"
+        return
+    if (stated["ci95"] is None) == (stated["ci95_reason"] is None):
+        yield "$.timing.step_seconds.ci95_reason", "must say why there is no ci95, and only then"
+    if stated["ci95"] is not None and not stated["ci95"][0] <= stated["median"] <= stated["ci95"][1]:
+        yield "$.timing.step_seconds.ci95", "must enclose the median"
+    expected = summarise(samples)
+    for name in ("min", "p5", "p25", "median", "p75", "p90", "p95", "p99", "max", "mean", "std"):
+        if not _equal(stated[name], getattr(expected, name)):
+            yield (
+                f"$.timing.step_seconds.{name}",
+                f"is {stated[name]}, but the samples give {getattr(expected, name)}",
+            )
+
+
+def _throughput(record: Mapping[str, Any]) -> Iterator[Finding]:
+    samples, total = record["timing"]["samples_seconds"], record["timing"]["total_seconds"]
+    throughput = record["metrics"]["throughput"]
+    if not samples or total is None:
+        return
+    steps = math.fsum(samples)
+    if total < steps * (1 - _ROUNDING):
+        yield "$.timing.total_seconds", f"is {total}, but the samples alone take {steps}"
+    computed = record["batch_size"] * len(samples)
+    if throughput is not None and not _equal(throughput * total, computed):
+        yield (
+            "$.metrics.throughput",
+            f"is {throughput}, but {computed} samples in {total} s are {_rate(computed, total)}",
+        )
+
+
+def _rate(computed: int, total: float) -> str:
+    return str(computed / total) if total else "no rate"
+
+
+def _equal(stated: float | None, expected: float | None) -> bool:
+    if stated is None or expected is None:
+        return stated is expected
+    return math.isclose(stated, expected, rel_tol=_ROUNDING, abs_tol=1e-12)
+
+
+def _verification(verification: Mapping[str, Any]) -> Iterator[Finding]:
+    status, tensors = verification["status"], verification["tensors"]
+    if status in ("failed", "skipped") and not verification["reason"]:
+        yield "$.verification.reason", f"must say why verification is '{status}'"
+    if status != "passed":
+        return
+    if not tensors:
+        yield "$.verification.tensors", "must name what was compared when verification has passed"
+    if verification["reference"] is None:
+        yield "$.verification.reference", "must be known when verification has passed, got null"
+    for index, tensor in enumerate(tensors):
+        if not tensor["passed"]:
+            yield f"$.verification.tensors[{index}].passed", "must be true when verification has passed"
+
+
+def _collectors(record: Mapping[str, Any]) -> Iterator[Finding]:
+    for name, outcome in record["collectors"].items():
+        if outcome["status"] != "ok" and not outcome["reason"]:
+            yield (
+                json_path(["collectors", name, "reason"]),
+                f"must say why the collector is '{outcome['status']}'",
+            )
+        if outcome["status"] == "ok" and name not in record["platform"]:
+            yield json_path(["platform", name]), "is missing although its collector is 'ok'"

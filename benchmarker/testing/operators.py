@@ -1,0 +1,42 @@
+"""Checks of single operators: forward and gradients against the float64 reference."""
+
+from __future__ import annotations
+
+from functools import partial
+
+from benchmarker.testing.cases import OPERATOR_CASES, OperatorCase
+from benchmarker.testing.result import OPERATOR_TOLERANCE, Measurement, compare
+from benchmarker.testing.subject import Check, Subject, fetch_outputs, reference_program
+
+
+def _forward(case: OperatorCase, subject: Subject) -> Measurement:
+    graph = case.graph(training=False)
+    parameters, batch = case.values(graph, subject.seed)
+    program = subject.program(graph, parameters, "inference")
+    reference = reference_program(graph, parameters, "inference")
+    return compare(
+        fetch_outputs(program, graph, program.load(batch)),
+        fetch_outputs(reference, graph, reference.load(batch)),
+        OPERATOR_TOLERANCE,
+    )
+
+
+def _gradient(case: OperatorCase, subject: Subject) -> Measurement:
+    graph = case.graph(training=True)
+    parameters, batch = case.values(graph, subject.seed)
+    program = subject.program(graph, parameters, "training")
+    reference = reference_program(graph, parameters, "training")
+    loss, gradients = program.gradients(program.load(batch))
+    expected_loss, expected = reference.gradients(reference.load(batch))
+    found = compare(gradients, expected, OPERATOR_TOLERANCE)
+    off = abs(loss - expected_loss) / max(abs(expected_loss), 1.0)
+    if not off <= OPERATOR_TOLERANCE:
+        return Measurement(off, OPERATOR_TOLERANCE, f"the loss is {loss}, expected {expected_loss}")
+    return found
+
+
+def operator_checks() -> tuple[Check, ...]:
+    """Return a forward and a gradient check for each case."""
+    forward = (Check(f"forward/{case.path}", partial(_forward, case)) for case in OPERATOR_CASES)
+    gradient = (Check(f"gradient/{case.path}", partial(_gradient, case)) for case in OPERATOR_CASES)
+    return (*forward, *gradient)

@@ -1,0 +1,65 @@
+"""Checks of the optimizers over several steps, as a share of the way that the parameters went."""
+
+from __future__ import annotations
+
+from functools import partial
+
+import numpy as np
+
+from benchmarker.framework import OPTIMIZERS, Optimizer
+from benchmarker.graph.graph import Graph
+from benchmarker.graph.network import Network
+from benchmarker.testing.result import CheckFailed, Measurement, relative_error
+from benchmarker.testing.subject import Check, Subject, draw_batch, draw_parameters, reference_program
+
+_STEPS = 5
+_TOLERANCE = 1e-3
+"""Share of a parameter's way: float32 loses bits of a step that is small against the value, and Adam
+divides by the root of small gradients; an equation that differs is off by 0.02 or more."""
+
+_VARIANTS = {
+    "sgd": Optimizer("sgd", learning_rate=0.1),
+    "momentum": Optimizer("momentum", learning_rate=0.05, momentum=0.8),
+    # A large epsilon shows on which side of the root's bias correction it is added.
+    "adam": Optimizer("adam", learning_rate=0.02, beta1=0.8, beta2=0.95, epsilon=1e-2),
+    "adam-default-epsilon": Optimizer("adam", learning_rate=0.02),
+}
+
+
+def _network() -> Graph:
+    net = Network("optimizers", 16)
+    x = net.input("x", (10,))
+    label = net.labels("label", 4)
+    x = net.tanh(net.dense("fc1", x, 12))
+    x = net.dense("fc2", x, 4)
+    net.output(x)
+    net.loss(net.softmax_cross_entropy_loss(x, label))
+    return net.graph()
+
+
+def _travel(optimizer: Optimizer, subject: Subject) -> Measurement:
+    graph = _network()
+    start = draw_parameters(graph, subject.seed)
+    program = subject.program(graph, start, "training", optimizer)
+    reference = reference_program(graph, start, "training", optimizer)
+    for step in range(_STEPS):
+        batch = draw_batch(graph, subject.seed + step)
+        program.fetch(program.train_step(program.load(batch)))
+        reference.train_step(reference.load(batch))
+    found, expected = program.parameters(), reference.parameters()
+    worst, where = 0.0, ""
+    for name, before in start.items():
+        way = expected[name].astype(np.float64) - before
+        if not way.any():
+            raise CheckFailed(f"the reference did not move '{name}'")
+        error = relative_error(found[name].astype(np.float64) - before, way)
+        worst, where = max((worst, where), (error, name))
+    return Measurement(worst, _TOLERANCE, f"share of the way of '{where}' after {_STEPS} steps")
+
+
+def optimizer_checks() -> tuple[Check, ...]:
+    """Return a check of each optimizer, Adam with a large epsilon and the usual one."""
+    assert {o.kind for o in _VARIANTS.values()} == set(OPTIMIZERS)
+    return tuple(
+        Check(f"optimizer/{name}", partial(_travel, optimizer)) for name, optimizer in _VARIANTS.items()
+    )

@@ -1,0 +1,214 @@
+"""Checks of a program's manners: what it returns, what it leaves alone, and what it may not remember."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from benchmarker.framework import Optimizer, Program
+from benchmarker.graph.graph import Graph
+from benchmarker.graph.network import Network
+from benchmarker.testing.result import OPERATOR_TOLERANCE, CheckFailed, Measurement, compare
+from benchmarker.testing.subject import (
+    Check,
+    Subject,
+    draw_batch,
+    draw_parameters,
+    fetch_outputs,
+    reference_program,
+)
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+    Array = npt.NDArray[Any]
+
+_TOLERANCE = 10 * OPERATOR_TOLERANCE
+"""A few operators in a row: ten times one operator's."""
+_REDUCED = 0.05
+"""bf16 keeps 8 bits (0.4 % a rounding), a few operators in a row; a wrong meaning is further off."""
+
+
+def small_network() -> Graph:
+    """Return a network with trained parameters, running statistics and dropout."""
+    net = Network("small_network", 4)
+    x = net.input("image", (3, 8, 8))
+    label = net.labels("label", 5)
+    x = net.batch_norm("bn", net.convolution("conv", x, 6, 3, stride=2, pad=1, bias=False))
+    x = net.flatten(net.tanh(x))
+    x = net.dropout(net.tanh(net.dense("fc1", x, 16)), ratio=0.5)
+    x = net.dense("fc2", x, 5)
+    net.output(x)
+    net.loss(net.softmax_cross_entropy_loss(x, label))
+    return net.graph()
+
+
+def _trained(subject: Subject, optimizer: Optimizer | None = None) -> tuple[Graph, Program, Any]:
+    graph = small_network()
+    program = subject.program(graph, draw_parameters(graph, subject.seed), "training", optimizer)
+    return graph, program, program.load(draw_batch(graph, subject.seed))
+
+
+def _inferring(subject: Subject) -> tuple[Graph, Program, Any]:
+    graph = small_network().without_loss()
+    program = subject.program(graph, draw_parameters(graph, subject.seed), "inference")
+    return graph, program, program.load(draw_batch(graph, subject.seed))
+
+
+def _require_equal(before: dict[str, Array], after: dict[str, Array], what: str) -> None:
+    changed = sorted(name for name in before if not np.array_equal(before[name], after[name]))
+    if changed:
+        raise CheckFailed(f"{what} must not change the parameters; changed: {', '.join(changed)}")
+
+
+def _infer_repeats(subject: Subject) -> Measurement:
+    graph, program, batch = _inferring(subject)
+    before = program.parameters()
+    first = fetch_outputs(program, graph, batch)
+    second = fetch_outputs(program, graph, batch)
+    _require_equal(before, program.parameters(), "infer")
+    return compare(second, first, 1e-6)
+
+
+def _batches_differ(subject: Subject) -> Measurement:
+    graph, program, first = _inferring(subject)
+    parameters = draw_parameters(graph, subject.seed)
+    reference = reference_program(graph, parameters, "inference")
+    other = draw_batch(graph, subject.seed + 1)
+    second = program.load(other)
+    program.infer(second)
+    expected_first = fetch_outputs(reference, graph, reference.load(draw_batch(graph, subject.seed)))
+    expected_second = fetch_outputs(reference, graph, reference.load(other))
+    found = compare(fetch_outputs(program, graph, first), expected_first, _TOLERANCE)
+    if not (found.error or 0.0) <= _TOLERANCE:
+        return found
+    return compare(fetch_outputs(program, graph, second), expected_second, _TOLERANCE)
+
+
+def _caller_untouched(subject: Subject) -> Measurement:
+    graph = small_network()
+    parameters, batch = draw_parameters(graph, subject.seed), draw_batch(graph, subject.seed)
+    kept = {name: array.copy() for name, array in {**parameters, **batch}.items()}
+    program = subject.program(graph, parameters, "training", Optimizer("sgd", learning_rate=0.5))
+    returned = program.parameters()
+    snapshot = {name: array.copy() for name, array in returned.items()}
+    program.synchronize(program.train_step(program.load(batch)))
+    _require_equal(
+        kept, {**parameters, **batch}, "the caller's arrays are its own: build, load and train_step"
+    )
+    _require_equal(snapshot, returned, "parameters() must return copies: a later train_step")
+    return Measurement()
+
+
+def _fetch(subject: Subject) -> Measurement:
+    graph, program, batch = _inferring(subject)
+    outputs = program.fetch(program.infer(batch))
+    if not isinstance(outputs, tuple) or len(outputs) != len(graph.outputs):
+        raise CheckFailed(f"fetch must return a tuple of {len(graph.outputs)} arrays, got {type(outputs)}")
+    for name, array in zip(graph.outputs, outputs):
+        _require_array(f"output '{name}'", array, graph.types[name].shape)
+    return Measurement()
+
+
+def _require_array(what: str, array: Any, shape: tuple[int, ...]) -> None:
+    if not isinstance(array, (np.ndarray, np.generic)):  # NumPy itself gives a scalar for a 0-d array
+        raise CheckFailed(f"{what} must be a NumPy array, got {type(array).__name__}")
+    if array.shape != shape or array.dtype.kind != "f":
+        raise CheckFailed(
+            f"{what} must be of shape {shape} and a floating type, got {array.shape} and {array.dtype}"
+        )
+
+
+def _fetch_loss(subject: Subject) -> Measurement:
+    _, program, batch = _trained(subject)
+    losses = program.fetch(program.train_step(batch))
+    if not isinstance(losses, tuple) or len(losses) != 1:
+        raise CheckFailed("fetch must return a tuple of one array, the loss, for what train_step returned")
+    _require_array("the loss", losses[0], ())
+    return Measurement()
+
+
+def _gradients_pure(subject: Subject) -> Measurement:
+    graph, program, batch = _trained(subject, Optimizer("momentum", learning_rate=0.1))
+    before = program.parameters()
+    _, first = program.gradients(batch)
+    _, second = program.gradients(batch)
+    _require_equal(before, program.parameters(), "gradients")
+    for parameter in graph.trainable:
+        _require_array(f"gradient of '{parameter.name}'", first.get(parameter.name), parameter.type.shape)
+    if set(first) != {p.name for p in graph.trainable}:
+        raise CheckFailed("gradients must name exactly the trainable parameters")
+    return compare(second, first, OPERATOR_TOLERANCE)
+
+
+def _without_dropout() -> Graph:
+    net = Network("small_network_without_dropout", 6)
+    x = net.input("image", (3, 6, 6))
+    label = net.labels("label", 4)
+    x = net.tanh(net.batch_norm("bn", net.convolution("conv", x, 4, 3, bias=False)))
+    x = net.dense("fc", net.flatten(x), 4)
+    net.output(x)
+    net.loss(net.softmax_cross_entropy_loss(x, label))
+    return net.graph()
+
+
+def _loss_before_update(subject: Subject) -> Measurement:
+    graph = _without_dropout()
+    parameters = draw_parameters(graph, subject.seed)
+    program = subject.program(graph, parameters, "training", Optimizer("sgd", learning_rate=0.5))
+    batch = program.load(draw_batch(graph, subject.seed))
+    worst = 0.0
+    for _ in range(3):
+        expected, _ = program.gradients(batch)
+        (loss,) = program.fetch(program.train_step(batch))
+        worst = max(worst, abs(float(loss) - expected) / max(abs(expected), 1e-3))
+    if not np.isfinite(worst):
+        raise CheckFailed("the loss is not finite")
+    return Measurement(worst, _TOLERANCE, "train_step's loss against that of gradients just before")
+
+
+def _gradients_after_training(subject: Subject) -> Measurement:
+    """Gradients must see the parameters as the last step left them, and the step must have used them."""
+    graph = _without_dropout()
+    parameters = draw_parameters(graph, subject.seed)
+    optimizer = Optimizer("sgd", learning_rate=0.1)
+    program = subject.program(graph, parameters, "training", optimizer)
+    reference = reference_program(graph, parameters, "training", optimizer)
+    batches = [draw_batch(graph, subject.seed + i) for i in range(2)]
+    for batch in batches:
+        program.fetch(program.train_step(program.load(batch)))
+        reference.train_step(reference.load(batch))
+    _, found = program.gradients(program.load(batches[0]))
+    _, expected = reference.gradients(reference.load(batches[0]))
+    return compare(found, expected, _TOLERANCE)
+
+
+def _precisions(subject: Subject) -> Measurement:
+    graph, _, _ = _inferring(subject)
+    parameters, batch = draw_parameters(graph, subject.seed), draw_batch(graph, subject.seed)
+    reference = reference_program(graph, parameters, "inference")
+    expected = fetch_outputs(reference, graph, reference.load(batch))
+    declared = subject.plugin.precisions.get(subject.device.type, ())
+    for precision in declared:
+        program = subject.program(graph, parameters, "inference", precision=precision)
+        found = compare(fetch_outputs(program, graph, program.load(batch)), expected, _TOLERANCE)
+        bound = _TOLERANCE if precision in ("fp32", "fp64") else _REDUCED
+        if not (found.error or 0.0) <= bound:
+            return Measurement(found.error, bound, f"precision '{precision}': {found.detail}")
+    return Measurement(detail=f"declared: {', '.join(declared)}")
+
+
+def program_checks() -> tuple[Check, ...]:
+    """Return the checks of programs."""
+    return (
+        Check("program/infer-repeats", _infer_repeats),
+        Check("program/each-batch-its-own", _batches_differ),
+        Check("program/caller-untouched", _caller_untouched),
+        Check("program/fetch-outputs", _fetch),
+        Check("program/fetch-loss", _fetch_loss),
+        Check("program/gradients-change-nothing", _gradients_pure),
+        Check("program/loss-before-update", _loss_before_update),
+        Check("program/gradients-after-training", _gradients_after_training),
+        Check("program/precisions", _precisions),
+    )

@@ -1,0 +1,152 @@
+"""The framework under test, beside the float64 reference."""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from benchmarker.framework import Device, Framework, FrameworkPlugin, Optimizer, Program
+from benchmarker.graph.graph import Graph
+from benchmarker.graph.operators import OPERATORS, native_operators
+from benchmarker.graph.types import Distribution, TensorType
+from benchmarker.plugins.numpy.program import NumpyFramework
+from benchmarker.testing.result import CheckResult, Measurement, Skipped
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+    Array = npt.NDArray[Any]
+
+
+@dataclass(frozen=True)
+class Subject:
+    """A framework under test.
+
+    Parameters
+    ----------
+    framework : Framework
+        Already configured for ``device``.
+    plugin : FrameworkPlugin
+        What it says of itself.
+    device : Device
+        Where its programs run.
+    seed : int
+        Seed of all values.
+    """
+
+    framework: Framework
+    plugin: FrameworkPlugin
+    device: Device
+    seed: int = 0
+
+    def require(self, graph: Graph, mode: str) -> None:
+        """Skip the check if the framework lacks an operator of ``graph`` or the mode."""
+        if mode not in self.plugin.modes:
+            raise Skipped(f"the plugin does not declare the mode '{mode}'")
+        native = native_operators(self.framework.operators)
+        missing = [o for o in graph.operators if o not in native and OPERATORS[o].kind == "primitive"]
+        if missing:
+            raise Skipped(f"no native meaning of {', '.join(sorted(missing))}")
+
+    def program(
+        self,
+        graph: Graph,
+        parameters: Mapping[str, Array],
+        mode: str,
+        optimizer: Optimizer | None = None,
+        precision: str = "fp32",
+    ) -> Program:
+        """Build ``graph`` with the framework under test, or skip if it cannot have it."""
+        self.require(graph, mode)
+        return self.framework.build(
+            graph,
+            parameters,
+            mode=mode,
+            device=self.device,
+            precision=precision,
+            optimizer=optimizer or Optimizer(),
+            options=self.plugin.options(),
+        )
+
+
+@dataclass(frozen=True)
+class Check:
+    """One question to a framework.
+
+    Parameters
+    ----------
+    name : str
+        Unique path.
+    measure : callable
+        Asks the subject; raises :class:`Skipped`, or any other exception if it failed.
+    """
+
+    name: str
+    measure: Callable[[Subject], Measurement]
+
+    def run(self, subject: Subject) -> CheckResult:
+        """Return the verdict; whatever the framework raises is one."""
+        try:
+            found = self.measure(subject)
+        except Skipped as reason:
+            return CheckResult(self.name, "skipped", str(reason))
+        except Exception as error:
+            return CheckResult(self.name, "failed", f"{type(error).__name__}: {error}")
+        if found.error is None or found.tolerance is None:
+            return CheckResult(self.name, "passed", found.detail)
+        status = "passed" if found.error <= found.tolerance else "failed"
+        return CheckResult(self.name, status, found.detail, found.error, found.tolerance)
+
+
+def reference_program(
+    graph: Graph,
+    parameters: Mapping[str, Array],
+    mode: str,
+    optimizer: Optimizer | None = None,
+    precision: str = "fp64",
+) -> Program:
+    """Build ``graph`` with the NumPy reference."""
+    return NumpyFramework().build(
+        graph,
+        parameters,
+        mode=mode,
+        device=Device("cpu"),
+        precision=precision,
+        optimizer=optimizer or Optimizer(),
+        options=None,
+    )
+
+
+def draw(name: str, type_: TensorType, distribution: Distribution, seed: int) -> Array:
+    """Return values for one tensor; each name has a stream of its own."""
+    generator = np.random.default_rng([seed, zlib.crc32(name.encode())])
+    scale, shape = distribution.scale, type_.shape
+    if distribution.kind == "integers":
+        return generator.integers(0, int(scale), shape).astype(type_.dtype)
+    if distribution.kind == "constant":
+        return np.full(shape, scale, type_.dtype)
+    values = (
+        generator.standard_normal(shape) if distribution.kind == "normal" else generator.uniform(-1, 1, shape)
+    )
+    return np.asarray(values * scale, type_.dtype)
+
+
+def draw_parameters(graph: Graph, seed: int) -> dict[str, Array]:
+    """Return start values of all parameters of ``graph``."""
+    return {p.name: draw(p.name, p.type, p.initializer, seed) for p in graph.parameters}
+
+
+def draw_batch(graph: Graph, seed: int) -> dict[str, Array]:
+    """Return a mini-batch for ``graph``."""
+    return {i.name: draw(i.name, i.type, i.distribution, seed) for i in graph.inputs}
+
+
+def fetch_outputs(program: Program, graph: Graph, batch: Any) -> dict[str, Array]:
+    """Run inference on a loaded mini-batch and return its outputs by name."""
+    output = program.infer(batch)
+    program.synchronize(output)
+    return dict(zip(graph.outputs, program.fetch(output)))

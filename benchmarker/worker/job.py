@@ -1,0 +1,86 @@
+"""What the orchestrator asks of a worker, and how both sides read it."""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from benchmarker.framework import Device, Framework, FrameworkPlugin, Optimizer
+from benchmarker.problem import Problem
+
+
+@dataclass(frozen=True)
+class Job:
+    """A job as it travels, in JSON, to the worker.
+
+    Parameters
+    ----------
+    action : {"run", "reference", "check"}
+        Measure a problem; compute the reference's results; run the conformance suite.
+    framework, problem : str
+        Values of the plugins' entry points; ``problem`` is empty for ``check``.
+    reference : str or None
+        The file with the reference's results: read by ``run`` (``None``: do not verify), written by
+        ``reference``.
+    verification_samples : int
+        How many samples of the mini-batch the reference computes.
+    """
+
+    action: str
+    framework: str
+    problem: str = ""
+    problem_parameters: Mapping[str, Any] = field(default_factory=dict)
+    framework_options: Mapping[str, Any] = field(default_factory=dict)
+    mode: str = "training"
+    batch_size: int = 1
+    precision: str = "fp32"
+    optimizer: Optimizer = Optimizer()
+    device: Device = Device("cpu")
+    threads: int = 1
+    seed: int = 0
+    steps: int | None = None
+    warmup: int | None = None
+    reference: str | None = None
+    verification_samples: int = 0
+
+    @staticmethod
+    def from_json(data: Mapping[str, Any]) -> Job:
+        """Read a job from JSON values."""
+        values = dict(data)
+        values["optimizer"] = Optimizer(**values["optimizer"])
+        values["device"] = Device(**values["device"])
+        return Job(**values)
+
+
+def _load(value: str) -> Any:
+    module, _, attribute = value.partition(":")
+    loaded: Any = importlib.import_module(module)
+    for part in filter(None, attribute.split(".")):
+        loaded = getattr(loaded, part)
+    return loaded
+
+
+def _plugin(value: str) -> Any:
+    loaded = _load(value)
+    return loaded() if inspect.isclass(loaded) else loaded
+
+
+def load_problem(value: str) -> Problem:
+    """Import a problem by its entry point's value."""
+    problem: Problem = _plugin(value).benchmarker_problem()
+    return problem
+
+
+def load_framework_plugin(value: str) -> FrameworkPlugin:
+    """Import a framework's description by its entry point's value."""
+    plugin: FrameworkPlugin = _plugin(value).benchmarker_framework()
+    return plugin
+
+
+def load_framework(plugin: FrameworkPlugin) -> Framework:
+    """Import the framework itself."""
+    framework: Framework = _load(plugin.implementation)()
+    return framework

@@ -1,0 +1,101 @@
+"""The reference's results: computed once by the NumPy plugin in float64 and float32, kept in a file."""
+
+from __future__ import annotations
+
+import json
+import uuid
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from benchmarker.graph.graph import Graph
+from benchmarker.worker.verification import Errors, Excerpt, Expected, errors, excerpt
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+    Array = npt.NDArray[Any]
+
+NAME = "NumPy, float64"
+
+
+def results(
+    graph: Graph, parameters: dict[str, Array], batch: dict[str, Array], mode: str, precision: str
+) -> dict[str, tuple[str, Array]]:
+    """Compute what is verified: outputs, or loss and gradients, by name with their kind."""
+    from benchmarker.framework import Device, NoOptions, Optimizer
+    from benchmarker.plugins.numpy.program import NumpyFramework
+
+    program = NumpyFramework().build(
+        graph,
+        parameters,
+        mode=mode,
+        device=Device("cpu"),
+        precision=precision,
+        optimizer=Optimizer(),
+        options=NoOptions(),
+    )
+    native = program.load(batch)
+    if mode == "inference":
+        outputs = program.fetch(program.infer(native))
+        return {name: ("output", array) for name, array in zip(graph.outputs, outputs)}
+    loss, gradients = program.gradients(native)
+    found: dict[str, tuple[str, Array]] = {"loss": ("loss", np.asarray(loss))}
+    found.update({name: ("gradient", array) for name, array in gradients.items()})
+    return found
+
+
+def compute(graph: Graph, parameters: dict[str, Array], batch: dict[str, Array], mode: str) -> list[Expected]:
+    """Compute the reference in float64, and in float32 to learn what rounding does to each tensor."""
+    exact = {
+        name: (kind, excerpt(name, array))
+        for name, (kind, array) in results(graph, parameters, batch, mode, "fp64").items()
+    }
+    rounded = results(graph, parameters, batch, mode, "fp32")
+    return [
+        Expected(name, kind, part, errors(excerpt(name, rounded[name][1]), part))
+        for name, (kind, part) in exact.items()
+    ]
+
+
+def save(path: Path, expected: list[Expected], digests: dict[str, str]) -> None:
+    """Write the reference under its name at once; another process that wrote it first does no harm."""
+    head = {
+        "digests": digests,
+        "tensors": [
+            {
+                "name": e.name,
+                "kind": e.kind,
+                "elements": e.excerpt.elements,
+                "norm": e.excerpt.norm,
+                "rounding": asdict(e.rounding),
+            }
+            for e in expected
+        ],
+    }
+    arrays: dict[str, Any] = {f"tensor{i}": e.excerpt.values for i, e in enumerate(expected)}
+    arrays["head"] = np.frombuffer(json.dumps(head).encode(), np.uint8)
+    temporary = path.with_name(f".{path.name}.{uuid.uuid4().hex}.npz")
+    try:
+        np.savez(temporary, **arrays)
+        temporary.replace(path)
+    finally:
+        temporary.unlink(missing_ok=True)
+
+
+def load(path: Path) -> tuple[list[Expected], dict[str, str]]:
+    """Read what :func:`save` wrote: the tensors, and the digests of the values they were computed from."""
+    with np.load(path, allow_pickle=False) as archive:
+        head = json.loads(archive["head"].tobytes())
+        expected = [
+            Expected(
+                row["name"],
+                row["kind"],
+                Excerpt(row["elements"], archive[f"tensor{i}"], row["norm"]),
+                Errors(**row["rounding"]),
+            )
+            for i, row in enumerate(head["tensors"])
+        ]
+    return expected, head["digests"]

@@ -1,0 +1,28 @@
+"""The job that computes the reference and leaves it in a file."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from benchmarker.worker.channel import Channel
+from benchmarker.worker.job import Job
+from benchmarker.worker.stages import Stages
+
+
+def compute_reference(job: Job, channel: Channel, stages: Stages) -> None:
+    """Compute the reference of the job's problem for its first samples and save it."""
+    from benchmarker.worker import reference, values
+    from benchmarker.worker.run import problem_graph
+
+    if job.reference is None:
+        raise ValueError("a reference job needs the file to write")
+    with stages.stage("initialise"):
+        whole = problem_graph(job, job.batch_size)
+        parameters = values.draw_parameters(whole, job.seed)
+        batch = values.first_samples(values.draw_batch(whole, job.seed), job.verification_samples)
+        graph = problem_graph(job, job.verification_samples)
+    with stages.stage("reference"):
+        expected = reference.compute(graph, parameters, batch, job.mode)
+        digests = {"parameters": values.digest(parameters), "batch": values.digest(batch)}
+        reference.save(Path(job.reference), expected, digests)
+    channel.send("result", seconds=stages.seconds)

@@ -1,0 +1,38 @@
+"""The stages of a run, each timed apart and announced as it begins."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from benchmarker.worker.channel import Channel
+
+
+class Stages:
+    """Seconds of each stage, and which one is running.
+
+    Attributes
+    ----------
+    seconds : dict
+        By name of the stage.
+    current : str
+        The stage that is running, or the last one.
+    out_of_memory_signs : tuple of str
+        What the framework says when memory runs out; known once it is imported.
+    """
+
+    def __init__(self, channel: Channel) -> None:
+        self._channel = channel
+        self.seconds: dict[str, float] = {}
+        self.current = "start"
+        self.out_of_memory_signs: tuple[str, ...] = ()
+
+    @contextmanager
+    def stage(self, name: str) -> Iterator[None]:
+        """Announce a stage and time what happens in it."""
+        self.current = name
+        self._channel.send("stage", name=name)
+        start = time.perf_counter()
+        yield
+        self.seconds[name] = time.perf_counter() - start

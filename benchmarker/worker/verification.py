@@ -1,0 +1,250 @@
+"""The proof that a framework computes the problem's function: its tensors against the reference's."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from benchmarker.worker.values import draw_indices
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+    Array = npt.NDArray[Any]
+
+MAX_COMPARED = 65536
+"""Larger tensors are compared at this many elements drawn from the seed, and by their norm."""
+FLOOR = 1e-5
+"""Two correct float32 programs of one operator differ by up to about 3e-6 of the largest element."""
+WIDEST = 0.5
+"""No tolerance is wider: such tensors would not be the same function."""
+MARGIN = 16.0
+"""Room over the reference's own rounding error: other orders of summation, other kernels."""
+EPSILON: Mapping[str, float] = {
+    "fp64": 2.0**-53,
+    "fp32": 2.0**-24,
+    "tf32": 2.0**-11,
+    "fp16": 2.0**-11,
+    "bf16": 2.0**-8,
+}
+"""Unit roundoff of each precision (IEEE 754; TF32 and bfloat16 have 10 and 7 bits of fraction)."""
+
+
+@dataclass(frozen=True)
+class Excerpt:
+    """What is kept of a tensor for comparison.
+
+    Parameters
+    ----------
+    elements : int
+        Size of the whole tensor.
+    values : ndarray of float64
+        The whole tensor, flat, or :data:`MAX_COMPARED` of its elements.
+    norm : float
+        Euclidean norm of the whole tensor.
+    """
+
+    elements: int
+    values: Array
+    norm: float
+
+
+def excerpt(name: str, tensor: Array) -> Excerpt:
+    """Take the excerpt of a tensor; which elements depends on its name and size alone."""
+    flat = np.asarray(tensor).reshape(-1)
+    norm = float(np.linalg.norm(flat.astype(np.float64)))
+    if flat.size > MAX_COMPARED:
+        return Excerpt(flat.size, flat[draw_indices(name, flat.size, MAX_COMPARED)].astype(np.float64), norm)
+    return Excerpt(flat.size, flat.astype(np.float64), norm)
+
+
+@dataclass(frozen=True)
+class Errors:
+    """How far a tensor is from what was expected.
+
+    Parameters
+    ----------
+    absolute : float
+        Largest difference of an element.
+    relative : float
+        The same, relative to the largest expected element.
+    norm : float
+        Euclidean norm of the differences, relative to that of the expected values. A rectifier that
+        rounding switches moves single elements far, and the norm hardly; a wrong function moves both.
+    """
+
+    absolute: float
+    relative: float
+    norm: float
+
+
+_FAR_OFF = Errors(math.inf, math.inf, math.inf)
+
+
+def _ratio(difference: float, scale: float) -> float:
+    if scale > 0:
+        return difference / scale
+    return 0.0 if difference == 0 else math.inf
+
+
+def errors(found: Excerpt, expected: Excerpt) -> Errors:
+    """Compare two excerpts; values that are not finite, or sizes that differ, are infinitely far off."""
+    if found.elements != expected.elements or not np.isfinite(found.values).all():
+        return _FAR_OFF
+    difference = found.values - expected.values
+    absolute = float(np.max(np.abs(difference), initial=0.0))
+    relative = _ratio(absolute, float(np.max(np.abs(expected.values), initial=0.0)))
+    norm = _ratio(float(np.linalg.norm(difference)), float(np.linalg.norm(expected.values)))
+    if expected.elements > expected.values.size:
+        # What the excerpt leaves out still shows in the norm of the whole.
+        norm = max(norm, _ratio(abs(found.norm - expected.norm), expected.norm))
+    return Errors(absolute, relative, norm)
+
+
+@dataclass(frozen=True)
+class Expected:
+    """A tensor of the reference: its excerpt in float64 and how far float32 rounding moved it there."""
+
+    name: str
+    kind: str
+    excerpt: Excerpt
+    rounding: Errors
+
+
+@dataclass(frozen=True)
+class Tolerance:
+    """The most that :class:`Errors` may be: ``relative`` and ``norm``."""
+
+    relative: float
+    norm: float
+
+
+@dataclass(frozen=True)
+class TensorVerdict:
+    """One compared tensor."""
+
+    name: str
+    kind: str
+    elements: int
+    compared: int
+    max_absolute_error: float
+    max_relative_error: float
+    tolerance: float
+    norm_error: float
+    norm_tolerance: float
+    passed: bool
+
+    @property
+    def used(self) -> float:
+        """The share of its tolerance that it used."""
+        return max(self.max_relative_error / self.tolerance, self.norm_error / self.norm_tolerance)
+
+
+@dataclass(frozen=True)
+class Verification:
+    """The verdict on a run."""
+
+    status: str
+    reason: str
+    reference: str
+    samples: int
+    tolerance_reason: str
+    tensors: tuple[TensorVerdict, ...]
+
+    @property
+    def worst(self) -> TensorVerdict | None:
+        """The tensor that used most of its tolerance."""
+        ranked = sorted(self.tensors, key=lambda t: t.used)
+        return ranked[-1] if ranked else None
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the verdict as it stands in a record."""
+        worst = self.worst
+        return {
+            **asdict(self),
+            "tensors": [asdict(t) for t in self.tensors],
+            "worst": asdict(worst) if worst else None,
+        }
+
+
+def tolerances(expected: Sequence[Expected], precision: str) -> dict[str, Tolerance]:
+    """Return the tolerance of each tensor.
+
+    It is :data:`MARGIN` times the error that float32 rounding made in the reference itself (for this
+    tensor, or the median over tensors of its kind if that is larger), at least :data:`FLOOR`, scaled
+    by the precision's unit roundoff over float32's and never above :data:`WIDEST`.
+    """
+    scale = max(1.0, EPSILON[precision] / EPSILON["fp32"])
+
+    def limit(own: float, same_kind: Sequence[float]) -> float:
+        return min(WIDEST, scale * max(FLOOR, MARGIN * max(own, float(np.median(same_kind)))))
+
+    limits = {}
+    for e in expected:
+        same_kind = [other.rounding for other in expected if other.kind == e.kind]
+        limits[e.name] = Tolerance(
+            limit(e.rounding.relative, [r.relative for r in same_kind]),
+            limit(e.rounding.norm, [r.norm for r in same_kind]),
+        )
+    return limits
+
+
+def too_ill_conditioned(expected: Sequence[Expected]) -> str | None:
+    """Return why no verdict is possible: rounding alone moves the reference itself too far; else None."""
+    for kind in sorted({e.kind for e in expected}):
+        typical = float(np.median([e.rounding.norm for e in expected if e.kind == kind]))
+        if not MARGIN * typical <= WIDEST:
+            return (
+                f"float32 rounding alone moves each {kind} of the reference by {typical:.2g} of its norm: the "
+                f"problem is too ill-conditioned at this size; take a larger mini-batch or input"
+            )
+    return None
+
+
+def tolerance_reason(precision: str) -> str:
+    """Say in one sentence where the tolerances come from."""
+    base = (
+        f"{MARGIN:g} times the rounding error of the reference in float32 against float64, at least "
+        f"{FLOOR:g}: of the largest element, and of the norm"
+    )
+    factor = EPSILON[precision] / EPSILON["fp32"]
+    return base if factor <= 1 else f"{base}, times {factor:g} for the unit roundoff of {precision}"
+
+
+def judge(expected: Expected, found: Array, tolerance: Tolerance) -> TensorVerdict:
+    """Compare one tensor."""
+    part = excerpt(expected.name, found)
+    error = errors(part, expected.excerpt)
+    return TensorVerdict(
+        expected.name,
+        expected.kind,
+        part.elements,
+        part.values.size,
+        error.absolute,
+        error.relative,
+        tolerance.relative,
+        error.norm,
+        tolerance.norm,
+        error.relative <= tolerance.relative and error.norm <= tolerance.norm,
+    )
+
+
+def update_tolerance(base: Tolerance, before: Array, change: float) -> Tolerance:
+    """Return the tolerance of a parameter's first update, which is read off the rounded parameter.
+
+    Parameters
+    ----------
+    base : Tolerance
+        That of its gradient.
+    before : ndarray
+        The parameter before the update, float32.
+    change : float
+        Largest expected change, absolute.
+    """
+    rounding = 4 * EPSILON["fp32"] * float(np.max(np.abs(before), initial=0.0))
+    extra = rounding / change if change > 0 else WIDEST
+    return Tolerance(min(WIDEST, 2 * base.relative + extra), min(WIDEST, 2 * base.norm + extra))

@@ -1,0 +1,165 @@
+"""The first use of a program: verified before anything of it is timed more than once."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from benchmarker.framework import Program
+from benchmarker.worker import reference, values
+from benchmarker.worker.job import Job
+from benchmarker.worker.stages import Stages
+from benchmarker.worker.verification import (
+    Errors,
+    Excerpt,
+    Expected,
+    TensorVerdict,
+    Tolerance,
+    Verification,
+    judge,
+    tolerance_reason,
+    tolerances,
+    too_ill_conditioned,
+    update_tolerance,
+)
+
+if TYPE_CHECKING:
+    from benchmarker.worker.run import Prepared
+
+
+def verified_start(job: Job, prepared: Prepared, path: Path, stages: Stages) -> tuple[Any, Verification]:
+    """Verify the program against the reference and run its first step, timed as ``compile``.
+
+    Inference is verified by the outputs of that first step itself; training by loss and gradients
+    before it, then by the loss it returns and by the update it makes.
+    """
+    with stages.stage("verify"):
+        expected, digests = reference.load(path)
+    if digests != _verified_digests(job, prepared):
+        raise RuntimeError("the reference was computed from other weights or another mini-batch")
+    limits = tolerances(expected, job.precision)
+    if job.mode == "inference":
+        return _inference(job, prepared, expected, limits, stages)
+    return _training(job, prepared, expected, limits, stages)
+
+
+def _verified_digests(job: Job, prepared: Prepared) -> dict[str, str]:
+    batch = values.first_samples(prepared.batch, job.verification_samples)
+    return {"parameters": values.digest(prepared.parameters), "batch": values.digest(batch)}
+
+
+def _verdict(job: Job, expected: list[Expected], tensors: list[TensorVerdict]) -> Verification:
+    failed = [t for t in tensors if not t.passed]
+    status, reason = "passed", "every compared tensor is within its tolerance"
+    impossible = too_ill_conditioned(expected)
+    if impossible is not None:
+        status, reason = "inconclusive", impossible
+    elif failed:
+        status = "failed"
+        worst = max(failed, key=lambda t: t.used)
+        reason = (
+            f"{worst.kind} '{worst.name}' differs by {worst.max_relative_error:.3g} of the largest element "
+            f"and {worst.norm_error:.3g} of the norm, allowed are {worst.tolerance:.3g} and "
+            f"{worst.norm_tolerance:.3g} ({len(failed)} of {len(tensors)} tensors differ)"
+        )
+    return Verification(
+        status,
+        reason,
+        reference.NAME,
+        job.verification_samples,
+        tolerance_reason(job.precision),
+        tuple(tensors),
+    )
+
+
+def _first_step(prepared: Prepared, stages: Stages) -> Any:
+    with stages.stage("compile"):
+        output = prepared.step(prepared.native_batch)
+        prepared.program.synchronize(output)
+    return output
+
+
+def _inference(
+    job: Job, prepared: Prepared, expected: list[Expected], limits: dict[str, Tolerance], stages: Stages
+) -> tuple[Any, Verification]:
+    output = _first_step(prepared, stages)
+    with stages.stage("verify"):
+        arrays = prepared.program.fetch(output)
+        tensors = [
+            judge(e, array[: job.verification_samples], limits[e.name]) for e, array in zip(expected, arrays)
+        ]
+    return output, _verdict(job, expected, tensors)
+
+
+def _training(
+    job: Job, prepared: Prepared, expected: list[Expected], limits: dict[str, Tolerance], stages: Stages
+) -> tuple[Any, Verification]:
+    whole_batch = job.verification_samples == job.batch_size
+    with stages.stage("verify"):
+        tensors = _judge_gradients(job, prepared, expected, limits)
+        before = prepared.program.parameters() if whole_batch else {}
+    output = _first_step(prepared, stages)
+    if whole_batch and "dropout" not in prepared.graph.operators:
+        with stages.stage("verify_step"):
+            by_name = {e.name: e for e in expected}
+            loss = prepared.program.fetch(output)[0]
+            first = judge(by_name["loss"], loss, limits["loss"])
+            tensors.append(_renamed(first, "loss of the first step"))
+            tensors += _judge_updates(job, prepared.program, before, by_name, limits)
+    stages.seconds["verify"] += stages.seconds.pop("verify_step", 0.0)
+    return output, _verdict(job, expected, tensors)
+
+
+def _judge_gradients(
+    job: Job, prepared: Prepared, expected: list[Expected], limits: dict[str, Tolerance]
+) -> list[TensorVerdict]:
+    program, batch = prepared.program, prepared.native_batch
+    if job.verification_samples != job.batch_size:
+        from benchmarker.worker.run import problem_graph
+
+        program = prepared.build(problem_graph(job, job.verification_samples))
+        batch = program.load(values.first_samples(prepared.batch, job.verification_samples))
+    loss, gradients = program.gradients(batch)
+    found: dict[str, Any] = {**gradients, "loss": np.asarray(loss)}
+    return [judge(e, found[e.name], limits[e.name]) for e in expected]
+
+
+def _renamed(verdict: TensorVerdict, name: str) -> TensorVerdict:
+    from dataclasses import replace
+
+    return replace(verdict, name=name)
+
+
+def _judge_updates(
+    job: Job,
+    program: Program,
+    before: dict[str, Any],
+    expected: dict[str, Expected],
+    limits: dict[str, Tolerance],
+) -> list[TensorVerdict]:
+    """Check that the timed step moved each parameter as the optimizer's equations say.
+
+    The first update follows from the gradient alone. Adam's is nearly its sign, which rounding may
+    flip where the gradient is almost zero, so it is compared by the conformance suite instead.
+    """
+    if job.optimizer.kind == "adam":
+        return []
+    after = program.parameters()
+    verdicts = []
+    for name, old in before.items():
+        if name not in expected:
+            continue
+        gradient = expected[name].excerpt
+        change = Excerpt(
+            gradient.elements,
+            -job.optimizer.learning_rate * gradient.values,
+            job.optimizer.learning_rate * gradient.norm,
+        )
+        largest = float(np.max(np.abs(change.values), initial=0.0))
+        limit = update_tolerance(limits[name], old, largest)
+        moved = after[name].astype(np.float64) - old.astype(np.float64)
+        wanted = Expected(name, "update", change, Errors(0.0, 0.0, 0.0))
+        verdicts.append(judge(wanted, moved, limit))
+    return verdicts

@@ -1,0 +1,1 @@
+"""A distribution of somebody else: a framework, a problem and a collector."""

@@ -1,0 +1,212 @@
+"""NumPy frameworks with one fault each, for the conformance suite to find."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from benchmarker.framework import Program
+from benchmarker.plugins.numpy.operators import NumpyOperators
+from benchmarker.plugins.numpy.program import NumpyFramework, NumpyProgram
+
+Array = npt.NDArray[Any]
+
+
+def with_operators(meaning: type[NumpyOperators]) -> NumpyFramework:
+    """Return a framework that computes with another meaning."""
+    framework = NumpyFramework()
+    framework.operators = meaning  # type: ignore[misc]
+    return framework
+
+
+class SymmetricPads(NumpyOperators):
+    """Takes the begins of the pads for the ends too."""
+
+    def conv(self, x: Array, w: Array, b: Array | None = None, *, pads: Any, **attributes: Any) -> Array:
+        begins = pads[: len(pads) // 2]
+        return super().conv(x, w, b, pads=begins * 2, **attributes)
+
+
+class NoBias(NumpyOperators):
+    """Forgets the bias of a convolution."""
+
+    def conv(self, x: Array, w: Array, b: Array | None = None, **attributes: Any) -> Array:
+        return super().conv(x, w, None, **attributes)
+
+
+class ZeroPaddedMaximum(NumpyOperators):
+    """Pads a maximum pooling with 0 instead of minus infinity."""
+
+    def max_pool(self, x: Array, **attributes: Any) -> Array:
+        padded = any(attributes["pads"])
+        y = super().max_pool(x, **attributes)
+        return np.maximum(y, 0) if padded else y
+
+
+class PadsCounted(NumpyOperators):
+    """Always counts the padding of an average pooling."""
+
+    def average_pool(self, x: Array, **attributes: Any) -> Array:
+        return super().average_pool(x, **{**attributes, "count_include_pad": True})
+
+
+class UnscaledDropout(NumpyOperators):
+    """Does not divide what dropout keeps."""
+
+    def dropout_mask(self, x: Array, ratio: float) -> Array | None:
+        mask = super().dropout_mask(x, ratio)
+        return None if mask is None else (mask > 0).astype(x.dtype)
+
+
+class SameDropout(NumpyOperators):
+    """Draws the same mask each step."""
+
+    def dropout_mask(self, x: Array, ratio: float) -> Array | None:
+        self.generator = None if self.generator is None else np.random.default_rng(0)
+        return super().dropout_mask(x, ratio)
+
+
+class SwappedMomentum(NumpyOperators):
+    """Takes the momentum of the running statistics as the weight of the new value."""
+
+    def batch_normalization(self, *tensors: Array, momentum: float = 0.9, **attributes: Any) -> Array:
+        return super().batch_normalization(*tensors, momentum=1.0 - momentum, **attributes)
+
+
+class KerasGates(NumpyOperators):
+    """Takes the gates in the order i, f, c, o."""
+
+    def lstm(self, x: Array, w: Array, r: Array, b: Array, *, hidden_size: int) -> Any:
+        def reorder(array: Array) -> Array:
+            blocks = np.split(array, array.shape[1] // hidden_size, axis=1)
+            order = [4 * (i // 4) + (0, 3, 1, 2)[i % 4] for i in range(len(blocks))]
+            return np.concatenate([blocks[i] for i in order], axis=1)
+
+        return super().lstm(x, reorder(w), reorder(r), reorder(b), hidden_size=hidden_size)
+
+
+class LastAxisSoftmax(NumpyOperators):
+    """Ignores softmax's axis."""
+
+    def softmax(self, x: Array, *, axis: int = -1) -> Array:
+        return super().softmax(x)
+
+
+class OtherProgram(NumpyFramework):
+    """A framework whose programs are of the class ``program``."""
+
+    program: type[NumpyProgram]
+
+    def build(self, graph: Any, parameters: Mapping[str, Array], **arguments: Any) -> NumpyProgram:
+        built = super().build(graph, parameters, **arguments)
+        built.__class__ = self.program
+        return built
+
+
+def with_program(program: type[NumpyProgram]) -> NumpyFramework:
+    """Return a framework whose programs are of another class."""
+    framework = OtherProgram()
+    framework.program = program
+    return framework
+
+
+class LossAfterUpdate(NumpyProgram):
+    """Returns the loss that the next step starts from."""
+
+    def train_step(self, batch: dict[str, Array]) -> Array:
+        super().train_step(batch)
+        return np.asarray(self.gradients(batch)[0])
+
+
+class GradientsUpdate(NumpyProgram):
+    """Moves the running statistics when only gradients are asked for."""
+
+    def gradients(self, batch: dict[str, Array]) -> tuple[float, dict[str, Array]]:
+        forward = NumpyOperators(training=True, update_statistics=True)
+        loss, gradients = self._loss_and_gradients(batch, forward)
+        return float(loss), gradients
+
+
+class TransposedParameters(NumpyProgram):
+    """Returns matrices in its own layout."""
+
+    def parameters(self) -> dict[str, Array]:
+        found = super().parameters()
+        return {name: p.T if p.ndim == 2 and p.shape[0] > 1 else p for name, p in found.items()}
+
+
+class BorrowedParameters(NumpyProgram):
+    """Returns its own arrays instead of copies."""
+
+    def parameters(self) -> dict[str, Array]:
+        return self._parameters
+
+
+class FirstBatch(NumpyProgram):
+    """Remembers the first mini-batch that it inferred from."""
+
+    def infer(self, batch: dict[str, Array]) -> tuple[Array, ...]:
+        if not hasattr(self, "_first"):
+            self._first = batch
+        return super().infer(self._first)
+
+
+class Asynchronous(NumpyProgram):
+    """Works in a thread of its own, and ``synchronize`` does not wait for it."""
+
+    _working: threading.Thread | None = None
+
+    def infer(self, batch: dict[str, Array]) -> Any:
+        return self._start(lambda: NumpyProgram.infer(self, batch))
+
+    def train_step(self, batch: dict[str, Array]) -> Any:
+        return self._start(lambda: NumpyProgram.train_step(self, batch))
+
+    def _start(self, work: Any) -> list[Any]:
+        self.wait()
+        result: list[Any] = []
+        self._working = threading.Thread(target=lambda: result.append(work()))
+        self._working.start()
+        return result
+
+    def wait(self) -> None:
+        if self._working is not None:
+            self._working.join()
+
+    def parameters(self) -> dict[str, Array]:
+        self.wait()
+        return super().parameters()
+
+    def fetch(self, output: Any) -> tuple[Array, ...]:
+        self.wait()
+        return super().fetch(output[0])
+
+
+class PatientAsynchronous(Asynchronous):
+    """Works in a thread of its own, and ``synchronize`` waits for it: right."""
+
+    def synchronize(self, output: Any) -> None:
+        self.wait()
+
+
+class EpsilonInsideAdam(NumpyFramework):
+    """Adds Adam's epsilon before the bias correction (the paper's epsilon-hat)."""
+
+    def build(self, graph: Any, parameters: Mapping[str, Array], **arguments: Any) -> Program:
+        optimizer = arguments["optimizer"]
+        inside = replace(optimizer, epsilon=optimizer.epsilon / np.sqrt(1 - optimizer.beta2))
+        return super().build(graph, parameters, **{**arguments, "optimizer": inside})
+
+
+class NesterovMomentum(NumpyFramework):
+    """Has a momentum that is not the one asked for."""
+
+    def build(self, graph: Any, parameters: Mapping[str, Array], **arguments: Any) -> Program:
+        optimizer = arguments["optimizer"]
+        other = replace(optimizer, momentum=0.95 * optimizer.momentum)
+        return super().build(graph, parameters, **{**arguments, "optimizer": other})

@@ -1,0 +1,189 @@
+"""The conformance suite passes the reference, and finds every fault planted into it."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from benchmarker.framework import Device, Framework
+from benchmarker.graph.operators import OPERATORS, Operators
+from benchmarker.plugins.numpy import benchmarker_framework
+from benchmarker.plugins.numpy.operators import NumpyOperators
+from benchmarker.plugins.numpy.program import NumpyFramework
+from benchmarker.testing import (
+    Check,
+    CheckResult,
+    Subject,
+    conformance_checks,
+    packages_imported_by,
+    run_checks,
+)
+from benchmarker.testing.cases import OPERATOR_CASES
+from benchmarker.testing.result import CheckFailed, relative_error
+from tests import faulty
+
+CHECKS = conformance_checks()
+QUICK = tuple(
+    check for check in CHECKS if not check.name.startswith(("problem/", "parameters/", "synchronize/"))
+)
+
+
+def results_of(framework: Framework, checks: tuple[Check, ...]) -> dict[str, CheckResult]:
+    device = Device("cpu")
+    framework.configure(device, threads=1, seed=0)
+    subject = Subject(framework, benchmarker_framework(), device, seed=0)
+    return {check.name: check.run(subject) for check in checks}
+
+
+def failures(framework: Framework, checks: tuple[Check, ...] = QUICK) -> set[str]:
+    return {name for name, result in results_of(framework, checks).items() if result.status == "failed"}
+
+
+def test_the_reference_passes_everything() -> None:
+    seen: list[CheckResult] = []
+    results = run_checks(
+        NumpyFramework(),
+        benchmarker_framework(),
+        device=Device("cpu"),
+        threads=2,
+        seed=0,
+        progress=seen.append,
+    )
+    assert [result for result in results if result.status != "passed"] == []
+    assert seen == results
+    assert len(results) == len(CHECKS)
+
+
+def test_every_operator_has_a_case_in_both_directions() -> None:
+    assert {case.operator for case in OPERATOR_CASES} == set(OPERATORS)
+    names = {check.name for check in CHECKS}
+    for operator in OPERATORS:
+        assert any(name.startswith(f"forward/{operator}/") for name in names)
+        assert any(name.startswith(f"gradient/{operator}/") for name in names)
+
+
+def test_names_are_unique() -> None:
+    assert len({check.name for check in CHECKS}) == len(CHECKS)
+
+
+FAULTS: tuple[tuple[Framework, str, str], ...] = (
+    (faulty.with_operators(faulty.SymmetricPads), "forward/conv/2d-asymmetric-pads", "conv"),
+    (faulty.with_operators(faulty.NoBias), "forward/conv/2d", "conv"),
+    (faulty.with_operators(faulty.ZeroPaddedMaximum), "forward/max_pool/2d-all-negative", "max_pool"),
+    (faulty.with_operators(faulty.PadsCounted), "forward/average_pool/2d-pad-not-counted", "average_pool"),
+    (faulty.with_operators(faulty.UnscaledDropout), "dropout/mask-0.5", "dropout"),
+    (faulty.with_operators(faulty.SameDropout), "dropout/new-each-step-0.2", "dropout"),
+    (faulty.with_operators(faulty.SwappedMomentum), "running_statistics/2d", "running_statistics"),
+    (faulty.with_operators(faulty.KerasGates), "gradient/lstm/small", "lstm"),
+    (faulty.with_operators(faulty.LastAxisSoftmax), "forward/softmax/axis-1-4d", "softmax"),
+    (faulty.with_program(faulty.LossAfterUpdate), "program/loss-before-update", ""),
+    (faulty.with_program(faulty.GradientsUpdate), "program/gradients-change-nothing", ""),
+    (faulty.with_program(faulty.BorrowedParameters), "program/caller-untouched", ""),
+    (faulty.with_program(faulty.FirstBatch), "program/each-batch-its-own", "program"),
+    (faulty.EpsilonInsideAdam(), "optimizer/adam", "optimizer/adam"),
+    (faulty.NesterovMomentum(), "optimizer/momentum", "optimizer/momentum"),
+)
+
+
+def fault_name(framework: Framework) -> str:
+    if isinstance(framework, faulty.OtherProgram):
+        return framework.program.__name__
+    return type(framework).__name__ if type(framework) is not NumpyFramework else framework.operators.__name__
+
+
+@pytest.mark.parametrize(
+    ("framework", "found_by", "only_in"), FAULTS, ids=[fault_name(framework) for framework, _, _ in FAULTS]
+)
+def test_a_planted_fault_is_found_by_name(framework: Framework, found_by: str, only_in: str) -> None:
+    failed = failures(framework)
+    assert found_by in failed
+    innocent = {name for name in failed if only_in not in name and not name.startswith("program/")}
+    assert innocent == set()
+
+
+def test_parameters_in_another_layout_are_found() -> None:
+    checks = tuple(check for check in CHECKS if check.name.startswith("parameters/mnist_mlp"))
+    failed = failures(faulty.with_program(faulty.TransposedParameters), checks)
+    assert failed == {"parameters/mnist_mlp/inference", "parameters/mnist_mlp/training"}
+
+
+SYNCHRONIZE = tuple(check for check in CHECKS if check.name.startswith("synchronize/"))
+
+
+def test_a_synchronize_that_does_not_wait_is_found() -> None:
+    failed = failures(faulty.with_program(faulty.Asynchronous), SYNCHRONIZE)
+    assert failed == {"synchronize/infer", "synchronize/train_step"}
+
+
+def test_a_synchronize_that_waits_passes() -> None:
+    assert failures(faulty.with_program(faulty.PatientAsynchronous), SYNCHRONIZE) == set()
+
+
+class WithoutLstm(NumpyOperators):
+    """Lacks one operator honestly: the vocabulary's own method is the sign."""
+
+    lstm = Operators.lstm
+
+
+class RefusingTanh(NumpyOperators):
+    """Claims an operator and then fails."""
+
+    def tanh(self, x: object) -> object:  # type: ignore[override]
+        raise NotImplementedError("no tanh today")
+
+
+def test_an_operator_the_framework_lacks_is_skipped_and_one_it_claims_is_not() -> None:
+    checks = tuple(check for check in CHECKS if "/lstm/" in check.name or "/tanh/" in check.name)
+    lacking = results_of(faulty.with_operators(WithoutLstm), checks)
+    assert lacking["forward/lstm/small"].status == "skipped"
+    assert lacking["forward/lstm/small"].detail == "no native meaning of lstm"
+    assert lacking["forward/tanh/4d"].status == "passed"
+    refusing = results_of(faulty.with_operators(RefusingTanh), checks)
+    assert refusing["forward/tanh/4d"].status == "failed"
+    assert "no tanh today" in refusing["forward/tanh/4d"].detail
+
+
+def test_not_a_number_and_a_wrong_shape_never_pass() -> None:
+    import numpy as np
+
+    assert relative_error(np.array([1.0, np.nan]), np.array([1.0, 1.0])) == float("inf")
+    with pytest.raises(CheckFailed, match=r"must be \(2,\), got \(1,\)"):
+        relative_error(np.array([1.0]), np.array([1.0, 1.0]))
+
+
+@pytest.mark.parametrize("name", ["numpy", "pytorch", "tensorflow", "mxnet", "chainer"])
+def test_the_descriptions_of_the_built_in_plugins_import_no_framework(name: str) -> None:
+    assert packages_imported_by(f"benchmarker.plugins.{name}") == set()
+
+
+def test_a_description_that_imports_an_installed_package_is_found(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "heavy_plugin.py").write_text(
+        "import numpy\n\ndef benchmarker_framework():\n    return None\n"
+    )
+    monkeypatch.syspath_prepend(tmp_path)
+    assert "numpy" in packages_imported_by("heavy_plugin")
+
+
+def test_a_description_that_does_not_import_is_an_error(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "broken_plugin.py").write_text("import no_such_module\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    with pytest.raises(CheckFailed, match="no_such_module"):
+        packages_imported_by("broken_plugin")
+
+
+def test_the_suite_runs_on_numpy_and_the_standard_library_alone() -> None:
+    code = (
+        "import sys; before = set(sys.modules); import benchmarker.testing; "
+        "print(*{n.split('.')[0] for n in set(sys.modules) - before "
+        "if 'site-packages' in (getattr(sys.modules[n], '__file__', None) or '')})"
+    )
+    root = Path(__file__).parents[1]
+    child = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=root, check=True)
+    assert set(child.stdout.split()) <= {"numpy", "benchmarker"}

@@ -1,0 +1,59 @@
+"""Running uv: one readable line of its errors, no silence, no orphans."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import textwrap
+import time
+from pathlib import Path
+
+from benchmarker.environments import uv
+from benchmarker.environments.uv import one_line, run
+
+PATIENCE_SECONDS = 60
+
+
+def test_uvs_message_in_one_line() -> None:
+    wrapped = """
+      × No solution found when resolving dependencies:
+      ╰─▶ Because there is no version of six==99 and you
+          require six==99, your requirements are unsatisfiable.
+
+          hint: look elsewhere
+    """
+    expected = (
+        "No solution found when resolving dependencies; Because there is no version of six==99 and you "
+        "require six==99, your requirements are unsatisfiable"
+    )
+    assert one_line(textwrap.dedent(wrapped).splitlines()) == expected
+    chain = ["Using Python", "error: Request failed", "  cause: one", "  cause: two", "  cause: three."]
+    assert one_line(chain) == "Request failed; one; three"
+
+
+def test_a_command_ends_with_the_process_that_started_it(tmp_path: Path) -> None:
+    beat = tmp_path / "beat"
+    forever = f"import pathlib, time\nwhile True: pathlib.Path({str(beat)!r}).touch(); time.sleep(0.02)"
+    script = f"from benchmarker.environments.uv import run; run([{sys.executable!r}, '-c', {forever!r}], "
+    package = Path(uv.__file__).parents[2]
+    parent = subprocess.Popen(
+        [sys.executable, "-c", f"{script}doing='beating', progress=print)"],
+        env={**os.environ, "PYTHONPATH": str(package)},
+    )
+    deadline = time.monotonic() + PATIENCE_SECONDS
+    while not beat.exists() and time.monotonic() < deadline:
+        time.sleep(0.01)
+    parent.kill()
+    parent.wait(PATIENCE_SECONDS)
+    time.sleep(0.5)
+    beat.unlink()
+    time.sleep(0.5)
+    assert not beat.exists()
+
+
+def test_silence_is_filled() -> None:
+    lines: list[str] = []
+    script = "import time; print('Resolved now', flush=True); time.sleep(2.5)"
+    run([sys.executable, "-c", script], doing="sleeping", progress=lines.append)
+    assert lines == ["Resolved now", "sleeping (2 s so far)"]
