@@ -41,10 +41,8 @@ def describe_problem(
     problem = registry.problem(name)
     chosen, defaults = problem.configure(values), problem.configure({})
     graph = problem.graph(batch_size, **values)
-    forward = graph_cost(graph.without_loss(), training=False)
     training = mode == "training"
-    step = graph_cost(graph if training else graph.without_loss(), training=training)
-    memory = step.memory(problem.optimizer if training else None)
+    cost = graph_cost(graph if training else graph.without_loss(), training=training)
     kinds = option_types(problem.parameters)
     return {
         "name": name,
@@ -57,21 +55,21 @@ def describe_problem(
         "mode": mode,
         "batch_size": graph.batch_size,
         "parameter_count": graph.parameter_count,
-        "flops_per_sample": forward.flops // graph.batch_size,
-        "elementwise_flops_per_sample": forward.elementwise_flops // graph.batch_size,
-        "flops_per_step": step.flops,
-        "bytes_per_step": step.bytes,
-        "memory_bytes": memory,
+        "flops_per_sample": cost.forward_flops // graph.batch_size,
+        "elementwise_flops_per_sample": cost.elementwise_flops // graph.batch_size,
+        "flops_per_step": cost.flops,
+        "bytes_per_step": cost.bytes,
+        "memory_bytes": cost.memory(problem.optimizer if training else None),
         "layers": [
             {
                 "name": node.name,
                 "operator": node.operator,
                 "output_shapes": [list(shape) for shape in node.output_shapes],
                 "parameter_count": node.parameter_count,
-                "flops": node.flops,
+                "flops": node.forward_flops,
                 "elementwise_flops": node.elementwise_flops,
             }
-            for node in forward.nodes
+            for node in cost.nodes
         ],
         **({"graph": graph.to_json()} if with_graph else {}),
     }

@@ -20,7 +20,7 @@ from benchmarker.outcomes import Failure, failure, log_tail, oom_kills
 from benchmarker.packages import package_folders
 from benchmarker.planning import refusal
 from benchmarker.progress import Progress
-from benchmarker.record import RunFacts, make_record, problem_cost
+from benchmarker.record import RunFacts, make_record, step_cost
 from benchmarker.references import (
     reference_job,
     reference_path,
@@ -99,6 +99,7 @@ class Orchestrator:
                 log = Path(folder) / "run.log"
                 record = self._run_one(spec, log)
                 path = self._store.save(record, log_text=_log_text(log))
+                record["log"] = path.with_suffix(".log").name if path.with_suffix(".log").exists() else None
             self._progress.finished(record, path)
             finished = FinishedRun(record, path)
             yield finished
@@ -191,8 +192,7 @@ class Orchestrator:
 
     def _with_reference(self, spec: RunSpec, job: Job, log: Path) -> Job:
         """Return the job with its reference, computing that by an isolated run if it is not there yet."""
-        forward = problem_cost(replace(spec, mode="inference")).flops
-        samples = verification_samples(spec.batch_size, forward / spec.batch_size)
+        samples = verification_samples(spec.batch_size, step_cost(spec).forward_flops / spec.batch_size)
         job = replace(job, verification_samples=samples)
         packages = package_folders((job.problem,))
         folder = home() / "references"

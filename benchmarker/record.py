@@ -59,7 +59,7 @@ def make_record(facts: RunFacts, failed: Failure | None, log_tail: str = "") -> 
         The last lines of the worker's output, kept when it failed.
     """
     spec = facts.spec
-    cost = problem_cost(spec)
+    cost = step_cost(spec)
     timing = _timing(facts)
     return {
         "schema_version": SCHEMA_VERSION,
@@ -96,7 +96,7 @@ def make_record(facts: RunFacts, failed: Failure | None, log_tail: str = "") -> 
     }
 
 
-def problem_cost(spec: RunSpec) -> GraphCost:
+def step_cost(spec: RunSpec) -> GraphCost:
     """Return what one step of the run computes."""
     graph = registry.problem(spec.problem).graph(spec.batch_size, **spec.problem_parameters)
     training = spec.mode == "training"
@@ -200,7 +200,7 @@ def _problem(spec: RunSpec, cost: GraphCost) -> dict[str, Any]:
         "parameters": dict(spec.problem_parameters),
         "parameter_count": cost.parameter_count,
         "flops_per_step": cost.flops,
-        "flops_per_sample": cost.flops // spec.batch_size,
+        "flops_per_sample": cost.forward_flops // spec.batch_size,
         "elementwise_flops_per_step": cost.elementwise_flops,
         "bytes_per_step": cost.bytes,
     }

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from benchmarker.framework import Program
+from benchmarker.graph.graph import Graph
 from benchmarker.plugins.numpy.operators import NumpyOperators
 from benchmarker.plugins.numpy.program import NumpyFramework, NumpyProgram
 
@@ -102,7 +102,7 @@ class OtherProgram(NumpyFramework):
 
     program: type[NumpyProgram]
 
-    def build(self, graph: Any, parameters: Mapping[str, Array], **arguments: Any) -> NumpyProgram:
+    def build(self, graph: Graph, parameters: Mapping[str, Array], **arguments: Any) -> NumpyProgram:
         built = super().build(graph, parameters, **arguments)
         built.__class__ = self.program
         return built
@@ -197,7 +197,7 @@ class PatientAsynchronous(Asynchronous):
 class EpsilonInsideAdam(NumpyFramework):
     """Adds Adam's epsilon before the bias correction (the paper's epsilon-hat)."""
 
-    def build(self, graph: Any, parameters: Mapping[str, Array], **arguments: Any) -> Program:
+    def build(self, graph: Graph, parameters: Mapping[str, Array], **arguments: Any) -> NumpyProgram:
         optimizer = arguments["optimizer"]
         inside = replace(optimizer, epsilon=optimizer.epsilon / np.sqrt(1 - optimizer.beta2))
         return super().build(graph, parameters, **{**arguments, "optimizer": inside})
@@ -206,7 +206,7 @@ class EpsilonInsideAdam(NumpyFramework):
 class NesterovMomentum(NumpyFramework):
     """Has a momentum that is not the one asked for."""
 
-    def build(self, graph: Any, parameters: Mapping[str, Array], **arguments: Any) -> Program:
+    def build(self, graph: Graph, parameters: Mapping[str, Array], **arguments: Any) -> NumpyProgram:
         optimizer = arguments["optimizer"]
         other = replace(optimizer, momentum=0.95 * optimizer.momentum)
         return super().build(graph, parameters, **{**arguments, "optimizer": other})

@@ -137,9 +137,9 @@ def test_load_sees_a_busy_core_before_and_an_idle_one_during_the_timed_part() ->
         time.sleep(0.2)
     readings = collection.readings["load"]
     one_core = 1 / (os.cpu_count() or 1)
-    assert readings["preparation"]["seconds"] == pytest.approx(0.4, abs=0.15)
+    assert 0.39 < readings["preparation"]["seconds"] < 2
     assert 0.8 * one_core < readings["preparation"]["cpu_busy_share"] <= 1
-    assert readings["timing"]["seconds"] == pytest.approx(0.2, abs=0.15)
+    assert 0.19 < readings["timing"]["seconds"] < 2
     assert readings["start"]["tasks_running"] >= 1
     assert len(readings["end"]["load_average"]) == 3
 

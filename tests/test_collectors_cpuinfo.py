@@ -73,7 +73,7 @@ def wait_until(condition: Callable[[], bool], seconds: float = 10.0) -> None:
 
 
 def test_the_timed_part_waits_for_the_probe(tmp_path: Path) -> None:
-    probe = stand_in_probe(tmp_path, 'time.sleep(0.5); print(\'{"brand_raw": "X", "flags": []}\')')
+    probe = stand_in_probe(tmp_path, 'time.sleep(1); print(\'{"brand_raw": "X", "flags": []}\')')
     collector = cpu.CpuCollector(probe)
     for expected_wait in (0.3, 0.0):
         with collecting(RUN, {"cpu": collector}, {}) as collection:

@@ -69,7 +69,7 @@ def test_a_taken_name_is_an_error_only_when_chosen(command: Command, distributio
     assert chosen.status == 2
     assert "claimed by benchmarker" in chosen.stderr
     assert "second 1.0" in chosen.stderr
-    other = with_it("--framework=numpy", "--problem=conv2d", "--set=height=8,", "--set=width=8", "--steps=2", "--json")
+    other = with_it("--framework=numpy", "--problem=conv2d", "--set=height=8", "--set=width=8", "--steps=2", "--json")
     assert other.status == 0, other.stderr
 
 

@@ -196,6 +196,7 @@ def test_each_missing_field_is_named_once() -> None:
         (put("metrics.throughput", 78.0), "$.metrics.throughput"),
         (put("verification.status", "failed"), "$.verification.status"),
         (put("verification.status", "skipped"), "$.verification.reason"),
+        (put("verification.status", "inconclusive"), "$.verification.reason"),
         (put("verification.tensors", []), "$.verification.tensors"),
         (put("collectors.cpu.status", "failed"), "$.collectors.cpu.reason"),
         (put("collectors.my-own", {"status": "ok", "reason": None}), '$.platform["my-own"]'),

@@ -29,7 +29,11 @@ ROOT = Path(__file__).parents[1]
 def run_python(code: str, *words: str) -> subprocess.Popen[str]:
     environment = {**os.environ, "PYTHONPATH": str(ROOT)}
     return subprocess.Popen(
-        [sys.executable, "-c", code, *words], env=environment, stdout=subprocess.PIPE, text=True
+        [sys.executable, "-c", code, *words],
+        env=environment,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
     )
 
 
@@ -259,8 +263,8 @@ store.save(make_record(), sys.argv[2])
 def test_a_writer_that_is_killed_halfway_leaves_whole_files(tmp_path: Path, log: str) -> None:
     """The kernel ends the process in the middle of writing byte 1001 of the record or of the log."""
     writer = run_python(_KILLED_HALFWAY, str(tmp_path), log)
-    writer.communicate(timeout=60)
-    assert writer.returncode == -signal.SIGXFSZ
+    _, complaint = writer.communicate(timeout=60)
+    assert (writer.returncode, complaint) == (-signal.SIGXFSZ, "")
     results = load_results(tmp_path)
     assert not results.damaged
     assert [validate(record) for record in results] == [[]]

@@ -229,7 +229,7 @@ def test_summary_of_a_failure_leaves_out_what_is_not_known() -> None:
     assert not re.search("None|median|throughput|verification|memory  ", text)
 
 
-def test_summary_says_why_verification_was_skipped_and_what_was_not_finite() -> None:
+def test_summary_says_why_verification_did_not_judge_and_what_was_not_finite() -> None:
     skipped = make_record(
         verification__status="skipped",
         verification__reason="--no-verify",
@@ -237,6 +237,8 @@ def test_summary_says_why_verification_was_skipped_and_what_was_not_finite() -> 
         verification__tensors=[],
     )
     assert "verification  skipped: --no-verify" in record_summary(skipped)
+    unclear = make_record(verification__status="inconclusive", verification__reason="rounding is too large")
+    assert "allowed 0.0001: rounding is too large" in re.sub(r"\s+", " ", record_summary(unclear))
     broken = make_record()
     broken["verification"]["worst"]["max_relative_error"] = None
     assert "error not finite, allowed 0.0001" in record_summary(broken)

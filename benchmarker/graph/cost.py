@@ -7,16 +7,28 @@ addition, product, comparison, division, root or exponential counts as one.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
+from benchmarker.errors import UsageError
+from benchmarker.graph.counting import ELEMENTWISE, Application, products
 from benchmarker.graph.graph import Graph, apply_node
 from benchmarker.graph.memory import ActivationUse, activation_peak, activations_kept
 from benchmarker.graph.operators import Operators
 from benchmarker.graph.shapes import Shapes
 from benchmarker.graph.types import TensorType
+
+OPTIMIZER_VALUES: Mapping[str, int] = {"sgd": 0, "momentum": 1, "adam": 2}
+"""Values that an optimizer keeps for each trainable one."""
+
+
+class HasKind(Protocol):
+    """An optimizer, as far as its memory is concerned."""
+
+    @property
+    def kind(self) -> str:
+        """One of :data:`OPTIMIZER_VALUES`."""
 
 
 @dataclass(frozen=True)
@@ -27,29 +39,40 @@ class NodeCost:
     ----------
     name, operator : str
         As in the graph.
-    flops : int
-        Convolutions, matrix and recurrent products, forward.
-    elementwise_flops : int
-        The rest, forward.
+    output_shapes : tuple of tuple of int
+        Shape of each output.
+    parameter_count : int
+        Trainable values that are first used here.
+    forward_flops : int
+        Convolutions, matrix and recurrent products of the forward pass.
     backward_flops : int
-        Convolutions, matrix and recurrent products of the backward pass: one forward each for the
-        gradients of the weight, and of the data where a parameter lies behind it. 0 without a loss.
-    bytes_read, bytes_written : int
-        Operands and results, each once; a reshape moves nothing.
+        The same of the backward pass: one forward for the gradient of the weight, and one for that
+        of the data where a trainable parameter lies behind it. 0 in inference.
+    elementwise_flops : int
+        The rest. A backward pass is taken as twice the forward pass here.
+    bytes : int
+        Operands read and results written, each once; a reshape moves nothing. A backward pass reads
+        the operands and the results' gradients and writes the gradients that are needed.
     """
 
     name: str
     operator: str
-    flops: int
-    elementwise_flops: int
+    output_shapes: tuple[tuple[int, ...], ...]
+    parameter_count: int
+    forward_flops: int
     backward_flops: int
-    bytes_read: int
-    bytes_written: int
+    elementwise_flops: int
+    bytes: int
+
+    @property
+    def flops(self) -> int:
+        """Convolutions, matrix and recurrent products of a step."""
+        return self.forward_flops + self.backward_flops
 
 
 @dataclass(frozen=True)
 class GraphCost:
-    """Cost of a graph, for the whole mini-batch.
+    """Cost of a step, for the whole mini-batch; the optimizer's own update is not counted.
 
     Parameters
     ----------
@@ -57,77 +80,62 @@ class GraphCost:
         In the graph's order.
     batch_size : int
         Samples in the mini-batch.
+    parameter_count : int
+        Number of trainable values.
     parameter_bytes : int
         All parameters, running statistics included.
     gradient_bytes : int
-        A gradient for every trainable parameter.
-    inference_activation_bytes : int
-        Peak of the values alive at once, each given back after its last use; inputs included.
-    training_activation_bytes : int
-        Inputs and values that the backward pass needs, all kept at once; 0 without a loss.
+        A gradient for every trainable value; 0 in inference.
+    activation_bytes : int
+        In inference the peak of the values alive at once, each given back after its last use; in
+        training the values that the backward pass needs. The mini-batch is included.
     """
 
     nodes: tuple[NodeCost, ...]
     batch_size: int
+    parameter_count: int
     parameter_bytes: int
     gradient_bytes: int
-    inference_activation_bytes: int
-    training_activation_bytes: int
+    activation_bytes: int
 
     @property
     def flops(self) -> int:
-        """Convolutions, matrix and recurrent products, forward."""
+        """Convolutions, matrix and recurrent products of a step."""
         return sum(node.flops for node in self.nodes)
 
     @property
-    def elementwise_flops(self) -> int:
-        """Everything else, forward."""
-        return sum(node.elementwise_flops for node in self.nodes)
+    def forward_flops(self) -> int:
+        """Convolutions, matrix and recurrent products of the forward pass."""
+        return sum(node.forward_flops for node in self.nodes)
 
     @property
     def backward_flops(self) -> int:
-        """Convolutions, matrix and recurrent products of the backward pass."""
+        """Convolutions, matrix and recurrent products of the backward pass; 0 in inference."""
         return sum(node.backward_flops for node in self.nodes)
 
     @property
-    def training_flops(self) -> int:
-        """Forward and backward."""
-        return self.flops + self.backward_flops
-
-    @property
-    def flops_per_sample(self) -> int:
-        """Forward, one sample."""
-        return self.flops // self.batch_size
-
-    @property
-    def training_flops_per_sample(self) -> int:
-        """Forward and backward, one sample."""
-        return self.training_flops // self.batch_size
+    def elementwise_flops(self) -> int:
+        """Everything else in a step."""
+        return sum(node.elementwise_flops for node in self.nodes)
 
     @property
     def bytes(self) -> int:
-        """Read and written, forward."""
-        return sum(node.bytes_read + node.bytes_written for node in self.nodes)
+        """Bytes that the operators of a step read and write, without any fusion."""
+        return sum(node.bytes for node in self.nodes)
 
-    def optimizer_state_bytes(self, kind: str) -> int:
-        """Return the size of the state of an optimizer: momentum keeps one value a parameter, Adam two.
+    def memory(self, optimizer: HasKind | None = None) -> dict[str, int]:
+        """Return the estimated memory in bytes by what it holds, and its ``total``.
 
-        Raises
-        ------
-        KeyError
-            If ``kind`` is none of the optimizers.
+        Parameters
+        ----------
+        optimizer : Optimizer, optional
+            Whose state is counted; None in inference.
         """
-        return self.gradient_bytes * {"sgd": 0, "momentum": 1, "adam": 2}[kind]
-
-    def training_bytes(self, kind: str) -> int:
-        """Return parameters, gradients, optimizer state and activations of training together."""
-        state = self.optimizer_state_bytes(kind)
-        return self.parameter_bytes + self.gradient_bytes + state + self.training_activation_bytes
-
-    @property
-    def inference_bytes(self) -> int:
-        """Parameters and activations of inference together."""
-        return self.parameter_bytes + self.inference_activation_bytes
+        parts = {"parameters": self.parameter_bytes, "activations": self.activation_bytes}
+        if optimizer is not None:
+            parts["gradients"] = self.gradient_bytes
+            parts["optimizer_state"] = self.gradient_bytes * OPTIMIZER_VALUES[optimizer.kind]
+        return {**parts, "total": sum(parts.values())}
 
 
 @dataclass(frozen=True)
@@ -153,100 +161,23 @@ class Costed:
 
 
 @dataclass(frozen=True)
-class _Application:
-    """One operator on types, as the counting functions see it."""
+class _Tally:
+    """What applications of primitives cost, forward and backward."""
 
-    inputs: tuple[TensorType | None, ...]
-    outputs: tuple[TensorType, ...]
-    needed: tuple[bool, ...]
-    attributes: Mapping[str, Any]
-    training: bool
+    forward_flops: int = 0
+    backward_flops: int = 0
+    elementwise_flops: int = 0
+    forward_bytes: int = 0
+    backward_bytes: int = 0
 
-    @property
-    def out(self) -> int:
-        """Number of elements of the first output."""
-        return self.outputs[0].elements
-
-    def input(self, position: int) -> TensorType:
-        """Return the type of an input that must be there."""
-        found = self.inputs[position]
-        assert found is not None
-        return found
-
-    def has(self, position: int) -> bool:
-        """Whether the optional input at ``position`` is there."""
-        return position < len(self.inputs) and self.inputs[position] is not None
-
-
-def _conv_products(a: _Application) -> tuple[int, int]:
-    w = a.input(1).shape
-    forward = 2 * a.out * math.prod(w[1:])
-    return forward, forward * sum(a.needed[:2])
-
-
-def _gemm_products(a: _Application) -> tuple[int, int]:
-    rows, columns = a.outputs[0].shape
-    forward = 2 * rows * columns * (a.input(0).elements // rows)
-    return forward, forward * sum(a.needed[:2])
-
-
-def _lstm_products(a: _Application) -> tuple[int, int]:
-    steps, batch, features = a.input(0).shape
-    hidden = a.attributes["hidden_size"]
-    from_input = 2 * steps * batch * 4 * hidden * features
-    recurrent = 2 * steps * batch * 4 * hidden * hidden
-    # The state's own gradient goes back through the recurrent product whenever anything's does.
-    backward = from_input * sum(a.needed[:2]) + recurrent * (a.needed[2] + any(a.needed))
-    return from_input + recurrent, backward
-
-
-_PRODUCTS: Mapping[str, Callable[[_Application], tuple[int, int]]] = {
-    "conv": _conv_products,
-    "gemm": _gemm_products,
-    "lstm": _lstm_products,
-}
-"""Operators with matrix products: forward and backward operations."""
-
-
-def _gemm_rest(a: _Application) -> int:
-    scaled = a.attributes.get("alpha", 1.0) != 1.0
-    added = (1 + (a.attributes.get("beta", 1.0) != 1.0)) if a.has(2) else 0
-    return a.out * (scaled + added)
-
-
-def _lstm_rest(a: _Application) -> int:
-    # A cell and step: 8 additions before the gates, 3 sigmoids of 3, 2 tanh, 3 products, 1 addition.
-    steps, batch, _ = a.input(0).shape
-    return 23 * steps * batch * int(a.attributes["hidden_size"])
-
-
-def _window(a: _Application) -> int:
-    return math.prod(a.attributes["kernel_shape"])
-
-
-_ELEMENTWISE: Mapping[str, Callable[[_Application], int]] = {
-    "conv": lambda a: a.out if a.has(2) else 0,
-    "gemm": _gemm_rest,
-    "lstm": _lstm_rest,
-    "max_pool": lambda a: a.out * (_window(a) - 1),
-    "average_pool": lambda a: a.out * _window(a),
-    "global_average_pool": lambda a: a.input(0).elements,
-    # In inference scale and shift, folded; in training two sums, the centring and the square more.
-    "batch_normalization": lambda a: a.out * (6 if a.training else 2),
-    "relu": lambda a: a.out,
-    "sigmoid": lambda a: 3 * a.out,
-    "tanh": lambda a: a.out,
-    "add": lambda a: a.out,
-    "mul": lambda a: a.out,
-    "dropout": lambda a: 2 * a.out if a.training else 0,
-    # Maximum, subtraction, exponential, sum, division.
-    "softmax": lambda a: 5 * a.out,
-    "softmax_cross_entropy_loss": lambda a: 5 * a.input(0).elements,
-    "reduce_mean": lambda a: a.input(0).elements,
-    "reshape": lambda a: 0,
-    "transpose": lambda a: 0,
-}
-"""Every primitive: operations that are not matrix products, forward."""
+    def __add__(self, other: _Tally) -> _Tally:
+        return _Tally(
+            self.forward_flops + other.forward_flops,
+            self.backward_flops + other.backward_flops,
+            self.elementwise_flops + other.elementwise_flops,
+            self.forward_bytes + other.forward_bytes,
+            self.backward_bytes + other.backward_bytes,
+        )
 
 
 class Cost(Operators):
@@ -256,7 +187,7 @@ class Cost(Operators):
         super().__init__(training=training)
         self._shapes = Shapes(training=training)
         self._storages = 0
-        self._totals = [0] * 5
+        self._tally = _Tally()
         self.uses: list[ActivationUse] = []
 
     def tensor(
@@ -266,10 +197,10 @@ class Cost(Operators):
         self._storages += 1
         return Costed(type_, self._storages, needs_gradient, is_parameter)
 
-    def take(self) -> tuple[int, ...]:
-        """Return flops, elementwise flops, backward flops, bytes read and written since the last call."""
-        totals, self._totals = tuple(self._totals), [0] * 5
-        return totals
+    def take(self) -> _Tally:
+        """Return what was counted since the last call."""
+        tally, self._tally = self._tally, _Tally()
+        return tally
 
     def count(self, operator: str, inputs: Sequence[Costed | None], attributes: Mapping[str, Any]) -> Any:
         """Add the cost of one primitive and return its outputs."""
@@ -277,24 +208,16 @@ class Cost(Operators):
         result = getattr(self._shapes, operator)(*types, **attributes)
         outputs = result if isinstance(result, tuple) else (result,)
         needed = tuple(i is not None and i.needs_gradient for i in inputs)
-        application = _Application(types, outputs, needed, attributes, self.training)
-        products, backward = _PRODUCTS.get(operator, lambda _: (0, 0))(application)
-        moved = self._moved(operator, inputs, outputs)
-        counted = (products, _ELEMENTWISE[operator](application), backward, *moved)
-        self._totals = [a + b for a, b in zip(self._totals, counted)]
+        application = Application(types, outputs, needed, attributes, self.training)
+        forward, backward = products(operator, application)
+        moved = (0, 0) if self._is_view(operator) else _bytes_moved(application)
+        self._tally += _Tally(forward, backward, ELEMENTWISE[operator](application), *moved)
         tensors = self._outputs(operator, inputs, outputs, any(needed))
         self.uses.append(ActivationUse.of(operator, inputs, tensors, self.training))
         return tensors if isinstance(result, tuple) else tensors[0]
 
     def _is_view(self, operator: str) -> bool:
         return operator == "reshape" or (operator == "dropout" and not self.training)
-
-    def _moved(
-        self, operator: str, inputs: Sequence[Costed | None], outputs: Sequence[TensorType]
-    ) -> tuple[int, int]:
-        if self._is_view(operator):
-            return 0, 0
-        return sum(i.type.bytes for i in inputs if i), sum(o.bytes for o in outputs)
 
     def _outputs(
         self,
@@ -309,6 +232,13 @@ class Cost(Operators):
         return tuple(self.tensor(type_, needs_gradient=needs_gradient) for type_ in outputs)
 
 
+def _bytes_moved(a: Application) -> tuple[int, int]:
+    read = sum(i.bytes for i in a.inputs if i)
+    written = sum(o.bytes for o in a.outputs)
+    gradients = sum(i.bytes for i, needed in zip(a.inputs, a.needed) if i and needed)
+    return read + written, read + written + gradients
+
+
 def _counting(operator: str) -> Callable[..., Any]:
     def call(self: Cost, *inputs: Costed | None, **attributes: Any) -> Any:
         return self.count(operator, inputs, attributes)
@@ -317,35 +247,70 @@ def _counting(operator: str) -> Callable[..., Any]:
     return call
 
 
-for _name in _ELEMENTWISE:
+for _name in ELEMENTWISE:
     setattr(Cost, _name, _counting(_name))
 
 
-def graph_cost(graph: Graph) -> GraphCost:
-    """Count what ``graph`` costs: as training if it has a loss, as inference (``without_loss()``) if not."""
-    training = graph.loss is not None
+def graph_cost(graph: Graph, *, training: bool = False) -> GraphCost:
+    """Count what a step of ``graph`` costs.
+
+    Parameters
+    ----------
+    graph : Graph
+        With its loss for training; usually ``without_loss()`` for inference.
+    training : bool
+        Whether a step goes forward and backward.
+
+    Raises
+    ------
+    UsageError
+        If a graph without a loss is to be trained.
+    """
+    if training and graph.loss is None:
+        raise UsageError(f"training needs a loss, and graph '{graph.name}' has none; count it as inference")
     cost = Cost(training=training)
     values: dict[str, Costed] = {i.name: cost.tensor(i.type) for i in graph.inputs}
     batch = tuple(values.values())
     for p in graph.parameters:
         values[p.name] = cost.tensor(p.type, needs_gradient=p.trainable, is_parameter=True)
-    behind_loss = _behind(graph, graph.loss)
+    nodes = _node_costs(graph, cost, values, _behind(graph, graph.loss) if training else set())
+    results = [values[name] for name in graph.outputs]
+    peak = activation_peak(cost.uses, batch, results)
+    return GraphCost(
+        nodes=nodes,
+        batch_size=graph.batch_size,
+        parameter_count=graph.parameter_count,
+        parameter_bytes=sum(p.type.bytes for p in graph.parameters),
+        gradient_bytes=sum(p.type.bytes for p in graph.trainable) if training else 0,
+        activation_bytes=activations_kept(cost.uses, batch) if training else peak,
+    )
+
+
+def _node_costs(
+    graph: Graph, cost: Cost, values: dict[str, Costed], behind_loss: set[str]
+) -> tuple[NodeCost, ...]:
     nodes = []
+    waiting = {p.name: p.type.elements for p in graph.trainable}
     for node in graph.nodes:
         inputs = [values[name] if name else None for name in node.inputs]
-        values.update(zip(node.outputs, apply_node(node, cost, inputs)))
-        flops, elementwise, backward, read, written = cost.take()
-        backward = backward if behind_loss.intersection(node.outputs) else 0
-        nodes.append(NodeCost(node.name, node.operator, flops, elementwise, backward, read, written))
-    results = [values[name] for name in graph.outputs]
-    return GraphCost(
-        nodes=tuple(nodes),
-        batch_size=graph.batch_size,
-        parameter_bytes=sum(p.type.bytes for p in graph.parameters),
-        gradient_bytes=sum(p.type.bytes for p in graph.trainable),
-        inference_activation_bytes=activation_peak(cost.uses, batch, results),
-        training_activation_bytes=activations_kept(cost.uses, batch) if training else 0,
-    )
+        outputs = apply_node(node, cost, inputs)
+        values.update(zip(node.outputs, outputs))
+        tally = cost.take()
+        # Backwards go only through what leads from a trainable parameter to the loss.
+        returns = bool(behind_loss.intersection(node.outputs)) and any(i and i.needs_gradient for i in inputs)
+        nodes.append(
+            NodeCost(
+                name=node.name,
+                operator=node.operator,
+                output_shapes=tuple(output.type.shape for output in outputs),
+                parameter_count=sum(waiting.pop(name, 0) for name in node.inputs),
+                forward_flops=tally.forward_flops,
+                backward_flops=tally.backward_flops if returns else 0,
+                elementwise_flops=tally.elementwise_flops * (3 if returns else 1),
+                bytes=tally.forward_bytes + (tally.backward_bytes if returns else 0),
+            )
+        )
+    return tuple(nodes)
 
 
 def _behind(graph: Graph, value: str | None) -> set[str]:

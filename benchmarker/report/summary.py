@@ -133,7 +133,7 @@ def _verification(verification: Mapping[str, Any]) -> str:
     if worst:
         text += f", worst {worst.get('kind') or 'tensor'} '{worst['name']}'"
         text += f": error {_ratio(worst.get('max_relative_error'))}, allowed {_ratio(worst.get('tolerance'))}"
-    elif verification["reason"]:
+    if verification["reason"] and (not worst or verification["status"] == "inconclusive"):
         text += f": {verification['reason']}"
     return text
 

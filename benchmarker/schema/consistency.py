@@ -143,7 +143,7 @@ def _equal(stated: float | None, expected: float | None) -> bool:
 
 def _verification(verification: Mapping[str, Any]) -> Iterator[Finding]:
     status, tensors = verification["status"], verification["tensors"]
-    if status in ("failed", "skipped") and not verification["reason"]:
+    if status in ("failed", "skipped", "inconclusive") and not verification["reason"]:
         yield "$.verification.reason", f"must say why verification is '{status}'"
     if status != "passed":
         return

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -96,7 +97,10 @@ class MxnetFramework(Framework):
     def libraries(self) -> dict[str, str]:
         features = self._mx.runtime.Features()
         names = ("MKLDNN", "BLAS_OPEN", "BLAS_MKL", "OPENMP", "CUDA", "CUDNN", "NCCL", "TENSORRT")
-        return {name: "enabled" for name in names if features.is_enabled(name)}
+        found = {name: "built in, version not reported" for name in names if features.is_enabled(name)}
+        if "BLAS_OPEN" in found:
+            found["BLAS_OPEN"] = _openblas() or found["BLAS_OPEN"]
+        return found
 
     def out_of_memory_signs(self) -> Sequence[str]:
         return ("out of memory", "Failed to allocate CPU Memory", "CUDNN_STATUS_ALLOC_FAILED")
@@ -258,6 +262,18 @@ class MxnetProgram(Program):
         return {"device_used": total - free, "device_total": total}
 
 
+def _openblas() -> str:
+    """Return what the OpenBLAS underneath says of itself, or nothing if it cannot be asked."""
+    from mxnet.base import _LIB
+
+    try:
+        describe = _LIB.openblas_get_config
+    except AttributeError:
+        return ""
+    describe.restype = ctypes.c_char_p
+    return (describe() or b"").decode(errors="replace").strip()
+
+
 def _float32_parameters(graph: Graph) -> frozenset[str]:
     """Return the parameters that stay float32 in half precision: those of normalizations."""
     return frozenset(
@@ -272,8 +288,10 @@ def _fusion(enabled: bool) -> Iterator[None]:
     before = os.environ.get(name)
     if not enabled:
         os.environ[name] = "NONE"
-    yield
-    if before is None:
-        os.environ.pop(name, None)
-    else:
-        os.environ[name] = before
+    try:
+        yield
+    finally:
+        if before is None:
+            os.environ.pop(name, None)
+        else:
+            os.environ[name] = before

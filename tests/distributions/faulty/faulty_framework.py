@@ -112,9 +112,7 @@ def go_wrong(options: Options) -> None:
 class Faulty(NumpyFramework):
     def build(self, graph: Any, parameters: Any, **settings: Any) -> Any:
         go_wrong(settings["options"])
-        if settings["options"].fault == "wrong":
-            self.operators = WrongOperators
         program = super().build(graph, parameters, **settings)
         if settings["options"].fault == "wrong":
-            program._operators = WrongOperators(training=settings["mode"] == "training")
+            program._operators = WrongOperators
         return program

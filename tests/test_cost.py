@@ -1,0 +1,202 @@
+"""FLOPs, bytes and memory: the published counts, and small graphs counted by hand."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+
+from benchmarker.errors import UsageError
+from benchmarker.framework import OPTIMIZERS, Optimizer
+from benchmarker.graph.cost import OPTIMIZER_VALUES, Cost, graph_cost
+from benchmarker.graph.graph import Graph
+from benchmarker.graph.network import ZEROS, Network
+from benchmarker.graph.operators import OPERATORS, native_operators
+from benchmarker.problem import Problem
+from benchmarker.problems import conv2d, lstm_imdb, mnist_mlp, resnet50, vgg16
+from benchmarker.testing.cases import OPERATOR_CASES, OperatorCase
+
+PUBLISHED = (
+    (resnet50.benchmarker_problem(), 8_178_368_512),
+    (vgg16.benchmarker_problem(), 30_940_528_640),
+    (mnist_mlp.benchmarker_problem(), 2 * 109_184),
+    (lstm_imdb.benchmarker_problem(), 2 * 22_784_256),
+    (conv2d.benchmarker_problem(), 2 * 64 * 64 * 9 * 56 * 56),
+)
+FIRST_LAYER_DATA_GRADIENT = {
+    "resnet50": 2 * 64 * 3 * 49 * 112 * 112,
+    "vgg16": 2 * 64 * 3 * 9 * 224 * 224,
+    "mnist_mlp": 2 * 784 * 128,
+    "lstm_imdb": 2 * 250 * 4 * 128 * 50,
+    "conv2d": 2 * 64 * 64 * 9 * 56 * 56,
+}
+
+
+@pytest.mark.parametrize(("problem", "flops"), PUBLISHED, ids=lambda value: getattr(value, "name", ""))
+def test_flops_of_a_sample_are_the_published_ones(problem: Problem, flops: int) -> None:
+    for batch_size in (1, 3):
+        cost = graph_cost(problem.graph(batch_size).without_loss())
+        assert cost.flops == cost.forward_flops == flops * batch_size
+        assert cost.backward_flops == 0
+
+
+@pytest.mark.parametrize(("problem", "flops"), PUBLISHED, ids=lambda value: getattr(value, "name", ""))
+def test_training_is_three_times_forward_minus_the_gradient_of_the_mini_batch(
+    problem: Problem, flops: int
+) -> None:
+    cost = graph_cost(problem.graph(2), training=True)
+    assert cost.forward_flops == 2 * flops
+    assert cost.flops == 2 * (3 * flops - FIRST_LAYER_DATA_GRADIENT[problem.name])
+
+
+def test_every_primitive_is_counted_and_composites_by_their_bodies() -> None:
+    primitives = {name for name, info in OPERATORS.items() if info.kind == "primitive"}
+    assert native_operators(Cost) == primitives
+    net = Network("silu", 2)
+    net.output(net.silu(net.input("x", (5,))))
+    assert graph_cost(net.graph()).elementwise_flops == 10 * (3 + 1)
+
+
+@pytest.mark.parametrize("case", OPERATOR_CASES, ids=lambda case: case.path)
+@pytest.mark.parametrize("training", [False, True])
+def test_every_case_has_a_cost(case: OperatorCase, training: bool) -> None:
+    cost = graph_cost(case.graph(training=training), training=training)
+    has_products = case.operator in ("conv", "gemm", "lstm")
+    assert (cost.forward_flops > 0) == has_products
+    assert (cost.backward_flops > 0) == (has_products and training)
+    assert min(cost.bytes, cost.elementwise_flops) >= 0
+
+
+def grouped() -> Graph:
+    net = Network("grouped", 2)
+    x = net.input("x", (4, 5, 5))
+    net.output(net.convolution("conv", x, 6, 3, groups=2))
+    return net.graph()
+
+
+def test_a_grouped_convolution_multiplies_within_its_groups() -> None:
+    (node,) = graph_cost(grouped()).nodes
+    assert node.flops == 2 * (2 * 6 * 3 * 3) * (4 // 2 * 9)
+    assert node.elementwise_flops == 2 * 6 * 3 * 3  # the bias
+    assert node.parameter_count == 6 * 2 * 9 + 6
+    assert node.output_shapes == ((2, 6, 3, 3),)
+    assert node.bytes == 4 * (2 * 4 * 25 + 6 * 2 * 9 + 6 + 2 * 6 * 9)
+
+
+@pytest.mark.parametrize("trans_a", [False, True])
+@pytest.mark.parametrize("trans_b", [False, True])
+def test_a_matrix_product_counts_the_same_however_it_is_stored(trans_a: bool, trans_b: bool) -> None:
+    net = Network("gemm", 3 if not trans_a else 5)
+    a = net.input("a", (5,) if not trans_a else (3,))
+    b = net.parameter("b", (7, 5) if trans_b else (5, 7), ZEROS)
+    net.output(net.gemm(a, b, trans_a=trans_a, trans_b=trans_b))
+    assert graph_cost(net.graph()).flops == 2 * 3 * 5 * 7
+
+
+def shared() -> Graph:
+    """Return a graph whose first product is frozen, whose second is used twice, and whose third is idle."""
+    net = Network("shared", 2)
+    x = net.input("x", (4,))
+    frozen = net.parameter("frozen", (4, 4), ZEROS, trainable=False)
+    weight = net.parameter("weight", (4, 4), ZEROS)
+    y = net.named("frozen_product").gemm(x, frozen)
+    y = net.named("first").gemm(y, weight)
+    z = net.named("second").gemm(y, weight)
+    net.output(net.named("idle").gemm(z, weight))
+    net.loss(net.reduce_mean(z))
+    return net.graph()
+
+
+def test_the_backward_pass_goes_only_where_a_gradient_is_needed() -> None:
+    cost = graph_cost(shared(), training=True)
+    backward = {node.name: node.backward_flops for node in cost.nodes}
+    one = 2 * 2 * 4 * 4
+    assert backward == {
+        "frozen_product": 0,
+        "first": one,
+        "second": 2 * one,
+        "idle": 0,
+        "reduce_mean_1": 0,
+    }
+    assert sum(node.parameter_count for node in cost.nodes) == cost.parameter_count == 16
+
+
+def test_training_without_a_loss_is_refused() -> None:
+    with pytest.raises(UsageError, match="needs a loss, and graph 'grouped' has none"):
+        graph_cost(grouped(), training=True)
+
+
+# --- memory ----------------------------------------------------------------------------------
+
+
+def chain(*, reshaped: bool = False) -> Graph:
+    net = Network("chain", 2)
+    x = net.input("x", (6,))
+    for _ in range(3):
+        x = net.reshape(x, shape=(0, 2, 3)) if reshaped else net.relu(x)
+        x = net.relu(net.reshape(x, shape=(0, 6)))
+    net.output(x)
+    return net.graph()
+
+
+def test_inference_gives_back_what_is_no_longer_used() -> None:
+    value = 2 * 6 * 4
+    # The mini-batch stays, and beside it one operand and one result.
+    assert graph_cost(chain()).activation_bytes == 3 * value
+
+
+def test_a_reshape_takes_no_memory_and_moves_no_bytes() -> None:
+    value = 2 * 6 * 4
+    cost = graph_cost(chain(reshaped=True))
+    assert cost.activation_bytes == 3 * value
+    assert cost.bytes == 3 * 2 * value
+
+
+def test_a_shortcut_stays_until_it_is_added() -> None:
+    net = Network("shortcut", 1)
+    x = net.relu(net.input("x", (10,)))
+    y = net.relu(net.relu(x))
+    net.output(net.add(x, y))
+    assert graph_cost(net.graph()).activation_bytes == 4 * 10 * 4
+
+
+def test_training_keeps_what_the_backward_pass_needs() -> None:
+    net = Network("kept", 2)
+    x = net.input("x", (3,))
+    y = net.relu(net.dense("fc1", x, 5))  # keeps x and the result of relu
+    y = net.dropout(y)  # keeps a mask of a byte an element
+    y = net.dense("fc2", y, 4)  # keeps its operand
+    net.output(y)
+    label = net.labels("label", 4)  # 8 bytes a label
+    net.loss(net.softmax_cross_entropy_loss(y, label))  # keeps the softmax
+    graph = net.graph()
+    kept = 4 * 2 * 3 + 4 * 2 * 5 + 2 * 5 + 4 * 2 * 5 + 8 * 2 + 4 * 2 * 4
+    assert graph_cost(graph, training=True).activation_bytes == kept
+
+
+def test_memory_by_what_it_holds() -> None:
+    graph = mnist_mlp.benchmarker_problem().graph(1)
+    values = graph.parameter_count * 4
+    inference = graph_cost(graph.without_loss()).memory()
+    assert inference.keys() == {"parameters", "activations", "total"}
+    assert inference["parameters"] == values
+    cost = graph_cost(graph, training=True)
+    for kind, kept in (("sgd", 0), ("momentum", 1), ("adam", 2)):
+        memory = cost.memory(Optimizer(kind))
+        assert memory["gradients"] == values
+        assert memory["optimizer_state"] == kept * values
+        assert memory["total"] == sum(size for name, size in memory.items() if name != "total")
+    assert set(OPTIMIZER_VALUES) == set(OPTIMIZERS)
+
+
+def test_running_statistics_are_parameters_without_gradients() -> None:
+    graph = resnet50.benchmarker_problem().graph(1, image_size=32)
+    memory = graph_cost(graph, training=True).memory(Optimizer("momentum"))
+    assert memory["gradients"] == 4 * 25_557_032
+    assert memory["parameters"] == 4 * (25_557_032 + 53_120)
+
+
+def test_counting_needs_no_numpy() -> None:
+    code = "import sys; sys.modules['numpy'] = None; import benchmarker.graph.cost, benchmarker.graph.network"
+    subprocess.run([sys.executable, "-c", code], check=True)
