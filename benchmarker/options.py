@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import math
 import typing
 from collections.abc import Mapping
 from typing import Any, TypeVar
@@ -28,7 +29,10 @@ def _parse(kind: Any, value: Any) -> Any:
             raise ValueError
         return int(value)
     if kind is float:
-        return float(value)
+        number = float(value)
+        if not math.isfinite(number):
+            raise ValueError
+        return number
     return str(value)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
@@ -11,7 +12,7 @@ from typing import Any
 from benchmarker import registry
 from benchmarker.errors import UsageError, did_you_mean
 from benchmarker.experiment import RunSpec
-from benchmarker.framework import OPTIMIZERS, PRECISIONS, FrameworkPlugin, Optimizer
+from benchmarker.framework import MODES, OPTIMIZERS, PRECISIONS, FrameworkPlugin, Optimizer
 from benchmarker.options import option_types, parse_options
 from benchmarker.problem import Problem
 from benchmarker.worker_environment import default_threads, usable_cpus
@@ -102,10 +103,30 @@ def refusal(run: RunSpec) -> str | None:
 
 
 def _check(experiment: Experiment) -> None:
-    _one_of("mode", experiment.modes, ("inference", "training"))
+    _check_names(experiment)
+    _check_numbers(experiment)
+    _check_devices(experiment)
+
+
+def _check_names(experiment: Experiment) -> None:
+    for name, values in (
+        ("framework", experiment.frameworks),
+        ("problem", experiment.problems),
+        ("mode", experiment.modes),
+        ("precision", experiment.precisions),
+        ("device", experiment.devices),
+        ("seed", experiment.seeds),
+    ):
+        if not values:
+            raise UsageError(f"there must be at least one {name}, got none")
+    _one_of("mode", experiment.modes, MODES)
     _one_of("precision", experiment.precisions, PRECISIONS)
     _one_of("device", experiment.devices, DEVICES)
     _one_of("optimizer", experiment.optimizers, OPTIMIZERS)
+    registry.find("launchers", experiment.launcher)
+
+
+def _check_numbers(experiment: Experiment) -> None:
     _at_least("batch size", experiment.batch_sizes, 1)
     _at_least("number of threads", experiment.threads, 1)
     _at_least("seed", experiment.seeds, 0)
@@ -118,8 +139,14 @@ def _check(experiment: Experiment) -> None:
     ):
         if value is not None:
             _at_least(name, (value,), least)
-    if experiment.timeout is not None and experiment.timeout <= 0:
-        raise UsageError(f"the timeout must be more than 0 seconds, got {experiment.timeout:g}")
+    timeout, rate = experiment.timeout, experiment.learning_rate
+    if timeout is not None and not 0 < timeout < math.inf:
+        raise UsageError(f"the timeout must be more than 0 seconds and finite, got {timeout:g}")
+    if rate is not None and not 0 <= rate < math.inf:
+        raise UsageError(f"the learning rate must be at least 0 and finite, got {rate:g}")
+
+
+def _check_devices(experiment: Experiment) -> None:
     if len(experiment.gpus) > 1:
         raise UsageError(f"a run uses one GPU, got --gpus={','.join(map(str, experiment.gpus))}")
     unusable = sorted(set(experiment.affinity) - set(usable_cpus()))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import json
 from collections.abc import Mapping
@@ -51,8 +52,7 @@ def reference_path(folder: Path, job: Job, packages: Mapping[str, str]) -> Path:
 
 def _code_digest(problem: str, packages: Mapping[str, str]) -> str:
     own = Path(packages["benchmarker"]) / "benchmarker"
-    module = problem.partition(":")[0].split(".")
-    files = [own / "framework.py", own / "problem.py", Path(packages[module[0]], *module).with_suffix(".py")]
+    files = [own / "framework.py", own / "problem.py", *_problem_files(problem, packages)]
     for folder in ("graph", "plugins/numpy", "worker"):
         files += sorted((own / folder).glob("*.py"))
     digest = hashlib.sha256()
@@ -60,6 +60,15 @@ def _code_digest(problem: str, packages: Mapping[str, str]) -> str:
         if path.is_file():
             digest.update(path.read_bytes())
     return digest.hexdigest()
+
+
+def _problem_files(problem: str, packages: Mapping[str, str]) -> list[Path]:
+    """Return the problem's module; of another distribution its whole package, helpers included."""
+    module = problem.partition(":")[0].split(".")
+    top = Path(packages[module[0]], module[0])
+    if module[0] != "benchmarker" and top.is_dir():
+        return sorted(top.rglob("*.py"))
+    return [Path(packages[module[0]], *module).with_suffix(".py")]
 
 
 def reference_job(job: Job, path: Path) -> dict[str, Any]:
@@ -77,9 +86,14 @@ def reference_job(job: Job, path: Path) -> dict[str, Any]:
 
 def remove_least_recently_used(folder: Path, limit: int = KEPT_BYTES) -> None:
     """Keep the cache folder under ``limit`` bytes."""
-    files = sorted(folder.glob("*.npz"), key=lambda path: path.stat().st_mtime, reverse=True)
+    found = []
+    for path in folder.glob("*.npz"):
+        # Another process may remove it at the same time.
+        with contextlib.suppress(FileNotFoundError):
+            state = path.stat()
+            found.append((state.st_mtime_ns, state.st_size, path))
     total = 0
-    for path in files:
-        total += path.stat().st_size
+    for _, size, path in sorted(found, reverse=True):
+        total += size
         if total > limit:
             path.unlink(missing_ok=True)

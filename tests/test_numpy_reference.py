@@ -16,6 +16,8 @@ from benchmarker.framework import Device, Optimizer
 from benchmarker.graph.graph import Graph, walk
 from benchmarker.graph.network import ZEROS, Network
 from benchmarker.graph.operators import OPERATORS
+from benchmarker.graph.shapes import Shapes
+from benchmarker.graph.types import TensorType
 from benchmarker.plugins.numpy.gradients import GRADIENTS
 from benchmarker.plugins.numpy.operators import NumpyOperators
 from benchmarker.plugins.numpy.program import NumpyFramework, NumpyProgram
@@ -102,6 +104,15 @@ def test_relu_has_gradient_0_at_0() -> None:
     program = build(graph, {"x.shift": np.zeros((4, 6))})
     _, gradients = program.gradients(program.load(batch))
     assert not gradients["x.shift"].any()
+
+
+def test_the_gradient_of_a_maximum_goes_to_the_first_of_equals() -> None:
+    graph = next(case for case in OPERATOR_CASES if case.path == "max_pool/1d").graph(training=True)
+    dy = np.ones((2, 3, 4))
+    program = build(graph, {"x.shift": np.zeros((2, 3, 9))})
+    _, gradients = program.gradients(program.load({"x": np.ones((2, 3, 9)), "dy0": dy}))
+    expected = np.array([1.0, 0.0, 1.0, 0.0, 1.0, 0.0, 1.0, 0.0, 0.0]) / dy.size
+    np.testing.assert_allclose(gradients["x.shift"], np.broadcast_to(expected, (2, 3, 9)), rtol=1e-14)
 
 
 def test_a_value_used_twice_gets_the_sum_of_both_gradients() -> None:
@@ -296,6 +307,20 @@ def test_adam_is_algorithm_1() -> None:
     assert steps(o, gradients) == pytest.approx(expected, rel=1e-6)
 
 
+def test_running_statistics_move_to_the_mean_and_biased_variance_of_the_mini_batch() -> None:
+    net = Network("statistics", 2)
+    y = net.batch_norm("bn", net.input("x", (1, 2)), momentum=0.75)
+    net.loss(net.reduce_mean(y))
+    start = {"bn.weight": [1.0], "bn.bias": [0.0], "bn.running_mean": [4.0], "bn.running_var": [2.0]}
+    program = build(net.graph(), {name: np.array(value) for name, value in start.items()})
+    batch = program.load({"x": np.array([[[1.0, 3.0]], [[5.0, 7.0]]])})  # mean 4, biased variance 5
+    program.gradients(batch)
+    assert program.parameters()["bn.running_var"][0] == 2.0
+    program.train_step(batch)
+    assert program.parameters()["bn.running_mean"][0] == pytest.approx(4.0)
+    assert program.parameters()["bn.running_var"][0] == pytest.approx(0.75 * 2.0 + 0.25 * 5.0)
+
+
 def test_dropout_depends_on_the_seed_alone() -> None:
     net = Network("dropout", 4)
     x = net.input("x", (50,))
@@ -330,3 +355,22 @@ def test_what_it_cannot_do_is_refused() -> None:
 def test_the_blas_is_named() -> None:
     libraries = NumpyFramework().libraries()
     assert libraries["blas"]
+
+
+@pytest.mark.parametrize("ceil_mode", [False, True])
+def test_pooling_has_as_many_windows_as_the_shapes_say(ceil_mode: bool) -> None:
+    checked = 0
+    for size, kernel, stride, begin, end in itertools.product(range(1, 8), (1, 2, 3), (1, 2, 3), (0, 1, 2), (0, 1, 2)):
+        attributes = {
+            "kernel_shape": (kernel,),
+            "strides": (stride,),
+            "pads": (begin, end),
+            "ceil_mode": ceil_mode,
+        }
+        if size + begin + end < kernel:
+            continue
+        expected = Shapes().max_pool(TensorType((1, 1, size)), **attributes).shape
+        found = NumpyOperators().max_pool(-np.arange(1.0, size + 1).reshape(1, 1, size), **attributes)
+        assert found.shape == expected, (size, attributes)
+        checked += 1
+    assert checked > 500

@@ -64,6 +64,5 @@ def main(arguments: argparse.Namespace) -> int:
             print(f"{kind}:")
         for row in (row for row in rows if row.kind == kind):
             ready = "ready" if row.usable else "cannot run"
-            note = f": {row.note}" if row.note else ""
-            print(f"  {row.name:<{names}}  {row.origin:<{origins}}  {ready}{note}")
+            print(f"  {row.name:<{names}}  {row.origin:<{origins}}  {ready:<10}  {row.note}".rstrip())
     return 0

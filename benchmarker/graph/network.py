@@ -37,26 +37,24 @@ class Recorder(Operators):
         self.types: dict[str, TensorType] = {}
         self._shapes = Shapes(training=True)
         self._calls: dict[str, int] = {}
-        self._next_name: str | None = None
 
     def named(self, name: str) -> Recorder:
-        """Give the next node this name: ``net.named("fc").gemm(...)``."""
-        self._next_name = name
-        return self
+        """Return the same network, whose next node has this name: ``net.named("fc").gemm(...)``."""
+        return _Named(self, name)
 
-    def record(self, operator: str, arguments: inspect.BoundArguments) -> Any:
+    def record(self, operator: str, arguments: inspect.BoundArguments, name: str | None = None) -> Any:
         """Append a node and return its outputs as values."""
         info = OPERATORS[operator]
         tensors: list[Value | None] = [arguments.arguments.get(name) for name in info.tensors]
         while tensors and tensors[-1] is None:
             tensors.pop()
         attributes = {}
-        for name, default in info.attributes.items():
-            value = arguments.arguments.get(name, default)
+        for attribute, default in info.attributes.items():
+            value = arguments.arguments.get(attribute, default)
             if value is REQUIRED:
-                raise TypeError(f"operator '{operator}' needs attribute '{name}'")
-            attributes[name] = as_tuple(value)
-        name = self._node_name(operator)
+                raise TypeError(f"operator '{operator}' needs attribute '{attribute}'")
+            attributes[attribute] = as_tuple(value)
+        name = self._unused(name or self._numbered(operator))
         node = Node(name, operator, tuple(t.name if t else "" for t in tensors), (), attributes)
         types = apply_node(node, self._shapes, [t.type if t else None for t in tensors])
         outputs = (name,) if len(types) == 1 else tuple(f"{name}:{i}" for i in range(len(types)))
@@ -65,15 +63,26 @@ class Recorder(Operators):
         values = tuple(Value(output, type_) for output, type_ in zip(outputs, types))
         return values if len(values) > 1 else values[0]
 
-    def _node_name(self, operator: str) -> str:
-        if self._next_name is not None:
-            name, self._next_name = self._next_name, None
-        else:
-            self._calls[operator] = self._calls.get(operator, 0) + 1
-            name = f"{operator}_{self._calls[operator]}"
+    def _numbered(self, operator: str) -> str:
+        self._calls[operator] = self._calls.get(operator, 0) + 1
+        return f"{operator}_{self._calls[operator]}"
+
+    def _unused(self, name: str) -> str:
         if name in self.types or any(node.name == name for node in self.nodes):
             raise UsageError(f"the graph has two values named '{name}'")
         return name
+
+
+class _Named(Recorder):
+    """A recorder that appends to another one, under a given name."""
+
+    def __init__(self, recorder: Recorder, name: str) -> None:
+        super().__init__()
+        self._recorder = recorder
+        self._name = name
+
+    def record(self, operator: str, arguments: inspect.BoundArguments, name: str | None = None) -> Any:
+        return self._recorder.record(operator, arguments, name or self._name)
 
 
 def _recording(operator: str, declared: Callable[..., Any]) -> Callable[..., Any]:
@@ -179,9 +188,7 @@ class Network(Recorder):
         )
 
     def _declare(self, name: str, type_: TensorType) -> Value:
-        if name in self.types:
-            raise UsageError(f"the graph has two values named '{name}'")
-        self.types[name] = type_
+        self.types[self._unused(name)] = type_
         return Value(name, type_)
 
     def _positive(self, name: str, shape: Sequence[int]) -> tuple[int, ...]:

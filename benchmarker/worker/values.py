@@ -109,7 +109,7 @@ def digest(arrays: Mapping[str, Array]) -> str:
     """Return the SHA-256 of names, types, shapes and little-endian bytes, in order of name."""
     total = hashlib.sha256()
     for name in sorted(arrays):
-        array = np.ascontiguousarray(arrays[name])
+        array = np.asarray(arrays[name], order="C")
         little = array.astype(array.dtype.newbyteorder("<"), copy=False)
         total.update(f"{name} {little.dtype.str} {little.shape}\n".encode())
         total.update(little.reshape(-1).view(np.uint8).data)

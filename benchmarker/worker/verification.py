@@ -20,6 +20,8 @@ MAX_COMPARED = 65536
 """Larger tensors are compared at this many elements drawn from the seed, and by their norm."""
 FLOOR = 1e-5
 """Two correct float32 programs of one operator differ by up to about 3e-6 of the largest element."""
+VANISHING = 1e-6
+"""A tensor this much smaller than others of its kind is zero but for rounding (a bias before a normalization)."""
 WIDEST = 0.5
 """No tolerance is wider: such tensors would not be the same function."""
 MARGIN = 16.0
@@ -97,7 +99,7 @@ def errors(found: Excerpt, expected: Excerpt) -> Errors:
         return _FAR_OFF
     difference = found.values - expected.values
     absolute = float(np.max(np.abs(difference), initial=0.0))
-    relative = _ratio(absolute, float(np.max(np.abs(expected.values), initial=0.0)))
+    relative = _ratio(absolute, _largest(expected))
     norm = _ratio(float(np.linalg.norm(difference)), float(np.linalg.norm(expected.values)))
     if expected.elements > expected.values.size:
         # What the excerpt leaves out still shows in the norm of the whole.
@@ -176,7 +178,8 @@ def tolerances(expected: Sequence[Expected], precision: str) -> dict[str, Tolera
 
     It is :data:`MARGIN` times the error that float32 rounding made in the reference itself (for this
     tensor, or the median over tensors of its kind if that is larger), at least :data:`FLOOR`, scaled
-    by the precision's unit roundoff over float32's and never above :data:`WIDEST`.
+    by the precision's unit roundoff over float32's and never above :data:`WIDEST`. A tensor that is
+    zero but for rounding (:data:`VANISHING`) is judged on the scale of the others of its kind.
     """
     scale = max(1.0, EPSILON[precision] / EPSILON["fp32"])
 
@@ -185,12 +188,24 @@ def tolerances(expected: Sequence[Expected], precision: str) -> dict[str, Tolera
 
     limits = {}
     for e in expected:
-        same_kind = [other.rounding for other in expected if other.kind == e.kind]
-        limits[e.name] = Tolerance(
-            limit(e.rounding.relative, [r.relative for r in same_kind]),
-            limit(e.rounding.norm, [r.norm for r in same_kind]),
-        )
+        same_kind = [other for other in expected if other.kind == e.kind]
+        relative = [other.rounding.relative for other in same_kind]
+        norm = [other.rounding.norm for other in same_kind]
+        largest = _largest(e.excerpt)
+        typical = float(np.median([_largest(other.excerpt) for other in same_kind]))
+        if 0 < largest < VANISHING * typical:
+            root = math.sqrt(e.excerpt.values.size)
+            kept = float(np.linalg.norm(e.excerpt.values))
+            limits[e.name] = Tolerance(
+                limit(0.0, relative) * typical / largest, limit(0.0, norm) * typical * root / kept
+            )
+        else:
+            limits[e.name] = Tolerance(limit(e.rounding.relative, relative), limit(e.rounding.norm, norm))
     return limits
+
+
+def _largest(part: Excerpt) -> float:
+    return float(np.max(np.abs(part.values), initial=0.0))
 
 
 def too_ill_conditioned(expected: Sequence[Expected]) -> str | None:
@@ -247,4 +262,8 @@ def update_tolerance(base: Tolerance, before: Array, change: float) -> Tolerance
     """
     rounding = 4 * EPSILON["fp32"] * float(np.max(np.abs(before), initial=0.0))
     extra = rounding / change if change > 0 else WIDEST
-    return Tolerance(min(WIDEST, 2 * base.relative + extra), min(WIDEST, 2 * base.norm + extra))
+    return Tolerance(_doubled(base.relative) + extra, _doubled(base.norm) + extra)
+
+
+def _doubled(limit: float) -> float:
+    return max(limit, min(WIDEST, 2 * limit))

@@ -87,6 +87,8 @@ def _inference(
     output = _first_step(prepared, stages)
     with stages.stage("verify"):
         arrays = prepared.program.fetch(output)
+        if len(arrays) != len(expected):
+            raise RuntimeError(f"the graph has {len(expected)} outputs, the framework returned {len(arrays)}")
         tensors = [
             judge(e, array[: job.verification_samples], limits[e.name]) for e, array in zip(expected, arrays)
         ]
@@ -123,6 +125,9 @@ def _judge_gradients(
         batch = program.load(values.first_samples(prepared.batch, job.verification_samples))
     loss, gradients = program.gradients(batch)
     found: dict[str, Any] = {**gradients, "loss": np.asarray(loss)}
+    missing = [e.name for e in expected if e.name not in found]
+    if missing:
+        raise RuntimeError(f"the framework returned no gradient of {', '.join(missing)}")
     return [judge(e, found[e.name], limits[e.name]) for e in expected]
 
 

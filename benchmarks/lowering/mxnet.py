@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import importlib
 import os
 import sys
 from collections.abc import Callable, Mapping
@@ -12,10 +13,9 @@ from typing import Any
 HERE = Path(__file__).resolve().parent
 # This file is named like the framework: its folder must not be the first place to look for imports.
 sys.path[:] = [p for p in sys.path if Path(p or ".").resolve() != HERE]
-sys.path[:0] = [str(HERE.parents[1])]
+sys.path.insert(0, str(HERE.parents[1]))
 os.environ.setdefault("OMP_NUM_THREADS", str(os.cpu_count()))
 
-import mxnet as mx  # noqa: E402
 import numpy as np  # noqa: E402
 
 sys.path.append(str(HERE))
@@ -29,6 +29,8 @@ from benchmarker.plugins.mxnet import Options  # noqa: E402
 from benchmarker.plugins.mxnet.program import MxnetFramework  # noqa: E402
 from benchmarker.problems.resnet50 import EXPANSION, STAGES  # noqa: E402
 
+# By name, as type checkers would take this very file for it.
+mx: Any = importlib.import_module("mxnet")
 CLASSES = 1000
 PARAMETER_COUNT = 25_575_912
 """Trainable values of resnet50_v1."""
@@ -80,9 +82,10 @@ def gluon_model(batch: Arrays) -> tuple[Any, list[Any]]:
 def theirs_inference(symbol: Any, parameters: list[Any], batch: Arrays) -> tuple[Callable[[], Any], Any]:
     """Return gluon's inference step and its executor."""
     arrays = {p.name: p.data().copy() for p in parameters}
+    data = {"data": mx.nd.array(batch["image"])}
     executor = symbol.bind(
         mx.cpu(),
-        {n: arrays[n] for n in symbol.list_arguments() if n != "data"} | {"data": mx.nd.array(batch["image"])},
+        {n: (arrays | data)[n] for n in symbol.list_arguments()},
         grad_req="null",
         aux_states={n: arrays[n] for n in symbol.list_auxiliary_states()},
     )

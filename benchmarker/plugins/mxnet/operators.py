@@ -129,7 +129,13 @@ class MxnetOperators(Operators):
         **attributes: Any,
     ) -> Tensor:
         return self._mx.Pooling(
-            x, pool_type=kind, kernel=kernel, stride=strides, pad=pad, pooling_convention="valid", **attributes
+            x,
+            pool_type=kind,
+            kernel=kernel,
+            stride=strides,
+            pad=pad,
+            pooling_convention="valid",
+            **attributes,
         )
 
     def average_pool(
@@ -143,9 +149,7 @@ class MxnetOperators(Operators):
     ) -> Tensor:
         begins, ends = _halves(pads)
         if begins == ends and all(p < k for p, k in zip(begins, kernel_shape)):
-            return self._pool(
-                x, "avg", kernel_shape, strides, begins, count_include_pad=count_include_pad
-            )
+            return self._pool(x, "avg", kernel_shape, strides, begins, count_include_pad=count_include_pad)
         nothing = (0,) * len(begins)
         mean = self._pool(self._pad(x, pads, 0.0), "avg", kernel_shape, strides, nothing)
         if count_include_pad:

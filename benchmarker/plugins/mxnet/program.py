@@ -119,7 +119,9 @@ class MxnetProgram(Program):
         self._settings = settings
         self._slots = slots(graph)
         self._exact = _float32_parameters(graph)
-        self._arrays = {slot.name: self._array(slot.encode(parameters), self._stored(slot)) for slot in self._slots}
+        self._arrays = {
+            slot.name: self._array(slot.encode(parameters), self._stored(slot)) for slot in self._slots
+        }
         self._feed = {i.name: self._zeros(i.type.shape, self._input_type(i.type.dtype)) for i in graph.inputs}
         self._fed: Any = None
         self._infer: Any = None

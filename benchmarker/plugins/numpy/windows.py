@@ -54,7 +54,7 @@ class Windows:
             size = math.ceil((padded + ends[axis] - kernel[axis]) / strides[axis]) + 1
             if (size - 1) * strides[axis] >= padded:
                 size -= 1  # a window must not start in the padding at the end
-            ends[axis] = max(ends[axis], (size - 1) * strides[axis] + kernel[axis] - padded)
+            ends[axis] = max(0, (size - 1) * strides[axis] + kernel[axis] - padded)
         ones = (1,) * rank
         return Windows(tuple(spatial), tuple(kernel), tuple(strides), ones, (*begins, *ends))
 

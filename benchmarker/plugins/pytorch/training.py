@@ -12,7 +12,11 @@ FP16_LOSS_SCALE = 1024.0
 
 
 def make_optimizer(optimizer: Optimizer, parameters: Sequence[Any]) -> Any:
-    """Return PyTorch's own optimizer, with its fused update: one kernel for all parameters."""
+    """Return PyTorch's own optimizer in the form that it runs fastest.
+
+    Fused, one kernel updates all parameters. On a CPU it copies those that are not contiguous
+    (convolutions in ``channels_last``), which costs plain SGD more than fusing saves, but not Adam.
+    """
     import torch
 
     rate = optimizer.learning_rate
@@ -20,7 +24,8 @@ def make_optimizer(optimizer: Optimizer, parameters: Sequence[Any]) -> Any:
         betas = (optimizer.beta1, optimizer.beta2)
         return torch.optim.Adam(parameters, rate, betas, optimizer.epsilon, fused=True)
     momentum = optimizer.momentum if optimizer.kind == "momentum" else 0.0
-    return torch.optim.SGD(parameters, rate, momentum, fused=True)
+    fused = all(tensor.is_cuda or tensor.is_contiguous() for tensor in parameters)
+    return torch.optim.SGD(parameters, rate, momentum, fused=True if fused else None)
 
 
 def training_step(loss_of: Callable[..., Any], optimizer: Any) -> Callable[..., Any]:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from benchmarker.graph.types import Node
-from benchmarker.layouts import Layout, permuted
+from benchmarker.layouts import Layout, permuted, plain
 
 Order = tuple[int, ...]
 
@@ -57,8 +57,9 @@ def filter_order(rank: int) -> Order:
 RECURRENT_ORDER: Order = (0, 2, 1)
 """Weights of a recurrent layer stand ``1 in gates``."""
 
-LAYOUTS = {
+LAYOUTS: Mapping[tuple[str, int], Callable[[Node], Layout]] = {
     ("conv", 1): lambda node: ordered(filter_order(len(node.attributes["strides"]) + 2)),
+    ("gemm", 1): lambda node: ordered((1, 0)) if node.attributes["trans_b"] else plain(),
     ("lstm", 1): lambda node: ordered(RECURRENT_ORDER),
     ("lstm", 2): lambda node: ordered(RECURRENT_ORDER),
 }
