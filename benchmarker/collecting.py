@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import inspect
 import json
-import re
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
 from types import TracebackType
 from typing import Any
 
+from benchmarker.anonymity import without_names
 from benchmarker.collector import NothingToRead
 from benchmarker.experiment import RunSpec
 
@@ -130,7 +130,7 @@ class Collecting:
         text = str(reason).encode("utf-8", "backslashreplace").decode() or "no reason was given"
         self.statuses[name] = {
             "status": status,
-            "reason": _without_names(text) if self._run.anonymous else text,
+            "reason": without_names(text) if self._run.anonymous else text,
         }
 
 
@@ -165,13 +165,3 @@ def _sentence(error: BaseException) -> str:
         return f"{kind}: {error}" if str(error) else kind
     except Exception:
         return kind
-
-
-def _without_names(text: str) -> str:
-    """Return the text of an error, which may hold paths, without the host's and the user's name."""
-    from benchmarker.collectors.host import host_name, user_name
-
-    for name, stand_in in ((host_name(), "<host>"), (user_name(), "<user>")):
-        if name:
-            text = re.sub(rf"(?<!\w){re.escape(name)}(?!\w)", stand_in, text)
-    return text

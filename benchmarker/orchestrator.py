@@ -10,8 +10,9 @@ from pathlib import Path
 from typing import Any
 
 from benchmarker import registry
+from benchmarker.anonymity import without_names
 from benchmarker.collecting import Collecting
-from benchmarker.environments import Interpreter, home, resolve
+from benchmarker.environments import Interpreter, resolve
 from benchmarker.errors import BenchmarkerError
 from benchmarker.experiment import RunSpec
 from benchmarker.framework import Device, FrameworkPlugin
@@ -22,6 +23,7 @@ from benchmarker.planning import refusal
 from benchmarker.progress import Progress
 from benchmarker.record import RunFacts, make_record, step_cost
 from benchmarker.references import (
+    reference_folder,
     reference_job,
     reference_path,
     remove_least_recently_used,
@@ -98,7 +100,8 @@ class Orchestrator:
             with tempfile.TemporaryDirectory(prefix="benchmarker-") as folder:
                 log = Path(folder) / "run.log"
                 record = self._run_one(spec, log)
-                path = self._store.save(record, log_text=_log_text(log))
+                text = _log_text(log)
+                path = self._store.save(record, without_names(text) if spec.anonymous else text)
                 record["log"] = path.with_suffix(".log").name if path.with_suffix(".log").exists() else None
             self._progress.finished(record, path)
             finished = FinishedRun(record, path)
@@ -195,8 +198,7 @@ class Orchestrator:
         samples = verification_samples(spec.batch_size, step_cost(spec).forward_flops / spec.batch_size)
         job = replace(job, verification_samples=samples)
         packages = package_folders((job.problem,))
-        folder = home() / "references"
-        folder.mkdir(parents=True, exist_ok=True)
+        folder = reference_folder()
         path = reference_path(folder, job, packages)
         if path.exists():
             path.touch()

@@ -10,6 +10,8 @@ from pathlib import Path
 from typing import Any
 
 from benchmarker import registry
+from benchmarker.environments import resolve
+from benchmarker.environments.requirements import wanted
 from benchmarker.errors import UsageError, did_you_mean
 from benchmarker.experiment import RunSpec
 from benchmarker.framework import MODES, OPTIMIZERS, PRECISIONS, FrameworkPlugin, Optimizer
@@ -80,9 +82,9 @@ def plan(experiment: Experiment) -> list[RunSpec]:
         for values in _choices(experiment.settings, problem.name, problem.parameters)
         for run in _runs(experiment, frameworks, problem, values, repetition)
     ]
-    refusals = [refusal(run) for run in runs]
+    refusals = [refusal(run) or _without_interpreter(run) for run in runs]
     if all(refusals):
-        raise UsageError(refusals[0] or "there is nothing to run")
+        raise UsageError(next(filter(None, refusals), "there is nothing to run"))
     return runs
 
 
@@ -99,6 +101,18 @@ def refusal(run: RunSpec) -> str | None:
             f"framework '{plugin.name}' has no {run.precision} on {run.device}; "
             f"it has {', '.join(able) or 'nothing there'}"
         )
+    return None
+
+
+def _without_interpreter(run: RunSpec) -> str | None:
+    """Return why the interpreter that the run names cannot run its framework, or None."""
+    if run.environment in ("auto", "managed"):
+        return None  # may have to be made, which belongs to the run
+    plugin, cuda = registry.framework(run.framework), run.device == "cuda"
+    try:
+        resolve(plugin, choice=run.environment, version=run.framework_version, cuda=cuda)
+    except UsageError as error:
+        return str(error)
     return None
 
 
@@ -130,6 +144,7 @@ def _check_numbers(experiment: Experiment) -> None:
     _at_least("batch size", experiment.batch_sizes, 1)
     _at_least("number of threads", experiment.threads, 1)
     _at_least("seed", experiment.seeds, 0)
+    _at_least("index of the GPU", experiment.gpus, 0)
     for name, value, least in (
         ("number of steps", experiment.steps, 1),
         ("number of warm-up steps", experiment.warmup, 0),
@@ -139,6 +154,8 @@ def _check_numbers(experiment: Experiment) -> None:
     ):
         if value is not None:
             _at_least(name, (value,), least)
+    if experiment.epochs > 1 and experiment.samples_per_epoch is None:
+        raise UsageError(f"{experiment.epochs} epochs need a problem size, the number of samples of an epoch")
     timeout, rate = experiment.timeout, experiment.learning_rate
     if timeout is not None and not 0 < timeout < math.inf:
         raise UsageError(f"the timeout must be more than 0 seconds and finite, got {timeout:g}")
@@ -177,7 +194,10 @@ def parse_framework(request: str) -> tuple[FrameworkPlugin, str | None]:
     name, separator, version = request.partition("==")
     if separator and not version.strip():
         raise UsageError(f"'{request}' names no version; write for example {name}==1.2.3")
-    return registry.framework(name.strip()), version.strip() or None
+    plugin = registry.framework(name.strip())
+    if separator:
+        wanted(plugin, version.strip(), cuda=False)  # refuses what is no version
+    return plugin, version.strip() or None
 
 
 def _owned(
@@ -209,7 +229,9 @@ def _check_settings(
         known |= set(names) | {f"{owner}.{name}" for name in names}
     for name in settings:
         if name not in known:
-            owners = ", ".join(f"'{owner}'" for owner in [*(p.name for p in problems), *(f.name for f in frameworks)])
+            owners = ", ".join(
+                f"'{owner}'" for owner in [*(p.name for p in problems), *(f.name for f in frameworks)]
+            )
             raise UsageError(f"none of {owners} has a parameter '{name}'{did_you_mean(name, known)}")
 
 
@@ -227,7 +249,7 @@ def _runs(
         experiment.precisions,
         experiment.optimizers or (problem.optimizer.kind,),
         experiment.devices,
-        experiment.threads or (default_threads(),),
+        experiment.threads or (default_threads(experiment.affinity),),
         experiment.seeds,
         frameworks,
     )

@@ -10,6 +10,7 @@ from datetime import datetime, timezone
 from typing import Any
 
 from benchmarker import __version__, registry
+from benchmarker.anonymity import without_names
 from benchmarker.environments import Interpreter
 from benchmarker.errors import BenchmarkerError
 from benchmarker.experiment import RunSpec
@@ -61,7 +62,7 @@ def make_record(facts: RunFacts, failed: Failure | None, log_tail: str = "") -> 
     spec = facts.spec
     cost = step_cost(spec)
     timing = _timing(facts)
-    return {
+    record = {
         "schema_version": SCHEMA_VERSION,
         "id": uuid.uuid4().hex,
         "status": failed.status if failed else "ok",
@@ -93,6 +94,19 @@ def make_record(facts: RunFacts, failed: Failure | None, log_tail: str = "") -> 
         "memory": facts.event("result").get("memory", {"peak_bytes": None, "framework": {}}),
         "verification": _verification(facts),
         "log": None,
+    }
+    return _anonymised(record) if spec.anonymous else record
+
+
+def _anonymised(record: dict[str, Any]) -> dict[str, Any]:
+    """Return the record without host and user names in what may hold paths."""
+    execution, command = record["execution"], record["command"]
+    variables = without_names(execution["environment_variables"])
+    return {
+        **record,
+        "error": without_names(record["error"]),
+        "execution": {**execution, "environment_variables": variables},
+        "command": [without_names(part) if part.startswith("--env=") else part for part in command],
     }
 
 

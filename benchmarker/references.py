@@ -10,6 +10,8 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
+from benchmarker.environments import home
+from benchmarker.errors import UsageError
 from benchmarker.worker.job import Job
 
 BUDGET_FLOPS = 120e9
@@ -22,6 +24,25 @@ def verification_samples(batch_size: int, flops_per_sample: float) -> int:
     """Return how many samples of the mini-batch are verified: all of them if the budget allows."""
     affordable = int(BUDGET_FLOPS // max(flops_per_sample, 1.0))
     return min(batch_size, max(2, affordable))
+
+
+def reference_folder() -> Path:
+    """Return the folder of the references, made if it is not there.
+
+    Raises
+    ------
+    UsageError
+        If it cannot be made.
+    """
+    folder = home() / "references"
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise UsageError(
+            f"references are kept in a folder that can be written, got '{folder}' ({error.strerror}); "
+            "choose another with BENCHMARKER_HOME, or use --no-verify"
+        ) from None
+    return folder
 
 
 def reference_path(folder: Path, job: Job, packages: Mapping[str, str]) -> Path:

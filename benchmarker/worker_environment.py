@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from benchmarker.experiment import RunSpec
@@ -18,16 +18,18 @@ _THREAD_VARIABLES = (
     "VECLIB_MAXIMUM_THREADS",
     "TF_NUM_INTRAOP_THREADS",
 )
-# They would let the orchestrator's packages into the worker, or change how Python starts.
-_DROPPED = (
-    "PYTHONPATH",
-    "PYTHONHOME",
-    "PYTHONSTARTUP",
-    "PYTHONSAFEPATH",
-    "PYTHONPLATLIBDIR",
-    "VIRTUAL_ENV",
-    "__PYVENV_LAUNCHER__",
+# Python's own variables would let the orchestrator's packages into the worker, or change how its Python
+# starts and how quickly it runs; these do neither, or are recorded.
+_KEPT_OF_PYTHON = (
+    "PYTHONDONTWRITEBYTECODE",
+    "PYTHONIOENCODING",
+    "PYTHONMALLOC",
+    "PYTHONPYCACHEPREFIX",
+    "PYTHONUTF8",
+    "PYTHON_GIL",
+    "PYTHON_JIT",
 )
+_DROPPED = ("VIRTUAL_ENV", "__PYVENV_LAUNCHER__")
 _RECORDED_PREFIXES = (
     "BLIS_",
     "CHAINER_",
@@ -55,7 +57,7 @@ _RECORDED_PREFIXES = (
     "VECLIB_",
     "XLA_",
 )
-_RECORDED = ("LD_PRELOAD", "LD_LIBRARY_PATH", "PYTHONHASHSEED", "PYTHONMALLOC")
+_RECORDED = ("LD_PRELOAD", "LD_LIBRARY_PATH", "PYTHONHASHSEED", "PYTHONMALLOC", "PYTHON_GIL", "PYTHON_JIT")
 
 
 def worker_environment(
@@ -66,13 +68,19 @@ def worker_environment(
     The number of threads goes in before the process starts, since most libraries read it only then;
     the GPUs it may see are exactly those asked for.
     """
-    environment = {name: value for name, value in base.items() if name not in _DROPPED}
+    environment = {name: value for name, value in base.items() if _passed_on(name)}
     environment.update(plugin.environment)
     environment.update({name: str(spec.threads) for name in _THREAD_VARIABLES})
     environment["CUDA_DEVICE_ORDER"] = "PCI_BUS_ID"
     environment["CUDA_VISIBLE_DEVICES"] = ",".join(map(str, spec.gpus))
     environment["PYTHONHASHSEED"] = str(spec.seed % 2**32)
     return environment
+
+
+def _passed_on(name: str) -> bool:
+    if name.startswith("PYTHON"):
+        return name in _KEPT_OF_PYTHON
+    return name not in _DROPPED
 
 
 def recorded(environment: Mapping[str, str]) -> dict[str, str]:
@@ -92,11 +100,17 @@ def usable_cpus() -> list[int]:
         return list(range(os.cpu_count() or 1))
 
 
-def default_threads() -> int:
-    """Return the number of physical cores among the usable CPUs; all of them where that is not told."""
-    cpus = usable_cpus()
+def default_threads(affinity: Sequence[int] = ()) -> int:
+    """Return the number of physical cores among the CPUs that a run may use; of CPUs where that is not told.
+
+    Parameters
+    ----------
+    affinity : sequence of int
+        CPUs it is bound to; empty for all that this process may use.
+    """
+    cpus = affinity or usable_cpus()
     cores = {_core(cpu) for cpu in cpus}
-    return len(cpus) if None in cores else len(cores)
+    return len(set(cpus)) if None in cores else len(cores)
 
 
 def _core(cpu: int) -> tuple[str, str] | None:

@@ -39,7 +39,7 @@ class Display(Progress):
         self._head = ""
         self._started = time.monotonic()
         self._durations: list[float] = []
-        self._left = 0
+        self._shown = ""
 
     def note(self, text: str) -> None:
         """Show a line of something slow."""
@@ -56,6 +56,7 @@ class Display(Progress):
             average = sum(self._durations) / len(self._durations)
             self._head += f", about {_duration(average * (total - index))} for all that is left"
         self._started = time.monotonic()
+        self._shown = ""
         self._show("starting")
 
     def stage(self, name: str) -> None:
@@ -84,7 +85,10 @@ class Display(Progress):
 
     def _show(self, what: str) -> None:
         if not self._interactive:
-            self._line(f"{self._head}: {what}")
+            # A stage that goes on after another one is told once.
+            if what != self._shown:
+                self._line(f"{self._head}: {what}")
+            self._shown = what
             return
         width = shutil.get_terminal_size().columns - 1
         self._stream.write("\r\x1b[K" + f"{self._head}: {what}"[:width])

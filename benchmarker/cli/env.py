@@ -42,10 +42,9 @@ def main(arguments: argparse.Namespace) -> int:
 
 
 def _framework(text: str) -> tuple[FrameworkPlugin, str | None]:
-    from benchmarker.registry import framework
+    from benchmarker.planning import parse_framework
 
-    name, _, version = text.partition("==")
-    return framework(name.strip()), version.strip() or None
+    return parse_framework(text)
 
 
 def _tell(line: str) -> None:

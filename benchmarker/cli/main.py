@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import errno
 import importlib
 import os
 import sys
@@ -21,6 +22,7 @@ COMMANDS = {
     "validate": "check records against the schema",
 }
 EXIT_INTERRUPTED = 130
+_OUTPUT_FAULTS = (errno.ENOSPC, errno.EFBIG, errno.EIO, errno.EDQUOT)
 
 
 def _module(command: str) -> ModuleType:
@@ -89,6 +91,16 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print("benchmarker: interrupted", file=sys.stderr)
         return EXIT_INTERRUPTED
     except BrokenPipeError:
-        # The reader of our output went away; what Python flushes at exit must not complain again.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        _drop_output()
         return 1
+    except OSError as error:
+        if error.errno not in _OUTPUT_FAULTS or error.filename is not None:
+            raise
+        _drop_output()
+        print(f"benchmarker: the output could not be written: {error.strerror}", file=sys.stderr)
+        return 1
+
+
+def _drop_output() -> None:
+    """Send standard output nowhere: what Python flushes at exit must not complain again."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

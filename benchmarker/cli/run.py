@@ -6,7 +6,7 @@ import argparse
 import json
 import signal
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -19,11 +19,12 @@ _Value = TypeVar("_Value")
 def _list_of(kind: Callable[[str], _Value], what: str) -> Callable[[str], tuple[_Value, ...]]:
     def parse(text: str) -> tuple[_Value, ...]:
         try:
-            return tuple(kind(part.strip()) for part in text.split(",") if part.strip())
+            values = tuple(kind(part.strip()) for part in text.split(",") if part.strip())
         except ValueError:
-            raise argparse.ArgumentTypeError(
-                f"must be {what}, or several with commas, got '{text}'"
-            ) from None
+            values = ()
+        if not values:
+            raise argparse.ArgumentTypeError(f"must be {what}, or several with commas, got '{text}'")
+        return values
 
     return parse
 
@@ -95,6 +96,20 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     _option(output, "quiet", action="store_true", help="no progress")
 
 
+def unique_settings(pairs: Sequence[tuple[str, tuple[str, ...]]]) -> dict[str, tuple[str, ...]]:
+    """Return the values of each ``--set`` by name.
+
+    Raises
+    ------
+    UsageError
+        If a name is given twice.
+    """
+    settings = dict(pairs)
+    if len(settings) < len(pairs):
+        raise UsageError("--set names a parameter twice; give several values as --set NAME=A,B")
+    return settings
+
+
 def _devices(arguments: argparse.Namespace) -> tuple[str, ...]:
     if arguments.device:
         devices: tuple[str, ...] = arguments.device
@@ -104,15 +119,10 @@ def _devices(arguments: argparse.Namespace) -> tuple[str, ...]:
 
 def experiment(arguments: argparse.Namespace) -> Experiment:
     """Return what was asked for."""
-    settings: dict[str, tuple[str, ...]] = dict(arguments.set)
-    if len(settings) < len(arguments.set):
-        raise UsageError("--set names a parameter twice; give several values as --set NAME=A,B")
-    if not arguments.framework or not arguments.problem:
-        raise UsageError("--framework and --problem must each name at least one")
     return Experiment(
         frameworks=arguments.framework,
         problems=arguments.problem,
-        settings=settings,
+        settings=unique_settings(arguments.set),
         modes=arguments.mode,
         batch_sizes=arguments.batch_size,
         precisions=arguments.precision,
@@ -155,11 +165,13 @@ def main(arguments: argparse.Namespace) -> int:
     signal.signal(signal.SIGHUP, _interrupt)
     display = make_display(quiet=arguments.quiet or arguments.json)
     finished = []
-    for run in Orchestrator(store, display).run(runs):
-        finished.append(run)
-        if arguments.json:
-            print(json.dumps(run.record), flush=True)
-    display.close()
+    try:
+        for run in Orchestrator(store, display).run(runs):
+            finished.append(run)
+            if arguments.json:
+                print(json.dumps(run.record), flush=True)
+    finally:
+        display.close()
     if not arguments.json:
         from benchmarker.report.table import comparison_table, record_summary
 

@@ -6,7 +6,8 @@ import argparse
 import json
 from typing import Any
 
-from benchmarker.cli.run import setting
+from benchmarker.cli.run import setting, unique_settings
+from benchmarker.errors import UsageError
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -56,14 +57,23 @@ def _print(description: dict[str, Any]) -> None:
     print("memory               " + ", ".join(f"{name} {_count(size, 'B')}" for name, size in memory.items()))
 
 
+def _values(arguments: argparse.Namespace) -> dict[str, str]:
+    """Return the value of each ``--set``; ``problem.name`` is the same as ``name``, as for ``run``."""
+    values = {}
+    for name, choice in unique_settings(arguments.set).items():
+        if len(choice) > 1:
+            raise UsageError(f"show takes one value of '{name}', got {', '.join(choice)}")
+        values[name.removeprefix(f"{arguments.problem}.")] = choice[0]
+    return values
+
+
 def main(arguments: argparse.Namespace) -> int:
     """Print the problem."""
     from benchmarker.describing import describe_problem
 
-    values = {name: choice[0] for name, choice in arguments.set}
     description = describe_problem(
         arguments.problem,
-        values,
+        _values(arguments),
         batch_size=arguments.batch_size,
         mode=arguments.mode,
         with_graph=arguments.graph,

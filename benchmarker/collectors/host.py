@@ -6,6 +6,7 @@ import contextlib
 from collections.abc import Iterator
 from typing import Any
 
+from benchmarker.anonymity import host_name, user_name
 from benchmarker.experiment import RunSpec
 
 
@@ -16,23 +17,3 @@ def benchmarker_collect(run: RunSpec) -> Iterator[dict[str, Any]]:
         yield {"anonymous": True}
         return
     yield {"anonymous": False, "name": host_name(), "user": user_name()}
-
-
-def host_name() -> str | None:
-    """Return the host's name."""
-    import socket
-
-    try:
-        return socket.gethostname() or None
-    except OSError:
-        return None
-
-
-def user_name() -> str | None:
-    """Return the user's name; ``None`` for a user identifier without an account, as in some containers."""
-    import getpass
-
-    try:
-        return getpass.getuser() or None
-    except (KeyError, OSError):
-        return None

@@ -19,6 +19,8 @@ from benchmarker.launchers import Event, Handler, Launcher, Outcome, WorkerComma
 BOOTSTRAP = Path(__file__).resolve().parent.parent / "worker" / "bootstrap.py"
 GRACE_SECONDS = 2.0
 """How long a worker that is being ended may take to print where it stands."""
+LONGEST_WAIT_SECONDS = 86400.0
+"""The kernel's own limit of one wait is about 24 days; a longer timeout takes several."""
 LONGEST_EVENT = 64 << 20
 """A line longer than this is no event."""
 
@@ -45,9 +47,7 @@ class LocalLauncher(Launcher):
                 control.write(_message(command))
             return _Conversation(process, events_out, control, handler).follow(command.timeout)
 
-    def _start(
-        self, command: WorkerCommand, events: int, control: int
-    ) -> subprocess.Popen[bytes]:
+    def _start(self, command: WorkerCommand, events: int, control: int) -> subprocess.Popen[bytes]:
         arguments = [command.interpreter, "-s", "-u", str(BOOTSTRAP)]
         arguments += [str(events), str(control), str(os.getpid())]
         with open(command.log, "ab") as log:
@@ -82,9 +82,7 @@ def _end_group(process: subprocess.Popen[bytes]) -> None:
 class _Conversation:
     """One worker's events, until it ends, runs out of time or is interrupted."""
 
-    def __init__(
-        self, process: subprocess.Popen[bytes], events: int, control: Any, handler: Handler
-    ) -> None:
+    def __init__(self, process: subprocess.Popen[bytes], events: int, control: Any, handler: Handler) -> None:
         self._process = process
         self._events = events
         self._control = control
@@ -112,7 +110,8 @@ class _Conversation:
                 left = None if deadline is None else deadline - time.monotonic()
                 if left is not None and left <= 0:
                     return False
-                ready = {key.fd for key, _ in selector.select(left)}
+                wait = None if left is None else min(left, LONGEST_WAIT_SECONDS)
+                ready = {key.fd for key, _ in selector.select(wait)}
                 if self._events in ready and not self._read():
                     selector.unregister(self._events)
                 if exited in ready:

@@ -7,6 +7,7 @@ interpreter that has PyTorch: ``python benchmarks/lowering/pytorch.py``.
 from __future__ import annotations
 
 import argparse
+import functools
 import os
 import sys
 from collections.abc import Callable
@@ -130,17 +131,16 @@ def compare_mode(mode: str, settings: str, options: Options, arguments: argparse
         plain, x = plain.to(memory_format=torch.channels_last), x.to(memory_format=torch.channels_last)
     plain.train(mode == "training")
     infer, train = plain_steps(plain, x, labels, options.compile)
-    ours, theirs = (
-        (lambda: program.train_step(loaded), train)
-        if mode == "training"
-        else (lambda: program.infer(loaded), infer)
-    )
+    native = program.train_step if mode == "training" else program.infer
+    ours: Callable[[], Any] = functools.partial(native, loaded)
+    theirs = train if mode == "training" else infer
     found, expected = ours().detach(), theirs().detach()
     torch.testing.assert_close(found, expected, rtol=1e-3, atol=1e-3)
     compare(f"pytorch {mode} {settings}", ours, theirs, pairs=arguments.pairs).print()
 
 
 def main() -> None:
+    """Run every comparison that was asked for."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--image-size", type=int, default=224)
     parser.add_argument("--batch-size", type=int, default=4)

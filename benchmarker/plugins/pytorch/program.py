@@ -161,12 +161,22 @@ class _Functions:
         pieces = {name: len(natives) for name, natives in self._tensors.native.items()}
         function = lower(self._graph, results, pieces, training=training, dropout=dropout)
         if self._options.compile:
-            function = torch.compile(function, dynamic=False, fullgraph=True)
+            function = self._compiled(function)
         function = functools.partial(function, *self._tensors.all)
         if self._autocast is None:
             return function
         wrapped: Callable[..., Any] = torch.autocast(self._device.type, self._autocast)(function)
         return wrapped
+
+    def _compiled(self, function: Callable[..., Any]) -> Callable[..., Any]:
+        import torch
+
+        whole = "lstm" not in self._graph.operators
+        if not whole:
+            # As torch.compile does with nn.LSTM: its generated code for oneDNN's LSTM fails in training.
+            torch._dynamo.disallow_in_graph(torch.lstm)
+        compiled: Callable[..., Any] = torch.compile(function, dynamic=False, fullgraph=whole)
+        return compiled
 
 
 class PytorchFramework(Framework):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -22,10 +23,17 @@ def make_optimizer(optimizer: Optimizer, parameters: Sequence[Any]) -> Any:
     rate = optimizer.learning_rate
     if optimizer.kind == "adam":
         betas = (optimizer.beta1, optimizer.beta2)
-        return torch.optim.Adam(parameters, rate, betas, optimizer.epsilon, fused=True)
+        return _fused(functools.partial(torch.optim.Adam, parameters, rate, betas, optimizer.epsilon))
     momentum = optimizer.momentum if optimizer.kind == "momentum" else 0.0
-    fused = all(tensor.is_cuda or tensor.is_contiguous() for tensor in parameters)
-    return torch.optim.SGD(parameters, rate, momentum, fused=True if fused else None)
+    sgd = functools.partial(torch.optim.SGD, parameters, rate, momentum)
+    return _fused(sgd) if all(tensor.is_cuda or tensor.is_contiguous() for tensor in parameters) else sgd()
+
+
+def _fused(make: Callable[..., Any]) -> Any:
+    try:
+        return make(fused=True)
+    except (TypeError, RuntimeError):
+        return make()  # PyTorch before 2.4 has no fused update on a CPU.
 
 
 def training_step(loss_of: Callable[..., Any], optimizer: Any) -> Callable[..., Any]:

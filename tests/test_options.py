@@ -1,0 +1,89 @@
+"""Text becomes typed options, or one clear sentence."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import pytest
+
+from benchmarker.errors import UsageError
+from benchmarker.options import option_types, parse_options
+
+
+@dataclass(frozen=True)
+class Options:
+    size: int = 3
+    rate: float = 0.5
+    fast: bool = False
+    name: str = "x"
+
+
+def parsed(**values: Any) -> Options:
+    return parse_options(Options, values, "framework 'tested'")
+
+
+def test_defaults_stay() -> None:
+    assert parsed() == Options()
+    assert parsed(size="4") == Options(size=4)
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "expected"),
+    [
+        ("size", "12", 12),
+        ("size", "-1", -1),
+        ("size", 12, 12),
+        ("rate", "0.25", 0.25),
+        ("rate", "1e-3", 0.001),
+        ("rate", "1", 1.0),
+        ("rate", 1, 1.0),
+        ("name", "a.b", "a.b"),
+        ("name", 3, "3"),
+        ("fast", True, True),
+        ("fast", False, False),
+        *(("fast", text, True) for text in ("true", "True", "yes", "on", "1")),
+        *(("fast", text, False) for text in ("false", "FALSE", "no", "off", "0")),
+    ],
+)
+def test_values_get_the_type_of_their_field(name: str, value: Any, expected: Any) -> None:
+    found = getattr(parsed(**{name: value}), name)
+    assert found == expected
+    assert type(found) is type(expected)
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "rule"),
+    [
+        ("size", "large", "a whole number"),
+        ("size", "1.5", "a whole number"),
+        ("size", "", "a whole number"),
+        ("size", 1.5, "a whole number"),
+        ("size", True, "a whole number"),
+        ("size", None, "a whole number"),
+        ("rate", "quick", "a number"),
+        ("rate", "nan", "a number"),
+        ("rate", "inf", "a number"),
+        ("rate", "1e999", "a number"),
+        ("rate", None, "a number"),
+        ("fast", "maybe", "true or false"),
+        ("fast", "2", "true or false"),
+        ("fast", None, "true or false"),
+    ],
+)
+def test_a_value_of_another_type_is_refused(name: str, value: Any, rule: str) -> None:
+    with pytest.raises(UsageError) as refused:
+        parsed(**{name: value})
+    assert str(refused.value) == f"framework 'tested': '{name}' must be {rule}, got '{value}'"
+    assert refused.value.__suppress_context__
+
+
+def test_an_unknown_name_is_refused_with_the_nearest() -> None:
+    with pytest.raises(UsageError, match="framework 'tested' has no parameter 'sise'; did you mean 'size'"):
+        parsed(sise=3)
+    with pytest.raises(UsageError, match="known: fast, name, rate, size"):
+        parsed(zzz=3)
+
+
+def test_the_types_of_the_fields() -> None:
+    assert option_types(Options) == {"size": int, "rate": float, "fast": bool, "name": str}
