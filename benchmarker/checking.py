@@ -59,6 +59,27 @@ class CheckReport:
         return {**asdict(self), "passed": self.passed}
 
 
+class _Heard:
+    """What the worker has said so far."""
+
+    def __init__(self, show: Callable[[dict[str, Any]], None]) -> None:
+        self._show = show
+        self.results: list[dict[str, Any]] = []
+        self.events: dict[str, Event] = {}
+        self.stage = "start"
+
+    def handle(self, event: Event) -> None:
+        """Take an event; results of checks are shown as they come."""
+        if event["event"] == "check":
+            result = {name: value for name, value in event.items() if name != "event"}
+            self.results.append(result)
+            self._show(result)
+        elif event["event"] == "stage":
+            self.stage = str(event["name"])
+        else:
+            self.events[event["event"]] = event
+
+
 def check_framework(
     request: str,
     *,
@@ -89,21 +110,7 @@ def check_framework(
         plugin.name, "", threads=threads or default_threads(), device=device, gpus=(0,) if cuda else ()
     )
     job = Job("check", registry.find("frameworks", plugin.name).value, device=Device(device))
-    results: list[dict[str, Any]] = []
-    events: dict[str, Event] = {}
-    stage = "start"
-
-    def handle(event: Event) -> None:
-        nonlocal stage
-        if event["event"] == "check":
-            result = {name: value for name, value in event.items() if name != "event"}
-            results.append(result)
-            show(result)
-        elif event["event"] == "stage":
-            stage = str(event["name"])
-        else:
-            events[event["event"]] = event
-
+    heard = _Heard(show)
     with tempfile.TemporaryDirectory(prefix="benchmarker-") as folder:
         log = Path(folder) / "check.log"
         command = WorkerCommand(
@@ -115,15 +122,18 @@ def check_framework(
             log,
             timeout,
         )
-        outcome = registry.launcher("local").launch(command, handle)
+        outcome = registry.launcher("local").launch(command, heard.handle)
         tail = log_tail(log)
     if outcome.ended_by == "interrupt":
         raise KeyboardInterrupt
-    failed = failure(outcome, stage, events.get("error"), None, "result" in events, tail, False, timeout)
+    events = heard.events
+    failed = failure(
+        outcome, heard.stage, events.get("error"), None, "result" in events, tail, False, timeout
+    )
     return CheckReport(
         plugin.name,
         events.get("result", {}).get("version"),
-        tuple(results),
+        tuple(heard.results),
         failed.message if failed else None,
         tail if failed else "",
     )

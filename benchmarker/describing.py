@@ -6,8 +6,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from benchmarker import registry
-from benchmarker.graph.cost import graph_cost
+from benchmarker.graph.cost import NodeCost, graph_cost
 from benchmarker.options import option_types
+from benchmarker.problem import Problem
 
 
 def describe_problem(
@@ -39,19 +40,14 @@ def describe_problem(
         On an unknown problem or parameter, or an impossible size.
     """
     problem = registry.problem(name)
-    chosen, defaults = problem.configure(values), problem.configure({})
     graph = problem.graph(batch_size, **values)
     training = mode == "training"
     cost = graph_cost(graph if training else graph.without_loss(), training=training)
-    kinds = option_types(problem.parameters)
     return {
         "name": name,
         "task": problem.task,
         "source": problem.source,
-        "parameters": {
-            key: {"value": value, "default": defaults[key], "type": kinds[key].__name__}
-            for key, value in chosen.items()
-        },
+        "parameters": _parameters(problem, values),
         "mode": mode,
         "batch_size": graph.batch_size,
         "parameter_count": graph.parameter_count,
@@ -60,16 +56,26 @@ def describe_problem(
         "flops_per_step": cost.flops,
         "bytes_per_step": cost.bytes,
         "memory_bytes": cost.memory(problem.optimizer if training else None),
-        "layers": [
-            {
-                "name": node.name,
-                "operator": node.operator,
-                "output_shapes": [list(shape) for shape in node.output_shapes],
-                "parameter_count": node.parameter_count,
-                "flops": node.forward_flops,
-                "elementwise_flops": node.elementwise_flops,
-            }
-            for node in cost.nodes
-        ],
+        "layers": [_layer(node) for node in cost.nodes],
         **({"graph": graph.to_json()} if with_graph else {}),
+    }
+
+
+def _parameters(problem: Problem, values: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
+    chosen, defaults = problem.configure(values), problem.configure({})
+    kinds = option_types(problem.parameters)
+    return {
+        key: {"value": value, "default": defaults[key], "type": kinds[key].__name__}
+        for key, value in chosen.items()
+    }
+
+
+def _layer(node: NodeCost) -> dict[str, Any]:
+    return {
+        "name": node.name,
+        "operator": node.operator,
+        "output_shapes": [list(shape) for shape in node.output_shapes],
+        "parameter_count": node.parameter_count,
+        "flops": node.forward_flops,
+        "elementwise_flops": node.elementwise_flops,
     }

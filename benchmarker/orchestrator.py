@@ -6,6 +6,7 @@ import tempfile
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
 from datetime import datetime, timezone
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +22,7 @@ from benchmarker.outcomes import Failure, failure, log_tail, oom_kills
 from benchmarker.packages import package_folders
 from benchmarker.planning import refusal
 from benchmarker.progress import Progress
-from benchmarker.record import RunFacts, make_record, step_cost
+from benchmarker.record import SCHEMA_VERSION, RunFacts, make_record, step_cost
 from benchmarker.references import (
     reference_folder,
     reference_job,
@@ -29,6 +30,7 @@ from benchmarker.references import (
     remove_least_recently_used,
     verification_samples,
 )
+from benchmarker.schema import validate
 from benchmarker.store import Store
 from benchmarker.worker.job import Job
 from benchmarker.worker_environment import worker_environment
@@ -50,6 +52,12 @@ class FinishedRun:
         return bool(self.record["status"] == "interrupted")
 
 
+@cache
+def _load_validator() -> None:
+    """Load what checks a record, which takes longer than the check."""
+    validate({"schema_version": SCHEMA_VERSION})
+
+
 class Observation:
     """What a worker has said so far."""
 
@@ -61,6 +69,8 @@ class Observation:
 
     def handle(self, event: Event) -> str | None:
         """Take an event; the answer to ``ready`` lets the worker into the timed part."""
+        # With the worker's first event: it is importing its framework now and waits for nobody.
+        _load_validator()
         kind = event["event"]
         if kind == "stage":
             self.stage = str(event.get("name"))
@@ -121,13 +131,13 @@ class Orchestrator:
             job = self._job(spec)
             if spec.verify:
                 job = self._with_reference(spec, job, log)
+            return self._measure(spec, plugin, interpreter, job, log, facts)
         except KeyboardInterrupt:
             return make_record(
                 facts, Failure("interrupted", "prepare", "KeyboardInterrupt", "interrupted by the user")
             )
         except BenchmarkerError as error:
             return make_record(facts, Failure("failed", "prepare", type(error).__name__, str(error)))
-        return self._measure(spec, plugin, interpreter, job, log, facts)
 
     def _measure(
         self,

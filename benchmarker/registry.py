@@ -88,15 +88,19 @@ def _checkout_entries() -> list[PluginEntry]:
 def entries() -> tuple[PluginEntry, ...]:
     """Return every entry point of our groups, in order of kind and name. Imports no plugin."""
     found = []
+    points = metadata.entry_points()
     for kind in KINDS:
-        for point in metadata.entry_points(group=f"{OWN_DISTRIBUTION}.{kind}"):
-            distribution = point.dist
-            name = distribution.name if distribution else "unknown"
-            version = distribution.version if distribution else "?"
-            found.append(PluginEntry(kind, point.name, point.value, name, version))
+        for point in points.select(group=f"{OWN_DISTRIBUTION}.{kind}"):
+            found.append(PluginEntry(kind, point.name, point.value, *_name_and_version(point.dist)))
     if not any(_normalised(entry.distribution) == OWN_DISTRIBUTION for entry in found):
         found += _checkout_entries()
     return tuple(sorted(found, key=lambda e: (KINDS.index(e.kind), e.name, e.distribution)))
+
+
+@cache
+def _name_and_version(distribution: metadata.Distribution | None) -> tuple[str, str]:
+    # Kept, because a distribution's metadata is read and parsed anew each time one asks.
+    return (distribution.name, distribution.version) if distribution else ("unknown", "?")
 
 
 def _normalised(name: str) -> str:

@@ -14,7 +14,7 @@ SMALL = {
     "conv2d": ("--set=channels=4", "--set=filters=6", "--set=height=9", "--set=width=7"),
     "lstm_imdb": ("--set=words=5", "--set=features=6", "--set=units=4"),
     "mnist_mlp": (),
-    "resnet50": ("--set=image_size=32", "--set=classes=10"),
+    "resnet50": ("--set=image_size=32", "--set=classes=10", "--mode=inference"),
     "vgg16": ("--set=image_size=32", "--set=classes=10", "--set=hidden=64"),
 }
 QUICK = ("--batch-size=2", "--steps=1", "--warmup=0", "--json")

@@ -243,7 +243,7 @@ def test_epochs_need_a_problem_size() -> None:
 USAGE: tuple[tuple[dict[str, Any], str], ...] = (
     ({"modes": ("train",)}, "unknown mode 'train'; did you mean 'training'?"),
     ({"modes": ("gradient",)}, "unknown mode 'gradient'"),
-    ({"precisions": ("fp8",)}, "unknown precision 'fp8'; did you mean 'fp"),
+    ({"precisions": ("fp8",)}, "unknown precision 'fp8'; known: bf16, fp16, fp32, fp64, tf32"),
     ({"optimizers": ("lion",)}, "unknown optimizer 'lion'; known: adam, momentum, sgd"),
     ({"devices": ("tpu",)}, "unknown device 'tpu'"),
     ({"launcher": "slurm"}, "unknown launcher 'slurm'; known: local"),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import shutil
+import os
 import sys
 import time
 from pathlib import Path
@@ -90,9 +90,15 @@ class Display(Progress):
                 self._line(f"{self._head}: {what}")
             self._shown = what
             return
-        width = shutil.get_terminal_size().columns - 1
-        self._stream.write("\r\x1b[K" + f"{self._head}: {what}"[:width])
+        self._stream.write("\r\x1b[K" + f"{self._head}: {what}"[: self._width()])
         self._stream.flush()
+
+    def _width(self) -> int:
+        """Return how much fits on a line: one that wraps could not be rewritten."""
+        try:
+            return (os.get_terminal_size(self._stream.fileno()).columns or 80) - 1
+        except OSError:
+            return 79
 
     def _line(self, text: str) -> None:
         self._stream.write(("\r\x1b[K" if self._interactive else "") + text + "\n")
@@ -113,4 +119,4 @@ def make_display(*, quiet: bool) -> Display:
     """Return the display for this standard error."""
     if quiet:
         return _Silent(sys.stderr, interactive=False)
-    return Display(sys.stderr, interactive=sys.stderr.isatty())
+    return Display(sys.stderr, interactive=sys.stderr.isatty() and os.environ.get("TERM") != "dumb")

@@ -14,6 +14,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from benchmarker.errors import EnvironmentCreationError
 from benchmarker.launchers import Event, Handler, Launcher, Outcome, WorkerCommand
 
 BOOTSTRAP = Path(__file__).resolve().parent.parent / "worker" / "bootstrap.py"
@@ -51,15 +52,20 @@ class LocalLauncher(Launcher):
         arguments = [command.interpreter, "-s", "-u", str(BOOTSTRAP)]
         arguments += [str(events), str(control), str(os.getpid())]
         with open(command.log, "ab") as log:
-            return subprocess.Popen(
-                arguments,
-                stdin=subprocess.DEVNULL,
-                stdout=log,
-                stderr=log,
-                pass_fds=(events, control),
-                start_new_session=True,
-                env=dict(command.environment),
-            )
+            try:
+                return subprocess.Popen(
+                    arguments,
+                    stdin=subprocess.DEVNULL,
+                    stdout=log,
+                    stderr=log,
+                    pass_fds=(events, control),
+                    start_new_session=True,
+                    env=dict(command.environment),
+                )
+            except OSError as error:
+                raise EnvironmentCreationError(
+                    f"the interpreter '{command.interpreter}' could not be started: {error.strerror}"
+                ) from error
 
 
 def _message(command: WorkerCommand) -> bytes:

@@ -26,6 +26,4 @@ def check(job: Job, channel: Channel, stages: Stages) -> None:
             seed=job.seed,
             progress=lambda result: channel.send("check", **asdict(result)),
         )
-    channel.send(
-        "result", seconds=stages.seconds, version=framework.version(), packages=facts.packages()
-    )
+    channel.send("result", seconds=stages.seconds, version=framework.version(), packages=facts.packages())

@@ -2,27 +2,40 @@
 
 from __future__ import annotations
 
-import platform
 import sys
 import time
-from importlib import metadata
 from pathlib import Path
 from typing import Any
 
 
 def packages() -> dict[str, str]:
     """Return every distribution of the running interpreter and its version."""
-    found = {}
+    from importlib import metadata
+
+    found: dict[str, str] = {}
     for distribution in metadata.distributions():
-        name = distribution.metadata["Name"]
-        if name and name not in found:
-            found[name] = distribution.version
+        # The two headers read plainly: a whole parser of messages costs a millisecond a distribution.
+        texts = map(distribution.read_text, ("METADATA", "PKG-INFO", ""))
+        headers = _headers(next(filter(None, texts), ""))
+        if "Name" in headers and "Version" in headers:
+            found.setdefault(headers["Name"], headers["Version"])
     return dict(sorted(found.items(), key=lambda item: item[0].lower()))
+
+
+def _headers(text: str) -> dict[str, str]:
+    """Return the headers before the first empty line, as far as name and version."""
+    headers: dict[str, str] = {}
+    for line in text.splitlines():
+        if not line or ("Name" in headers and "Version" in headers):
+            break
+        name, _, value = line.partition(":")
+        headers[name] = value.strip()
+    return headers
 
 
 def python() -> dict[str, str]:
     """Return version and implementation of the running interpreter."""
-    return {"version": platform.python_version(), "implementation": sys.implementation.name}
+    return {"version": sys.version.split()[0], "implementation": sys.implementation.name}
 
 
 def clock() -> dict[str, Any]:

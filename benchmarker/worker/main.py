@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import traceback
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -69,6 +68,8 @@ def work(message: Mapping[str, Any], events: int, control: int, start_ns: int) -
         _action(job.action)(job, channel, stages)
     except Exception as error:
         if not isinstance(error, BenchmarkerError):
+            import traceback
+
             traceback.print_exc()
         channel.send(
             "error",

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import statistics
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Callable
@@ -30,6 +29,7 @@ class Prepared:
     graph: Graph
     parameters: Arrays
     batch: Arrays
+    digests: dict[str, str]
     program: Program
     build: Callable[[Graph], Program]
     step: Callable[[Any], Any]
@@ -46,7 +46,8 @@ def _prepare(job: Job, channel: Channel, stages: Stages) -> Prepared:
     plugin = load_framework_plugin(job.framework)
     with stages.stage("import"):
         framework = load_framework(plugin)
-        from benchmarker.worker import values
+        from benchmarker.worker import sampling, values
+    sampling.set_aside_what_lives_on()
     stages.out_of_memory_signs = tuple(framework.out_of_memory_signs())
     with stages.stage("device"):
         device_name = framework.configure(job.device, threads=job.threads, seed=job.seed)
@@ -71,15 +72,17 @@ def _prepare(job: Job, channel: Channel, stages: Stages) -> Prepared:
     with stages.stage("build"):
         program = build(graph)
         native_batch = program.load(batch)
+    sampling.set_aside_what_lives_on()
+    digests = {"parameters": values.digest(parameters), "batch": values.digest(batch)}
     channel.send(
         "prepared",
         version=framework.version(),
         device_name=device_name,
         composed_operators=composed_operators(graph, framework.operators),
-        digests={"parameters": values.digest(parameters), "batch": values.digest(batch)},
+        digests=digests,
     )
     step = program.train_step if job.mode == "training" else program.infer
-    return Prepared(framework, graph, parameters, batch, program, build, step, native_batch)
+    return Prepared(framework, graph, parameters, batch, digests, program, build, step, native_batch)
 
 
 def run(job: Job, channel: Channel, stages: Stages) -> None:
@@ -119,7 +122,7 @@ def _measure(
 
     with stages.stage("warmup"):
         warm = sampling.warm_up(step, program.synchronize, batch, job.warmup, report=report)
-    estimate = statistics.median(warm.seconds) if warm.seconds else stages.seconds["compile"]
+    estimate = warm.median_seconds if warm.nanoseconds else stages.seconds["compile"]
     steps = job.steps or sampling.choose_steps(estimate)
     channel.send("ready", steps=steps, step_seconds=estimate)
     channel.wait_for("go")

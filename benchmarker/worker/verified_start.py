@@ -46,8 +46,10 @@ def verified_start(job: Job, prepared: Prepared, path: Path, stages: Stages) -> 
 
 
 def _verified_digests(job: Job, prepared: Prepared) -> dict[str, str]:
+    if job.verification_samples == job.batch_size:
+        return prepared.digests
     batch = values.first_samples(prepared.batch, job.verification_samples)
-    return {"parameters": values.digest(prepared.parameters), "batch": values.digest(batch)}
+    return {**prepared.digests, "batch": values.digest(batch)}
 
 
 def _verdict(job: Job, expected: list[Expected], tensors: list[TensorVerdict]) -> Verification:

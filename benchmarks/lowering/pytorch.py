@@ -7,6 +7,7 @@ interpreter that has PyTorch: ``python benchmarks/lowering/pytorch.py``.
 from __future__ import annotations
 
 import argparse
+import ctypes
 import functools
 import os
 import sys
@@ -139,6 +140,17 @@ def compare_mode(mode: str, settings: str, options: Options, arguments: argparse
     compare(f"pytorch {mode} {settings}", ours, theirs, pairs=arguments.pairs).print()
 
 
+def keep_freed_memory() -> None:
+    """Tell glibc not to give freed memory back to the kernel.
+
+    Else page faults take up to a tenth of a step, as chance has it more in the one model or the other.
+    """
+    trim_threshold, mmap_threshold = -1, -3
+    libc = ctypes.CDLL(None)
+    if not (libc.mallopt(trim_threshold, 2**31 - 1) and libc.mallopt(mmap_threshold, 32 * 2**20)):
+        raise SystemExit("--keep-memory needs glibc's mallopt, which refused; leave the option out")
+
+
 def main() -> None:
     """Run every comparison that was asked for."""
     parser = argparse.ArgumentParser(description=__doc__)
@@ -147,7 +159,10 @@ def main() -> None:
     parser.add_argument("--pairs", type=int, default=12)
     parser.add_argument("--threads", type=int, default=os.cpu_count())
     parser.add_argument("--compile", action="store_true", help="also compare compiled programs (minutes)")
+    parser.add_argument("--keep-memory", action="store_true", help="without the page faults of freed memory")
     arguments = parser.parse_args()
+    if arguments.keep_memory:
+        keep_freed_memory()
     PytorchFramework().configure(Device("cpu"), threads=arguments.threads, seed=0)
     variants = [
         ("NCHW", Options(channels_last=False)),

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from benchmarker.graph.graph import Graph
-from benchmarker.graph.types import Parameter
+from benchmarker.graph.types import Parameter, TensorType
 from benchmarker.layouts import Layout, gates, plain, two_biases
 from benchmarker.plugins.mxnet.operators import GATES
 
@@ -17,6 +17,11 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     Array = npt.NDArray[Any]
+
+
+def native_shape(type_: TensorType) -> tuple[int, ...]:
+    """Return the shape of an array of ``type_`` in MXNet, which knows no scalars."""
+    return type_.shape or (1,)
 
 
 @dataclass(frozen=True)
@@ -45,13 +50,13 @@ class Slot:
     def encode(self, values: Mapping[str, Array]) -> Array:
         """Return the native array from the graph's arrays."""
         if len(self.members) == 1:
-            return np.asarray(values[self.members[0].name])
+            return np.asarray(values[self.members[0].name]).reshape(native_shape(self.members[0].type))
         return np.concatenate([part.ravel() for part in self._parts(values)])
 
     def decode(self, array: Array) -> dict[str, Array]:
         """Return the graph's arrays from the native one; linear, so gradients come back through it too."""
         if len(self.members) == 1:
-            return {self.members[0].name: array}
+            return {self.members[0].name: array.reshape(self.members[0].type.shape)}
         result = {}
         empty = {member.name: np.zeros(member.type.shape, array.dtype) for member in self.members}
         for member, layout in zip(self.members, self.layouts):

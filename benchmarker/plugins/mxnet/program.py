@@ -15,7 +15,7 @@ from benchmarker.errors import UnsupportedError
 from benchmarker.framework import Device, Framework, Optimizer, Program
 from benchmarker.graph.graph import Graph, walk
 from benchmarker.plugins.mxnet.operators import MxnetOperators
-from benchmarker.plugins.mxnet.parameters import Slot, slots
+from benchmarker.plugins.mxnet.parameters import Slot, native_shape, slots
 from benchmarker.plugins.mxnet.updates import make_update
 
 if TYPE_CHECKING:
@@ -122,7 +122,9 @@ class MxnetProgram(Program):
         self._arrays = {
             slot.name: self._array(slot.encode(parameters), self._stored(slot)) for slot in self._slots
         }
-        self._feed = {i.name: self._zeros(i.type.shape, self._input_type(i.type.dtype)) for i in graph.inputs}
+        self._feed = {
+            i.name: self._zeros(native_shape(i.type), self._input_type(i.type.dtype)) for i in graph.inputs
+        }
         self._fed: Any = None
         self._infer: Any = None
         self._train: Any = None
@@ -199,7 +201,10 @@ class MxnetProgram(Program):
     # --- the timed path ----------------------------------------------------------------------
 
     def load(self, batch: Mapping[str, Array]) -> Any:
-        loaded = {name: self._array(batch[name], str(np.dtype(a.dtype))) for name, a in self._feed.items()}
+        loaded = {
+            name: self._array(np.reshape(batch[name], a.shape), np.dtype(a.dtype).name)
+            for name, a in self._feed.items()
+        }
         self._mx.nd.waitall()
         return loaded
 

@@ -1,0 +1,342 @@
+"""Records: valid however the run ended, and with a command that asks for the same run again."""
+
+from __future__ import annotations
+
+import argparse
+import json
+from collections.abc import Mapping
+from dataclasses import asdict, replace
+from datetime import datetime, timedelta, timezone
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from benchmarker import anonymity, registry
+from benchmarker.cli.run import add_arguments, experiment
+from benchmarker.environments import Interpreter
+from benchmarker.experiment import RunSpec
+from benchmarker.framework import Optimizer
+from benchmarker.outcomes import Failure
+from benchmarker.planning import plan
+from benchmarker.record import RunFacts, command_line, make_record, rerun_command
+from benchmarker.schema import validate
+from benchmarker.statistics import summarise
+from benchmarker.store import Store, read_record
+from benchmarker.worker.verification import Errors, Expected, excerpt, judge, tolerances
+from benchmarker.worker_environment import usable_cpus
+
+# --- the command ---------------------------------------------------------------------------------
+
+
+def parsed(command: list[str]) -> list[RunSpec]:
+    assert command[:4] == ["python", "-m", "benchmarker", "run"]
+    parser = argparse.ArgumentParser()
+    add_arguments(parser)
+    return plan(experiment(parser.parse_args(command[4:])))
+
+
+def spec(name: str = "numpy", problem: str = "mnist_mlp", **changes: Any) -> RunSpec:
+    described = registry.problem(problem)
+    return RunSpec(
+        framework=name,
+        problem=problem,
+        problem_parameters=described.configure({}),
+        framework_options=asdict(registry.framework(name).options()),
+        optimizer=described.optimizer,
+        **changes,
+    )
+
+
+SPECS: dict[str, RunSpec] = {
+    "plain": spec(),
+    "inference": spec(mode="inference", batch_size=7),
+    "steps": spec(steps=11, warmup=0, timeout=12.5),
+    "epochs": spec(batch_size=4, steps=24, samples_per_epoch=32),
+    "optimizer": replace(spec(), optimizer=Optimizer("adam", 1e-05)),
+    "rate": replace(spec(), optimizer=Optimizer("sgd", 0.1 + 0.2)),
+    "own-rate": spec(problem="lstm_imdb"),
+    "precision": spec(precision="fp64", threads=3, seed=2**40),
+    "affinity": spec(affinity=tuple(usable_cpus()[:2])),
+    "parameters": replace(spec(), problem_parameters={"inputs": 9, "hidden1": 8, "hidden2": 7, "classes": 3}),
+    "boolean": replace(
+        spec(problem="conv2d"),
+        problem_parameters={**registry.problem("conv2d").configure({}), "bias": False, "height": 8, "width": 9},
+    ),
+    "dropout": replace(
+        spec(problem="vgg16"),
+        problem_parameters={**registry.problem("vgg16").configure({}), "dropout": 1 / 3, "image_size": 32},
+    ),
+    "options": replace(
+        spec("pytorch"),
+        framework_options={**asdict(registry.framework("pytorch").options()), "compile": True, "channels_last": False},
+    ),
+    "tensorflow": spec("tensorflow", mode="inference", precision="bf16"),
+    "unverified": spec(verify=False, anonymous=True, environment="managed"),
+}
+
+
+@pytest.mark.parametrize("name", SPECS)
+def test_the_command_asks_for_the_same_run(name: str) -> None:
+    asked = SPECS[name]
+    assert parsed(rerun_command(asked, None)) == [asked]
+
+
+def test_the_command_pins_the_version_that_ran() -> None:
+    assert "--framework=pytorch==2.13.0" in rerun_command(spec("pytorch"), "2.13.0+cpu")
+    assert "--framework=pytorch==2.12.0" in rerun_command(spec("pytorch", framework_version="2.12.0"), "2.12.0+cpu")
+    assert "--framework=pytorch" in rerun_command(spec("pytorch"), None)
+    (run,) = parsed(rerun_command(spec(), "2.0.0"))
+    assert run == spec(framework_version="2.0.0")
+
+
+def test_the_command_repeats_one_process() -> None:
+    (run,) = parsed(rerun_command(spec(repetition=3), None))
+    assert run.repetition == 0
+
+
+def test_the_command_names_the_owner_of_each_setting() -> None:
+    command = rerun_command(SPECS["options"], None)
+    assert "--set=mnist_mlp.hidden1=128" in command
+    assert "--set=pytorch.compile=true" in command
+
+
+def test_the_command_as_a_line_is_quoted() -> None:
+    line = command_line({"command": rerun_command(spec(environment="/my python/bin/python"), None)})
+    assert "'--env=/my python/bin/python'" in line
+
+
+# --- runs that ended in each stage ---------------------------------------------------------------
+
+START = datetime(2025, 3, 1, 12, 0, 0, 123456, tzinfo=timezone.utc)
+INTERPRETER = Interpreter("/somewhere/python", "managed", "3.11.7", "numpy-0123")
+DIGESTS = {"parameters": f"sha256:{'1' * 64}", "batch": f"sha256:{'2' * 64}"}
+PREPARED = {
+    "event": "prepared",
+    "version": "2.0.0",
+    "device_name": "cpu",
+    "composed_operators": [],
+    "digests": DIGESTS,
+}
+NANOSECONDS = [5_120_000, 5_080_000, 5_210_000, 5_090_000, 5_150_000, 5_300_000, 5_070_001]
+STAGES = ("process_start", "import", "device", "initialise", "build", "verify", "compile", "warmup", "measure")
+RESULT = {
+    "event": "result",
+    "seconds": {stage: 0.5 for stage in STAGES},
+    "warmup_steps": 3,
+    "samples_nanoseconds": NANOSECONDS,
+    "loss_first": 2.3,
+    "loss_last": None,
+    "memory": {"peak_bytes": 1 << 28, "framework": {"allocated": 3}},
+    "libraries": {"blas": "some"},
+    "packages": {"numpy": "2.0.0"},
+    "python": {"version": "3.11.7", "implementation": "cpython"},
+    "clock": "perf_counter_ns, clock_gettime(CLOCK_MONOTONIC)",
+    "clock_resolution_seconds": 1e-9,
+}
+PASSED = {
+    "event": "verification",
+    "status": "passed",
+    "reason": "every compared tensor is within its tolerance",
+    "reference": "NumPy, float64",
+    "samples": 4,
+    "tolerance_reason": "because",
+    "worst": None,
+    "tensors": [],
+}
+
+
+def verification(found: float, **changes: Any) -> dict[str, Any]:
+    """Return the event for a tensor of ones that was found to be ``found``."""
+    import numpy as np
+
+    expected = Expected("y", "output", excerpt("y", np.ones(3)), Errors(1e-7, 1e-7, 1e-7))
+    verdict = judge(expected, np.full(3, found), tolerances([expected], "fp32")["y"])
+    return {**PASSED, "worst": asdict(verdict), "tensors": [asdict(verdict)], **changes}
+
+
+def facts_of(run: RunSpec, *events: Mapping[str, Any], started: bool = True) -> RunFacts:
+    facts = RunFacts(run, START, ended_at=START + timedelta(seconds=9))
+    if not started:
+        return facts
+    return replace(
+        facts,
+        interpreter=INTERPRETER,
+        environment_variables={"OMP_NUM_THREADS": "1", "HOME": "/home/somebody", "MKL_NUM_THREADS": "1"},
+        events={event["event"]: dict(event) for event in events},
+        platform={"cpu": {"model": "Example CPU 3000"}, "host": None},
+        collectors={
+            "cpu": {"status": "ok", "reason": None},
+            "host": {"status": "failed", "reason": "no name"},
+        },
+    )
+
+
+ENDED: dict[str, tuple[RunFacts, Failure | None]] = {
+    "refused": (
+        facts_of(spec(), started=False),
+        Failure("failed", "plan", "UnsupportedError", "framework 'numpy' has no bf16 on cpu"),
+    ),
+    "no-environment": (
+        facts_of(spec("mxnet"), started=False),
+        Failure("failed", "prepare", "EnvironmentCreationError", "no index"),
+    ),
+    "interrupted-early": (
+        RunFacts.begin(spec()),
+        Failure("interrupted", "prepare", "KeyboardInterrupt", "interrupted by the user"),
+    ),
+    "never-started": (facts_of(spec()), Failure("crashed", "start", "Exit", "exit status None")),
+    "import": (facts_of(spec()), Failure("failed", "import", "ImportError", "no module")),
+    "build": (facts_of(spec()), Failure("out_of_memory", "build", "SIGKILL", "the kernel killed the worker")),
+    "timeout": (facts_of(spec(timeout=5.0), PREPARED), Failure("timeout", "compile", "Timeout", "still there")),
+    "wrong": (
+        facts_of(spec(), PREPARED, verification(2.0, status="failed", reason="output 'y' differs")),
+        Failure("failed", "verify", "VerificationFailed", "output 'y' differs"),
+    ),
+    "not-a-number": (
+        facts_of(spec(), PREPARED, verification(float("nan"), status="failed", reason="output 'y' differs")),
+        Failure("failed", "verify", "VerificationFailed", "output 'y' differs"),
+    ),
+    "measure": (
+        facts_of(spec(), PREPARED, verification(1.0)),
+        Failure("crashed", "measure", "SIGSEGV", "the worker was ended by SIGSEGV"),
+    ),
+    "after-the-result": (
+        facts_of(spec(), PREPARED, verification(1.0), RESULT),
+        Failure("failed", "measure", "RuntimeError", "late"),
+    ),
+    "ok": (facts_of(spec(), PREPARED, verification(1.0), RESULT), None),
+    "inconclusive": (
+        facts_of(spec(), PREPARED, verification(2.0, status="inconclusive", reason="ill-conditioned"), RESULT),
+        None,
+    ),
+    "unverified": (facts_of(spec(verify=False), PREPARED, RESULT), None),
+    "inference": (facts_of(spec(mode="inference"), PREPARED, verification(1.0), RESULT), None),
+    "one-sample": (
+        facts_of(spec(steps=1), PREPARED, verification(1.0), {**RESULT, "samples_nanoseconds": [5]}),
+        None,
+    ),
+}
+
+
+@pytest.mark.parametrize("end", ENDED)
+def test_a_record_is_valid_and_kept_however_the_run_ended(end: str, tmp_path: Path) -> None:
+    facts, failed = ENDED[end]
+    path = Store(tmp_path).save(make_record(facts, failed, "last words"))
+    record = read_record(path)
+    assert validate(record) == []
+    assert record["status"] == (failed.status if failed else "ok")
+    assert (record["error"] is None) == (failed is None)
+    if failed:
+        assert record["error"]["stage"] == failed.stage
+        assert record["error"]["message"] == failed.message
+        assert record["error"]["log_tail"] == "last words"
+
+
+@pytest.mark.parametrize("end", ENDED)
+def test_what_was_asked_is_in_every_record(end: str) -> None:
+    facts, failed = ENDED[end]
+    record = make_record(facts, failed)
+    assert record["framework"]["name"] == facts.spec.framework
+    assert record["problem"]["parameters"] == facts.spec.problem_parameters
+    assert record["problem"]["parameter_count"] == 109_386
+    assert (record["mode"], record["batch_size"], record["seed"]) == (facts.spec.mode, 1, 42)
+    assert record["command"][:4] == ["python", "-m", "benchmarker", "run"]
+    assert len(record["id"]) == 32
+
+
+def test_times_are_utc() -> None:
+    record = make_record(*ENDED["ok"])
+    assert record["started_at"] == "2025-03-01T12:00:00.123456Z"
+    assert record["ended_at"] == "2025-03-01T12:00:09.123456Z"
+    local = replace(ENDED["ok"][0], started_at=START.astimezone(timezone(timedelta(hours=5))))
+    assert make_record(local, None)["started_at"] == "2025-03-01T12:00:00.123456Z"
+
+
+def test_what_was_measured_is_in_the_record() -> None:
+    record = make_record(*ENDED["ok"])
+    samples = [value / 1e9 for value in NANOSECONDS]
+    timing, metrics = record["timing"], record["metrics"]
+    assert timing["samples_seconds"] == samples
+    assert timing["total_seconds"] == pytest.approx(0.036020001, rel=1e-12)
+    assert timing["step_seconds"]["median"] == 0.00512
+    assert timing["step_seconds"]["std"] == summarise(samples).std
+    assert [timing[f"{stage}_seconds"] for stage in STAGES[:-1]] == [0.5] * 8
+    assert timing["warmup_steps"] == 3
+    assert metrics["throughput"] == pytest.approx(7 / 0.036020001)
+    flops = record["problem"]["flops_per_step"]
+    assert metrics["flops_per_second"] == pytest.approx(flops * 7 / 0.036020001)
+    assert (metrics["loss_first"], metrics["loss_last"]) == (2.3, None)
+    assert record["framework"]["full"] == "numpy-2.0.0"
+    assert record["environment"]["packages"] == {"numpy": "2.0.0"}
+    assert record["digests"] == DIGESTS
+    assert record["memory"]["peak_bytes"] == 1 << 28
+
+
+def test_throughput_counts_samples_and_an_epoch_lasts_as_long_as_its_samples() -> None:
+    run = spec(batch_size=4, steps=7, samples_per_epoch=28)
+    metrics = make_record(facts_of(run, PREPARED, verification(1.0), RESULT), None)["metrics"]
+    assert metrics["throughput"] == pytest.approx(28 / 0.036020001)
+    assert metrics["epoch_seconds"] == pytest.approx(0.036020001)
+    assert make_record(*ENDED["ok"])["metrics"]["epoch_seconds"] is None
+
+
+def test_operations_of_training_and_inference() -> None:
+    training, inference = (make_record(*ENDED[end])["problem"] for end in ("ok", "inference"))
+    assert inference["flops_per_step"] == inference["flops_per_sample"] == 2 * (784 * 128 + 128 * 64 + 64 * 10)
+    assert training["flops_per_sample"] == inference["flops_per_sample"]
+    assert training["flops_per_step"] > 2 * inference["flops_per_step"]
+
+
+def test_only_variables_that_matter_are_kept() -> None:
+    variables = make_record(*ENDED["ok"])["execution"]["environment_variables"]
+    assert variables == {"MKL_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"}
+
+
+def test_the_optimizer_belongs_to_training() -> None:
+    assert make_record(*ENDED["ok"])["optimizer"]["kind"] == "sgd"
+    assert make_record(*ENDED["inference"])["optimizer"] is None
+
+
+def test_a_cpu_is_called_by_its_model_and_by_the_framework_where_that_is_unknown() -> None:
+    facts, _ = ENDED["ok"]
+    assert make_record(facts, None)["device"] == {"type": "cpu", "name": "Example CPU 3000", "count": 1}
+    assert make_record(replace(facts, platform={"cpu": None}), None)["device"]["name"] == "cpu"
+
+
+def test_verification_says_why_it_is_missing() -> None:
+    assert make_record(*ENDED["unverified"])["verification"]["reason"] == "switched off by --no-verify"
+    assert make_record(*ENDED["build"])["verification"]["reason"] == "the run ended before it"
+    assert make_record(*ENDED["build"])["verification"]["status"] == "skipped"
+
+
+def test_a_verdict_without_numbers_is_kept_as_null(tmp_path: Path) -> None:
+    record = read_record(Store(tmp_path).save(make_record(*ENDED["not-a-number"])))
+    assert record["verification"]["worst"]["max_relative_error"] is None
+    assert record["verification"]["tensors"][0]["passed"] is False
+
+
+def test_no_log_is_null() -> None:
+    facts, failed = ENDED["import"]
+    assert make_record(facts, failed)["error"]["log_tail"] is None
+
+
+def test_every_record_has_its_own_identifier() -> None:
+    assert len({make_record(*ENDED["ok"])["id"] for _ in range(10)}) == 10
+
+
+def test_an_anonymous_record_names_neither_host_nor_user(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(anonymity, "host_name", lambda: "secrethost")
+    monkeypatch.setattr(anonymity, "user_name", lambda: "secretuser")
+    run = spec(anonymous=True, environment="/home/secretuser/env/bin/python")
+    facts = replace(
+        facts_of(run, PREPARED, verification(1.0), RESULT),
+        environment_variables={"LD_LIBRARY_PATH": "/home/secretuser/lib:/net/secrethost"},
+    )
+    failed = Failure("failed", "measure", "OSError", "no such file: /home/secretuser/x")
+    text = json.dumps(make_record(facts, failed, "File /home/secretuser/y on secrethost"))
+    assert "secretuser" not in text
+    assert "secrethost" not in text
+    assert "--anonymous" in text
+    named = json.dumps(make_record(replace(facts, spec=replace(run, anonymous=False)), failed))
+    assert "secretuser" in named
