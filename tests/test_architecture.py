@@ -88,9 +88,7 @@ def imports(node: ast.AST, at_top: bool = True) -> Iterator[Import]:
             yield from (Import(alias.name, child.lineno, at_top) for alias in child.names)
         elif isinstance(child, ast.ImportFrom):
             assert child.level == 0, "imports are absolute"
-            yield from (
-                Import(f"{child.module}.{alias.name}", child.lineno, at_top) for alias in child.names
-            )
+            yield from (Import(f"{child.module}.{alias.name}", child.lineno, at_top) for alias in child.names)
         inside = isinstance(child, (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda))
         yield from imports(child, at_top and not inside)
 
@@ -121,7 +119,8 @@ def test_the_graph_imports_nothing_of_ours_but_itself_and_errors() -> None:
     wrong = [
         (p, i)
         for p, i in found
-        if is_third_party(i.module) or (first(i.module) == "benchmarker" and ours(i.module) not in ("graph", "errors"))
+        if is_third_party(i.module)
+        or (first(i.module) == "benchmarker" and ours(i.module) not in ("graph", "errors"))
     ]
     assert broken(wrong) == []
 
@@ -147,7 +146,9 @@ def test_worker_side_needs_only_numpy_at_import() -> None:
 
 
 def test_a_plugin_imports_its_own_framework_only_and_inside_functions() -> None:
-    assert {p.name for p in (PACKAGE / "plugins").iterdir() if p.is_dir()} - {"__pycache__"} == set(OWN_FRAMEWORK)
+    assert {p.name for p in (PACKAGE / "plugins").iterdir() if p.is_dir()} - {"__pycache__"} == set(
+        OWN_FRAMEWORK
+    )
     wrong = [
         (p, i)
         for plugin, own in OWN_FRAMEWORK.items()
@@ -158,7 +159,10 @@ def test_a_plugin_imports_its_own_framework_only_and_inside_functions() -> None:
     assert broken(wrong) == []
     others = [p for p in files(*WORKER_SIDE) if "plugins" not in p.parts]
     wrong = [
-        (p, i) for p in others for i in imports(tree(p)) if is_third_party(i.module) and first(i.module) != "numpy"
+        (p, i)
+        for p in others
+        for i in imports(tree(p))
+        if is_third_party(i.module) and first(i.module) != "numpy"
     ]
     assert broken(wrong) == []
 
@@ -295,8 +299,25 @@ NEWER = {
     "tomllib": {"*"},
     "types": {"NoneType", "UnionType", "EllipsisType"},
     "typing": {
-        *("Concatenate", "LiteralString", "Never", "NotRequired", "ParamSpec", "Required", "Self", "TypeAlias"),
-        *("TypeGuard", "TypeVarTuple", "Unpack", "assert_never", "assert_type", "dataclass_transform", "override"),
+        *(
+            "Concatenate",
+            "LiteralString",
+            "Never",
+            "NotRequired",
+            "ParamSpec",
+            "Required",
+            "Self",
+            "TypeAlias",
+        ),
+        *(
+            "TypeGuard",
+            "TypeVarTuple",
+            "Unpack",
+            "assert_never",
+            "assert_type",
+            "dataclass_transform",
+            "override",
+        ),
         *("reveal_type",),
     },
 }
@@ -428,7 +449,9 @@ ENTRY_POINTS = [
 ]
 
 
-@pytest.mark.parametrize(("group", "name", "value"), ENTRY_POINTS, ids=[f"{g}-{n}" for g, n, _ in ENTRY_POINTS])
+@pytest.mark.parametrize(
+    ("group", "name", "value"), ENTRY_POINTS, ids=[f"{g}-{n}" for g, n, _ in ENTRY_POINTS]
+)
 def test_every_entry_point_exists(group: str, name: str, value: str) -> None:
     module, _, attribute = value.partition(":")
     found = importlib.import_module(module)

@@ -195,7 +195,11 @@ def test_show_takes_parameters(command: Command) -> None:
 
 def test_show_for_people_names_every_layer(command: Command) -> None:
     finished = command("show", "mnist_mlp")
-    assert [name for name in ("fc1", "fc2", "fc3") if f"  {name} " in finished.stdout] == ["fc1", "fc2", "fc3"]
+    assert [name for name in ("fc1", "fc2", "fc3") if f"  {name} " in finished.stdout] == [
+        "fc1",
+        "fc2",
+        "fc3",
+    ]
     assert "109,386" in finished.stdout
 
 

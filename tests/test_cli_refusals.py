@@ -98,7 +98,11 @@ PLACES = [
     ((*MLP, "--gpus=0,1"), "one GPU, got --gpus=0,1"),
     ((*MLP, f"--affinity={len(ALL_CPUS) + 4000}"), f"CPU {len(ALL_CPUS) + 4000} cannot be used; usable are"),
     ((*MLP, "--affinity=-1"), "CPU -1 cannot be used"),
-    ((*MLP, "--env=/no/such/python"), "there is no '/no/such/python'", "--env must be auto, current, managed"),
+    (
+        (*MLP, "--env=/no/such/python"),
+        "there is no '/no/such/python'",
+        "--env must be auto, current, managed",
+    ),
     ((*MLP, "--env=manged"), "there is no 'manged'; did you mean 'managed'?"),
     ((*MLP, "--env=/etc/passwd"), "'/etc/passwd' is not an executable file"),
     ((*MLP, "--env=/bin/true"), "'/bin/true' does not answer as a Python interpreter does"),

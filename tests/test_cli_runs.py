@@ -73,7 +73,7 @@ def texts(value: Any) -> str:
 
 def someone(command: Command) -> Command:
     """The command as a user whose name is in paths that the record would hold."""
-    names = {name: "gretchen" for name in ("LOGNAME", "USER", "LNAME", "USERNAME")}
+    names = dict.fromkeys(("LOGNAME", "USER", "LNAME", "USERNAME"), "gretchen")
     path = "/home/gretchen/lib"
     return Command(command.folder, {**command.environment, **names, "LD_LIBRARY_PATH": path})
 

@@ -28,7 +28,8 @@ NUMPY = ("--framework=numpy", "--problem=mnist_mlp", "--batch-size=2", "--steps=
 class Terminal:
     """A terminal of 60 columns that the command writes its progress to."""
 
-    def __init__(self,
+    def __init__(
+        self,
         command: Command,
         *arguments: str,
         before: Callable[[], None] | None = None,

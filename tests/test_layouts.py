@@ -61,7 +61,9 @@ def test_layouts_are_linear(name: str) -> None:
         one: list[Array] = list(layout.encode(a)) if function is layout.decode else [a]
         other: list[Array] = list(layout.encode(b)) if function is layout.decode else [b]
         apply: Callable[[list[Array]], list[Array]] = (
-            (lambda x: [layout.decode(x)]) if function is layout.decode else (lambda x: list(layout.encode(x[0])))
+            (lambda x: [layout.decode(x)])
+            if function is layout.decode
+            else (lambda x: list(layout.encode(x[0])))
         )
         together = apply([2 * x - y for x, y in zip(one, other)])
         for found, x, y in zip(together, apply(one), apply(other)):
@@ -132,7 +134,9 @@ def test_a_layout_may_depend_on_the_node() -> None:
 
 
 def test_a_parameter_in_two_layouts_is_refused() -> None:
-    with pytest.raises(UnsupportedError, match=r"parameter 'w' is used in layouts permuted\(1, 0\), plain at once"):
+    with pytest.raises(
+        UnsupportedError, match=r"parameter 'w' is used in layouts permuted\(1, 0\), plain at once"
+    ):
         parameter_layouts(tied("mul"), {("gemm", 1): transposed})
 
 

@@ -75,6 +75,7 @@ def test_a_value_of_another_type_is_refused(name: str, value: Any, rule: str) ->
     with pytest.raises(UsageError) as refused:
         parsed(**{name: value})
     assert str(refused.value) == f"framework 'tested': '{name}' must be {rule}, got '{value}'"
+    assert refused.value.__cause__ is None
     assert refused.value.__suppress_context__
 
 

@@ -27,7 +27,13 @@ def judged(outcome: Outcome, **changes: Any) -> Failure | None:
     return failure(outcome, **arguments)
 
 
-ERROR = {"event": "error", "stage": "import", "type": "ImportError", "message": "no module", "out_of_memory": False}
+ERROR = {
+    "event": "error",
+    "stage": "import",
+    "type": "ImportError",
+    "message": "no module",
+    "out_of_memory": False,
+}
 WRONG = {"event": "verification", "status": "failed", "reason": "output 'y' differs"}
 
 
@@ -77,7 +83,10 @@ def test_a_failed_verification_says_why() -> None:
 @pytest.mark.parametrize("exit_status", [0, 3, None])
 def test_no_result_is_a_crash(exit_status: int | None) -> None:
     assert judged(Outcome(exit_status)) == Failure(
-        "crashed", "build", "Exit", f"the worker ended with exit status {exit_status} in stage 'build' without a result"
+        "crashed",
+        "build",
+        "Exit",
+        f"the worker ended with exit status {exit_status} in stage 'build' without a result",
     )
 
 
@@ -96,7 +105,10 @@ def test_a_signal_without_a_name_is_numbered() -> None:
 
 def test_the_kernels_kill_for_memory() -> None:
     assert judged(Outcome(-signal.SIGKILL), killed_for_memory=True) == Failure(
-        "out_of_memory", "build", "SIGKILL", "the kernel killed the worker in stage 'build' because memory ran out"
+        "out_of_memory",
+        "build",
+        "SIGKILL",
+        "the kernel killed the worker in stage 'build' because memory ran out",
     )
     crash = judged(Outcome(-signal.SIGSEGV), killed_for_memory=True)
     assert crash is not None

@@ -171,7 +171,10 @@ def test_a_framework_may_be_named() -> None:
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
-        ({"hiden1": ("3",)}, "none of 'mnist_mlp', 'numpy' has a parameter 'hiden1'; did you mean 'hidden1'?"),
+        (
+            {"hiden1": ("3",)},
+            "none of 'mnist_mlp', 'numpy' has a parameter 'hiden1'; did you mean 'hidden1'?",
+        ),
         ({"mnist_mlp.hiden1": ("3",)}, "did you mean 'mnist_mlp.hidden1'?"),
         ({"resnet50.classes": ("3",)}, "none of 'mnist_mlp', 'numpy' has a parameter 'resnet50.classes'"),
         ({"compile": ("true",)}, "none of 'mnist_mlp', 'numpy' has a parameter 'compile'"),
@@ -194,9 +197,13 @@ def test_a_wrong_option_of_a_framework_is_refused() -> None:
 # --- optimizer -----------------------------------------------------------------------------------
 
 
-def test_the_problems_own_optimizer_keeps_its_learning_rate() -> None:
-    (run,) = planned(problem="lstm_imdb", optimizers=("adam",))
-    assert run.optimizer == registry.problem("lstm_imdb").optimizer
+def test_the_problems_own_optimizer_is_kept_whole(monkeypatch: pytest.MonkeyPatch) -> None:
+    own = Optimizer("adam", learning_rate=0.3, beta1=0.8)
+    problem = replace(registry.problem("mnist_mlp"), optimizer=own)
+    monkeypatch.setattr(registry, "problem", lambda name: problem)
+    runs = planned(optimizers=("adam", "sgd"))
+    assert [run.optimizer for run in runs] == [own, Optimizer("sgd")]
+    assert [run.optimizer for run in planned()] == [own]
 
 
 def test_another_optimizer_has_its_own_defaults() -> None:
@@ -293,15 +300,23 @@ def test_a_version_must_be_named() -> None:
     assert "newest" in refused("numpy==newest")
 
 
-LIMITED = FrameworkPlugin("numpy", "numpy", (), "none", modes=("inference",), precisions={"cpu": ("fp32",), "cuda": ()})
+LIMITED = FrameworkPlugin(
+    "numpy", "numpy", (), "none", modes=("inference",), precisions={"cpu": ("fp32",), "cuda": ()}
+)
 
 
 @pytest.mark.parametrize(
     ("run", "message"),
     [
-        (RunSpec("numpy", "mnist_mlp", mode="training"), "framework 'numpy' cannot do training, only inference"),
+        (
+            RunSpec("numpy", "mnist_mlp", mode="training"),
+            "framework 'numpy' cannot do training, only inference",
+        ),
         (RunSpec("numpy", "mnist_mlp", mode="inference", device="cuda"), "does not run on cuda, only on cpu"),
-        (RunSpec("numpy", "mnist_mlp", mode="inference", precision="bf16"), "has no bf16 on cpu; it has fp32"),
+        (
+            RunSpec("numpy", "mnist_mlp", mode="inference", precision="bf16"),
+            "has no bf16 on cpu; it has fp32",
+        ),
         (RunSpec("numpy", "mnist_mlp", mode="inference"), None),
     ],
 )

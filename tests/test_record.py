@@ -61,7 +61,12 @@ SPECS: dict[str, RunSpec] = {
     "parameters": replace(spec(), problem_parameters={"inputs": 9, "hidden1": 8, "hidden2": 7, "classes": 3}),
     "boolean": replace(
         spec(problem="conv2d"),
-        problem_parameters={**registry.problem("conv2d").configure({}), "bias": False, "height": 8, "width": 9},
+        problem_parameters={
+            **registry.problem("conv2d").configure({}),
+            "bias": False,
+            "height": 8,
+            "width": 9,
+        },
     ),
     "dropout": replace(
         spec(problem="vgg16"),
@@ -69,7 +74,11 @@ SPECS: dict[str, RunSpec] = {
     ),
     "options": replace(
         spec("pytorch"),
-        framework_options={**asdict(registry.framework("pytorch").options()), "compile": True, "channels_last": False},
+        framework_options={
+            **asdict(registry.framework("pytorch").options()),
+            "compile": True,
+            "channels_last": False,
+        },
     ),
     "tensorflow": spec("tensorflow", mode="inference", precision="bf16"),
     "unverified": spec(verify=False, anonymous=True, environment="managed"),
@@ -84,7 +93,9 @@ def test_the_command_asks_for_the_same_run(name: str) -> None:
 
 def test_the_command_pins_the_version_that_ran() -> None:
     assert "--framework=pytorch==2.13.0" in rerun_command(spec("pytorch"), "2.13.0+cpu")
-    assert "--framework=pytorch==2.12.0" in rerun_command(spec("pytorch", framework_version="2.12.0"), "2.12.0+cpu")
+    assert "--framework=pytorch==2.12.0" in rerun_command(
+        spec("pytorch", framework_version="2.12.0"), "2.12.0+cpu"
+    )
     assert "--framework=pytorch" in rerun_command(spec("pytorch"), None)
     (run,) = parsed(rerun_command(spec(), "2.0.0"))
     assert run == spec(framework_version="2.0.0")
@@ -119,10 +130,20 @@ PREPARED = {
     "digests": DIGESTS,
 }
 NANOSECONDS = [5_120_000, 5_080_000, 5_210_000, 5_090_000, 5_150_000, 5_300_000, 5_070_001]
-STAGES = ("process_start", "import", "device", "initialise", "build", "verify", "compile", "warmup", "measure")
+STAGES = (
+    "process_start",
+    "import",
+    "device",
+    "initialise",
+    "build",
+    "verify",
+    "compile",
+    "warmup",
+    "measure",
+)
 RESULT = {
     "event": "result",
-    "seconds": {stage: 0.5 for stage in STAGES},
+    "seconds": dict.fromkeys(STAGES, 0.5),
     "warmup_steps": 3,
     "samples_nanoseconds": NANOSECONDS,
     "loss_first": 2.3,
@@ -188,7 +209,10 @@ ENDED: dict[str, tuple[RunFacts, Failure | None]] = {
     "never-started": (facts_of(spec()), Failure("crashed", "start", "Exit", "exit status None")),
     "import": (facts_of(spec()), Failure("failed", "import", "ImportError", "no module")),
     "build": (facts_of(spec()), Failure("out_of_memory", "build", "SIGKILL", "the kernel killed the worker")),
-    "timeout": (facts_of(spec(timeout=5.0), PREPARED), Failure("timeout", "compile", "Timeout", "still there")),
+    "timeout": (
+        facts_of(spec(timeout=5.0), PREPARED),
+        Failure("timeout", "compile", "Timeout", "still there"),
+    ),
     "wrong": (
         facts_of(spec(), PREPARED, verification(2.0, status="failed", reason="output 'y' differs")),
         Failure("failed", "verify", "VerificationFailed", "output 'y' differs"),
@@ -207,7 +231,9 @@ ENDED: dict[str, tuple[RunFacts, Failure | None]] = {
     ),
     "ok": (facts_of(spec(), PREPARED, verification(1.0), RESULT), None),
     "inconclusive": (
-        facts_of(spec(), PREPARED, verification(2.0, status="inconclusive", reason="ill-conditioned"), RESULT),
+        facts_of(
+            spec(), PREPARED, verification(2.0, status="inconclusive", reason="ill-conditioned"), RESULT
+        ),
         None,
     ),
     "unverified": (facts_of(spec(verify=False), PREPARED, RESULT), None),
@@ -283,7 +309,9 @@ def test_throughput_counts_samples_and_an_epoch_lasts_as_long_as_its_samples() -
 
 def test_operations_of_training_and_inference() -> None:
     training, inference = (make_record(*ENDED[end])["problem"] for end in ("ok", "inference"))
-    assert inference["flops_per_step"] == inference["flops_per_sample"] == 2 * (784 * 128 + 128 * 64 + 64 * 10)
+    assert (
+        inference["flops_per_step"] == inference["flops_per_sample"] == 2 * (784 * 128 + 128 * 64 + 64 * 10)
+    )
     assert training["flops_per_sample"] == inference["flops_per_sample"]
     assert training["flops_per_step"] > 2 * inference["flops_per_step"]
 

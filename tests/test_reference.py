@@ -82,7 +82,12 @@ def test_what_was_saved_is_read_back(mode: str, tmp_path: Path) -> None:
 
 def test_odd_numbers_and_names_are_read_back(tmp_path: Path) -> None:
     odd = [
-        Expected("größe/1:0", "output", Excerpt(3, np.array([np.nan, np.inf, -0.0]), np.inf), Errors(np.inf, np.inf, 0.1)),
+        Expected(
+            "größe/1:0",
+            "output",
+            Excerpt(3, np.array([np.nan, np.inf, -0.0]), np.inf),
+            Errors(np.inf, np.inf, 0.1),
+        ),
         Expected("empty", "output", Excerpt(0, np.zeros(0), 0.0), Errors(0.0, 0.0, 0.0)),
     ]
     reference.save(tmp_path / "r.npz", odd, {})
@@ -95,7 +100,9 @@ def test_a_reference_is_replaced_whole(tmp_path: Path) -> None:
     path = tmp_path / "r.npz"
     for seed in (1, 2):
         array = np.random.default_rng(seed).normal(size=100)
-        reference.save(path, [Expected("y", "output", excerpt("y", array), Errors(0, 0, 0))], {"seed": str(seed)})
+        reference.save(
+            path, [Expected("y", "output", excerpt("y", array), Errors(0, 0, 0))], {"seed": str(seed)}
+        )
     (only,), digests = reference.load(path)
     assert np.array_equal(only.excerpt.values, array)
     assert digests == {"seed": "2"}

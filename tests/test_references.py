@@ -69,6 +69,12 @@ def test_what_does_not_decide_it_is_not(what: str) -> None:
     assert path(INDIFFERENT[what]) == path(JOB)
 
 
+def test_two_problems_of_one_module_have_names_of_their_own(tmp_path: Path) -> None:
+    (tmp_path / "zoo.py").write_text("")
+    packages = {**PACKAGES, "zoo": str(tmp_path)}
+    assert path(replace(JOB, problem="zoo:A"), packages) != path(replace(JOB, problem="zoo:B"), packages)
+
+
 def test_a_person_can_read_the_name() -> None:
     assert path(JOB).parent == Path("folder")
     assert path(JOB).name.startswith("mnist_mlp-training-")
@@ -92,7 +98,9 @@ CODE = {
 
 @pytest.mark.parametrize("file", CODE)
 def test_the_code_of_the_reference_is_in_the_name_and_other_code_is_not(file: str, tmp_path: Path) -> None:
-    shutil.copytree(ROOT / "benchmarker", tmp_path / "benchmarker", ignore=shutil.ignore_patterns("__pycache__"))
+    shutil.copytree(
+        ROOT / "benchmarker", tmp_path / "benchmarker", ignore=shutil.ignore_patterns("__pycache__")
+    )
     packages = {"benchmarker": str(tmp_path)}
     before = path(JOB, packages)
     changed = tmp_path / "benchmarker" / file

@@ -148,7 +148,8 @@ def test_every_warm_up_step_is_synchronised() -> None:
 
 
 @pytest.mark.parametrize(
-    ("seconds", "steps"), [(0.0, 2000), (1e-6, 2000), (0.0015, 2000), (0.01, 300), (0.029, 104), (0.15, 20), (60, 20)]
+    ("seconds", "steps"),
+    [(0.0, 2000), (1e-6, 2000), (0.0015, 2000), (0.01, 300), (0.029, 104), (0.15, 20), (60, 20)],
 )
 def test_the_number_of_steps_fills_three_seconds_within_bounds(seconds: float, steps: int) -> None:
     assert choose_steps(seconds) == steps

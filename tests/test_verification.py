@@ -13,6 +13,7 @@ import pytest
 
 from benchmarker.framework import MODES, Framework, FrameworkPlugin, Optimizer
 from benchmarker.graph.network import Network
+from benchmarker.graph.types import Distribution
 from benchmarker.plugins.numpy.program import NumpyFramework, NumpyProgram
 from benchmarker.problem import Problem
 from benchmarker.worker.job import Job
@@ -267,7 +268,11 @@ def test_a_tensor_that_is_zero_but_for_rounding_is_judged_on_the_scale_of_its_ki
     others = [expected(tensor(seed=i), 1e-7, f"g{i}", "gradient") for i in range(4)]
     vanishing = expected(1e-17 * tensor(16, seed=9), 1e8, "bias", "gradient")
     bound = tolerances([*others, vanishing], "fp32")["bias"]
-    typical = float(np.median([np.abs(e.excerpt.values).max() for e in others]))
+    typical = float(np.median([np.abs(e.excerpt.values).max() for e in (*others, vanishing)]))
+
+    values = vanishing.excerpt.values
+    assert bound.relative == pytest.approx(FLOOR * typical / np.abs(values).max())
+    assert bound.norm == pytest.approx(FLOOR * typical * math.sqrt(16) / np.linalg.norm(values))
 
     def passed(size: float) -> bool:
         return judge(vanishing, np.full(16, size), bound).passed
@@ -393,6 +398,21 @@ def build_biased(net: Network, p: Sizes) -> None:
     net.loss(net.softmax_cross_entropy_loss(x, label))
 
 
+def build_drowned(net: Network, p: Sizes) -> None:
+    """Adds what float32 cannot hold beside the input, so that no two programs need agree."""
+    x = net.input("x", (p.features,))
+    label = net.labels("label", p.classes)
+    x = net.add(x, net.parameter("offset", (p.features,), Distribution("constant", 1e9), trainable=False))
+    x = net.dense("fc", net.batch_norm("bn", x), p.classes)
+    net.output(x)
+    net.loss(net.softmax_cross_entropy_loss(x, label))
+
+
+class Drowned:
+    def benchmarker_problem(self) -> Problem:
+        return Problem("drowned", "test", "none", Sizes, build_drowned)
+
+
 class Dense:
     def benchmarker_problem(self) -> Problem:
         return Problem("dense", "test", "none", Sizes, build_dense)
@@ -493,6 +513,13 @@ def test_double_precision_passes(mode: str, tmp_path: Path) -> None:
 def test_a_gradient_that_is_zero_but_for_rounding_passes(tmp_path: Path) -> None:
     verification = verdict_of(replace(JOB, problem=f"{__name__}:Biased"), tmp_path)
     assert verification["status"] == "passed", verification["reason"]
+
+
+def test_a_problem_too_ill_conditioned_is_inconclusive_and_timed(tmp_path: Path) -> None:
+    sent = run_events(replace(JOB, problem=f"{__name__}:Drowned"), tmp_path)
+    assert sent["verification"]["status"] == "inconclusive"
+    assert "float32 rounding alone moves" in sent["verification"]["reason"]
+    assert len(sent["result"]["samples_nanoseconds"]) == 1
 
 
 def test_updates_too_small_to_be_seen_pass(tmp_path: Path) -> None:

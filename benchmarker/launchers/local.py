@@ -38,6 +38,8 @@ class LocalLauncher(Launcher):
         with contextlib.ExitStack() as cleanup:
             cleanup.callback(os.close, events_out)
             control = cleanup.enter_context(os.fdopen(control_in, "wb", buffering=0))
+            # Taken before the start: the worker's first line may run before ours after it.
+            message = _message(command, time.monotonic_ns())
             try:
                 process = self._start(command, events_in, control_out)
             finally:
@@ -45,7 +47,7 @@ class LocalLauncher(Launcher):
                 os.close(control_out)
             cleanup.callback(_end_group, process)
             with contextlib.suppress(BrokenPipeError):
-                control.write(_message(command))
+                control.write(message)
             return _Conversation(process, events_out, control, handler).follow(command.timeout)
 
     def _start(self, command: WorkerCommand, events: int, control: int) -> subprocess.Popen[bytes]:
@@ -68,12 +70,12 @@ class LocalLauncher(Launcher):
                 ) from error
 
 
-def _message(command: WorkerCommand) -> bytes:
+def _message(command: WorkerCommand, spawned_ns: int) -> bytes:
     message = {
         "job": command.job,
         "packages": dict(command.packages),
         "affinity": list(command.affinity),
-        "spawned_ns": time.monotonic_ns(),
+        "spawned_ns": spawned_ns,
     }
     return (json.dumps(message) + "\n").encode()
 

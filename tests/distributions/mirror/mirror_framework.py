@@ -79,6 +79,6 @@ class Mirror(NumpyFramework):
             "process": os.getpid(),
             "affinity": sorted(os.sched_getaffinity(0)),
             "cpu_seconds_per_second": cpu_seconds_per_second(),
-            "threads": len(os.listdir("/proc/self/task")),
+            "threads": len(list(Path("/proc/self/task").iterdir())),
         }
         return {**super().libraries(), **{name: json.dumps(value) for name, value in facts.items()}}
