@@ -8,15 +8,17 @@ each round; a row holds the differences of single rounds. ``python benchmarks/co
 from __future__ import annotations
 
 import argparse
+import itertools
 import json
 import os
 import random
+import resource
 import statistics
 import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
@@ -27,7 +29,8 @@ from rows import ROOT, Row, finish, make_parser, seconds
 BARE = Path(__file__).resolve().parent / "bare"
 GOAL_FIRST, GOAL_FURTHER, GOAL_LIGHT = 0.3, 0.15, 0.15
 STAGES = ("process_start", "import", "device", "initialise", "build", "verify", "compile", "warmup", "total")
-VERIFIED, UNVERIFIED = "verified", "not verified"
+BARE_PROCESS, LEAN, VERIFIED, UNVERIFIED = "bare", "lean bare", "verified", "not verified"
+Turns = dict[str, list["Timed"]]
 
 
 @dataclass
@@ -94,9 +97,29 @@ def environment(threads: int) -> dict[str, str]:
     return {**kept, "PYTHONPATH": path, "OMP_NUM_THREADS": str(threads), "OPENBLAS_NUM_THREADS": str(threads)}
 
 
-def timed(command: Sequence[str], threads: int) -> tuple[float, float, str]:
-    """Run a command; return the wall clock before and after it, and what it printed."""
-    started = time.time()
+@dataclass(frozen=True)
+class Timed:
+    """A command that has ended: wall clock before and after, CPU seconds of all its processes, what it printed."""
+
+    started: float
+    ended: float
+    cpu: float
+    printed: str
+
+    @property
+    def wall(self) -> float:
+        """Seconds that it took."""
+        return self.ended - self.started
+
+
+def _cpu_of_children() -> float:
+    usage = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return usage.ru_utime + usage.ru_stime
+
+
+def timed(command: Sequence[str], threads: int) -> Timed:
+    """Run a command to its end."""
+    cpu, started = _cpu_of_children(), time.time()
     done = subprocess.run(
         command,
         env=environment(threads),
@@ -105,7 +128,18 @@ def timed(command: Sequence[str], threads: int) -> tuple[float, float, str]:
         text=True,
         stdin=subprocess.DEVNULL,
     )
-    return started, time.time(), done.stdout
+    return Timed(started, time.time(), _cpu_of_children() - cpu, done.stdout)
+
+
+def in_turns(commands: Mapping[str, Sequence[str]], rounds: int, threads: int, order: random.Random) -> Turns:
+    """Run all commands once a round, in an order drawn anew; the round that warms caches is dropped."""
+    found: Turns = {name: [] for name in commands}
+    for turn in range(-1, rounds):
+        for name in order.sample(list(commands), len(commands)):
+            done = timed(commands[name], threads)
+            if turn >= 0:
+                found[name].append(done)
+    return found
 
 
 def interpreter_of(framework: str) -> str:
@@ -114,35 +148,42 @@ def interpreter_of(framework: str) -> str:
         return sys.executable
     subprocess.run([sys.executable, "-m", "benchmarker", "env", "create", framework],
                    env=environment(1), check=True, stdout=subprocess.DEVNULL)  # fmt: skip
-    return timed([sys.executable, "-m", "benchmarker", "env", "path", framework], 1)[2].strip()
+    return timed([sys.executable, "-m", "benchmarker", "env", "path", framework], 1).printed.strip()
+
+
+def differences(
+    turns: Turns, kind: str, bare: str, repeats: int, what: Callable[[Timed], float]
+) -> tuple[list[float], list[float]]:
+    """Return what one run, and what each further run, costs beyond a bare process, a value a round."""
+    first, further = [], []
+    for alone, one, many in zip(turns[bare], turns[kind], turns[f"{kind}, repeated"]):
+        first.append(what(one) - what(alone))
+        further.append((what(many) - what(one)) / (repeats - 1) - what(alone))
+    return first, further
 
 
 def measure_framework(setting: Setting, rounds: int, repeats: int, order: random.Random) -> list[Row]:
     """Return the rows of one framework; prints where the time of its runs went."""
-    commands = {"bare": setting.bare()}
-    for kind, verify in ((VERIFIED, True), (UNVERIFIED, False)):
-        commands[kind] = setting.ours(1, verify)
-        commands[f"{kind}, repeated"] = setting.ours(repeats, verify)
-    phases = Phases()
-    times: dict[str, list[float]] = {name: [] for name in commands}
-    for turn in range(-1, rounds):
-        for name in order.sample(list(commands), len(commands)):
-            started, ended, printed = timed(commands[name], setting.threads)
-            if turn < 0:
-                continue  # caches and the reference are warm from here on
-            times[name].append(ended - started)
-            if name == VERIFIED:
-                phases.add(json.loads(printed), started, ended)
-    phases.print(f"{setting.framework}; the bare process takes {statistics.median(times['bare']):.3f} s")
-    rows = []
+    commands = {BARE_PROCESS: setting.bare(), LEAN: [*setting.bare(), "lean"]}
     for kind in (VERIFIED, UNVERIFIED):
-        one = [ours - bare for ours, bare in zip(times[kind], times["bare"])]
-        further = [
-            (many - single) / (repeats - 1) - bare
-            for many, single, bare in zip(times[f"{kind}, repeated"], times[kind], times["bare"])
-        ]
-        rows.append(Row(f"{setting.framework}, {kind}: one run - bare", one, GOAL_FIRST, seconds))
-        rows.append(Row(f"{setting.framework}, {kind}: a further run - bare", further, GOAL_FURTHER, seconds))
+        commands[kind] = setting.ours(1, kind == VERIFIED)
+        commands[f"{kind}, repeated"] = setting.ours(repeats, kind == VERIFIED)
+    turns = in_turns(commands, rounds, setting.threads, order)
+    phases = Phases()
+    for done in turns[VERIFIED]:
+        phases.add(json.loads(done.printed), done.started, done.ended)
+    alone = {bare: statistics.median(done.wall for done in turns[bare]) for bare in (BARE_PROCESS, LEAN)}
+    phases.print(f"{setting.framework}; bare {alone[BARE_PROCESS]:.3f} s, lean bare {alone[LEAN]:.3f} s")
+    rows = []
+    for bare, kind in itertools.product((BARE_PROCESS, LEAN), (VERIFIED, UNVERIFIED)):
+        first, further = differences(turns, kind, bare, repeats, lambda done: done.wall)
+        name = f"{setting.framework}, {kind}"
+        rows.append(Row(f"{name}: one run - {bare}", first, GOAL_FIRST, seconds))
+        rows.append(Row(f"{name}: a further run - {bare}", further, GOAL_FURTHER, seconds))
+    for bare in (BARE_PROCESS, LEAN):
+        first, further = differences(turns, VERIFIED, bare, repeats, lambda done: done.cpu)
+        rows.append(Row(f"{setting.framework}, CPU time: one run - {bare}", first, None, seconds))
+        rows.append(Row(f"{setting.framework}, CPU time: a further run - {bare}", further, None, seconds))
     return rows
 
 
@@ -151,16 +192,11 @@ def measure_light(rounds: int, order: random.Random) -> list[Row]:
     ours = [sys.executable, "-m", "benchmarker"]
     commands = {"pass": [sys.executable, "-c", "pass"], "list": [*ours, "list"], "--help": [*ours, "--help"]}
     commands["run --help"] = [*ours, "run", "--help"]
-    times: dict[str, list[float]] = {name: [] for name in commands}
-    for turn in range(-1, rounds):
-        for name in order.sample(list(commands), len(commands)):
-            started, ended, _ = timed(commands[name], 1)
-            if turn >= 0:
-                times[name].append(ended - started)
+    turns = in_turns(commands, rounds, 1, order)
     return [
         Row(
             f"{name} - python -c pass",
-            [x - y for x, y in zip(times[name], times["pass"])],
+            [done.wall - nothing.wall for done, nothing in zip(turns[name], turns["pass"])],
             GOAL_LIGHT,
             seconds,
         )

@@ -6,7 +6,7 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -108,10 +108,10 @@ def distribution(tmp_path: Path) -> Callable[..., Path]:
 
 
 @pytest.fixture
-def faulty(command: Command, distribution: Callable[..., Path]) -> Iterator[Command]:
+def faulty(command: Command, distribution: Callable[..., Path]) -> Command:
     """The command with the framework ``faulty``."""
     source = (DISTRIBUTIONS / "faulty" / "faulty_framework.py").read_text()
     folder = distribution(
         "faulty", {"frameworks": ["faulty = faulty_framework"]}, {"faulty_framework": source}
     )
-    yield command.with_path(folder)
+    return command.with_path(folder)

@@ -1,113 +1,31 @@
-"""The rules of the architecture: who may import whom, on which Python, and how long a piece of code may be."""
+"""The rules of the architecture: who may import whom, and how long a piece of code may be."""
 
 from __future__ import annotations
 
 import ast
-import configparser
-import functools
-import importlib
 import subprocess
 import sys
-from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 
-from benchmarker import registry
-from benchmarker.options import option_types
 from tests.conftest import ROOT
-
-PACKAGE = ROOT / "benchmarker"
-WORKER_SIDE = (
-    "errors",
-    "framework",
-    "graph",
-    "layouts",
-    "options",
-    "plugins",
-    "problem",
-    "problems",
-    "statistics",
-    "straight_line",
-    "testing",
-    "worker",
+from tests.sources import (
+    OWN_FRAMEWORK,
+    PACKAGE,
+    WORKER_SIDE,
+    broken,
+    files,
+    first,
+    imports,
+    is_third_party,
+    name_of,
+    ours,
+    tree,
 )
-"""Modules and packages that run inside the worker."""
-OWN_FRAMEWORK = {
-    "numpy": {"numpy"},
-    "pytorch": {"torch"},
-    "tensorflow": {"tensorflow"},
-    "mxnet": {"mxnet"},
-    "chainer": {"chainer", "cupy"},
-}
-DISTRIBUTIONS = {"cpuinfo": "py-cpuinfo", "pynvml": "nvidia-ml-py"}
-"""Where the name of a distribution is not that of its module."""
-OPTIONAL = {"pandas"}
+
 LONGEST_FUNCTION = 60
 LONGEST_FILE = 450
-OLDEST_WORKER_PYTHON = (3, 9)
-
-
-@dataclass(frozen=True)
-class Import:
-    """One imported name; ``at_top`` if it is imported when the module is."""
-
-    module: str
-    line: int
-    at_top: bool
-
-
-@functools.cache
-def tree(path: Path) -> ast.Module:
-    return ast.parse(path.read_text(), str(path))
-
-
-def files(*names: str) -> list[Path]:
-    """Return the files of modules and packages of ours; all without names."""
-    if not names:
-        return sorted(PACKAGE.rglob("*.py"))
-    found = [p for name in names for p in (PACKAGE / name).rglob("*.py")]
-    return sorted(found + [p for name in names if (p := PACKAGE / f"{name}.py").is_file()])
-
-
-def name_of(path: Path) -> str:
-    return str(path.relative_to(ROOT))
-
-
-def is_type_checking(node: ast.AST) -> bool:
-    return isinstance(node, ast.If) and isinstance(node.test, ast.Name) and node.test.id == "TYPE_CHECKING"
-
-
-def imports(node: ast.AST, at_top: bool = True) -> Iterator[Import]:
-    """Yield all imports below a node but those for the type checker alone."""
-    for child in ast.iter_child_nodes(node):
-        if is_type_checking(child):
-            continue
-        if isinstance(child, ast.Import):
-            yield from (Import(alias.name, child.lineno, at_top) for alias in child.names)
-        elif isinstance(child, ast.ImportFrom):
-            assert child.level == 0, "imports are absolute"
-            yield from (Import(f"{child.module}.{alias.name}", child.lineno, at_top) for alias in child.names)
-        inside = isinstance(child, (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda))
-        yield from imports(child, at_top and not inside)
-
-
-def first(module: str) -> str:
-    return module.partition(".")[0]
-
-
-def ours(module: str) -> str:
-    """Return the second part of a module of ours, e.g. ``graph``."""
-    return module.split(".")[1]
-
-
-def is_third_party(module: str) -> bool:
-    return first(module) not in sys.stdlib_module_names and first(module) != "benchmarker"
-
-
-def broken(found: list[tuple[Path, Import]]) -> list[str]:
-    return [f"{name_of(path)}:{item.line} imports {item.module}" for path, item in found]
 
 
 # --- who imports whom ----------------------------------------------------------------------------
@@ -281,229 +199,6 @@ def test_every_module_of_the_worker_imports_with_numpy_alone() -> None:
     command = [sys.executable, "-c", ALONE, ",".join(WORKER_SIDE), *wanted]
     child = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
     assert child.returncode == 0, child.stderr
-
-
-# --- the oldest Python ---------------------------------------------------------------------------
-
-NEWER = {
-    "dataclasses": {"KW_ONLY"},
-    "contextlib": {"aclosing", "chdir"},
-    "datetime": {"UTC"},
-    "enum": {"StrEnum"},
-    "hashlib": {"file_digest"},
-    "inspect": {"get_annotations"},
-    "itertools": {"pairwise", "batched"},
-    "math": {"cbrt", "exp2", "sumprod"},
-    "operator": {"call"},
-    "sys": {"stdlib_module_names", "orig_argv", "exception"},
-    "tomllib": {"*"},
-    "types": {"NoneType", "UnionType", "EllipsisType"},
-    "typing": {
-        *(
-            "Concatenate",
-            "LiteralString",
-            "Never",
-            "NotRequired",
-            "ParamSpec",
-            "Required",
-            "Self",
-            "TypeAlias",
-        ),
-        *(
-            "TypeGuard",
-            "TypeVarTuple",
-            "Unpack",
-            "assert_never",
-            "assert_type",
-            "dataclass_transform",
-            "override",
-        ),
-        *("reveal_type",),
-    },
-}
-"""What came after Python 3.9, by module."""
-NEWER_METHODS = {"add_note", "bit_count"}
-NEWER_NAMES = {"aiter", "anext", "ExceptionGroup", "BaseExceptionGroup", "EncodingWarning"}
-NEWER_KEYWORDS = {("zip", "strict"), ("dataclass", "slots"), ("dataclass", "kw_only"), ("map", "strict")}
-TYPE_NAMES = {
-    *("int", "str", "float", "bool", "bytes", "dict", "list", "set", "tuple", "type", "object", "complex"),
-    *("Any", "Path", "Mapping", "Sequence", "Callable", "Iterable"),
-}
-
-
-def evaluated(node: ast.AST) -> Iterator[ast.AST]:
-    """Yield all nodes that run, which annotations do not."""
-    for field, value in ast.iter_fields(node):
-        if field in ("annotation", "returns"):
-            continue
-        for child in value if isinstance(value, list) else [value]:
-            if isinstance(child, ast.AST) and not is_type_checking(child):
-                yield child
-                yield from evaluated(child)
-
-
-def is_type(node: ast.AST) -> bool:
-    if isinstance(node, ast.Constant):
-        return node.value is None
-    if isinstance(node, ast.Subscript):
-        return is_type(node.value)
-    return isinstance(node, ast.Name) and node.id in TYPE_NAMES
-
-
-def callee(node: ast.Call) -> str:
-    function = node.func
-    return function.id if isinstance(function, ast.Name) else getattr(function, "attr", "")
-
-
-def too_new(module: ast.Module) -> Iterator[str]:
-    """Yield what Python 3.9 would refuse when it runs the module."""
-    for item in imports(module):
-        head, _, name = item.module.rpartition(".")
-        if name in NEWER.get(head, ()) or first(item.module) == "tomllib":
-            yield f"line {item.line}: {item.module}"
-    for node in evaluated(module):
-        line = getattr(node, "lineno", 0)
-        if isinstance(node, ast.BinOp) and isinstance(node.op, ast.BitOr):
-            if is_type(node.left) or is_type(node.right):
-                yield f"line {line}: a union of types that is evaluated"
-        elif isinstance(node, ast.Call):
-            yield from (
-                f"line {line}: {callee(node)}({k.arg}=)"
-                for k in node.keywords
-                if (callee(node), k.arg) in NEWER_KEYWORDS
-            )
-        elif isinstance(node, ast.Attribute):
-            owner = node.value.id if isinstance(node.value, ast.Name) else ""
-            if node.attr in NEWER_METHODS or node.attr in NEWER.get(owner, ()):
-                yield f"line {line}: {owner}.{node.attr}"
-        elif isinstance(node, ast.Name) and node.id in NEWER_NAMES:
-            yield f"line {line}: {node.id}"
-
-
-@pytest.mark.parametrize("path", [*files(*WORKER_SIDE), PACKAGE / "__init__.py"], ids=name_of)
-def test_worker_side_runs_on_the_oldest_python(path: Path) -> None:
-    source = path.read_text()
-    ast.parse(source, feature_version=OLDEST_WORKER_PYTHON)
-    assert list(too_new(tree(path))) == []
-
-
-@pytest.mark.parametrize(
-    "source",
-    [
-        "x = int | None",
-        "def f(a=str | int): pass",
-        "isinstance(3, int | str)",
-        "Handler = list[int] | None",
-        "for a, b in zip(x, y, strict=True): pass",
-        "@dataclass(slots=True)\nclass A: pass",
-        "from itertools import pairwise",
-        "import itertools\nitertools.pairwise(x)",
-        "from typing import Self",
-        "import tomllib",
-        "error.add_note('x')",
-        "anext(x)",
-    ],
-)
-def test_what_is_too_new_is_found(source: str) -> None:
-    assert len(list(too_new(ast.parse(source)))) >= 1
-
-
-@pytest.mark.parametrize(
-    "source",
-    ["def f(a: int | None) -> str | None: pass", "x: int | None = None", "flags = 1 | mask", "d = a | b"],
-)
-def test_what_is_old_enough_is_not_found(source: str) -> None:
-    assert list(too_new(ast.parse(source))) == []
-
-
-def test_a_match_statement_is_too_new() -> None:
-    with pytest.raises(SyntaxError):
-        ast.parse("match x:\n    case 1: pass", feature_version=OLDEST_WORKER_PYTHON)
-
-
-@pytest.mark.parametrize("path", [p for p in files() if p.read_text()], ids=name_of)
-def test_annotations_are_never_evaluated(path: Path) -> None:
-    names = {i.module for i in imports(tree(path))}
-    simple = all(isinstance(node, ast.Expr) for node in tree(path).body)
-    assert simple or "__future__.annotations" in names
-
-
-# --- plugins and packaging -----------------------------------------------------------------------
-
-
-@functools.cache
-def setup() -> configparser.ConfigParser:
-    parser = configparser.ConfigParser()
-    assert parser.read(ROOT / "setup.cfg")
-    return parser
-
-
-def lines(section: str, option: str) -> list[str]:
-    return [line.strip() for line in setup().get(section, option).splitlines() if line.strip()]
-
-
-ENTRY_POINTS = [
-    (group, *(part.strip() for part in line.split("=", 1)))
-    for group in setup().options("options.entry_points")
-    for line in lines("options.entry_points", group)
-]
-
-
-@pytest.mark.parametrize(
-    ("group", "name", "value"), ENTRY_POINTS, ids=[f"{g}-{n}" for g, n, _ in ENTRY_POINTS]
-)
-def test_every_entry_point_exists(group: str, name: str, value: str) -> None:
-    module, _, attribute = value.partition(":")
-    found = importlib.import_module(module)
-    for part in filter(None, attribute.split(".")):
-        found = getattr(found, part)
-    assert found is not None
-
-
-FRAMEWORKS = [name for group, name, _ in ENTRY_POINTS if group == "benchmarker.frameworks"]
-PROBLEMS = [name for group, name, _ in ENTRY_POINTS if group == "benchmarker.problems"]
-
-
-def test_every_built_in_plugin_has_an_entry_point() -> None:
-    assert sorted(FRAMEWORKS) == sorted(OWN_FRAMEWORK)
-    written = {p.stem for p in (PACKAGE / "problems").glob("*.py")} - {"__init__"}
-    assert {v.rpartition(".")[2] for g, _, v in ENTRY_POINTS if g == "benchmarker.problems"} == written
-
-
-@pytest.mark.parametrize("name", FRAMEWORKS)
-def test_an_extra_gives_the_plugins_requirements(name: str) -> None:
-    assert sorted(lines("options.extras_require", name)) == sorted(registry.framework(name).requirements)
-
-
-@pytest.mark.parametrize("name", FRAMEWORKS)
-def test_a_plugin_names_an_implementation_of_its_own(name: str) -> None:
-    module, _, attribute = registry.framework(name).implementation.partition(":")
-    assert module.startswith(f"benchmarker.plugins.{name}.")
-    assert isinstance(getattr(importlib.import_module(module), attribute), type)
-
-
-@pytest.mark.parametrize("name", FRAMEWORKS + PROBLEMS)
-def test_options_have_types_that_text_can_give(name: str) -> None:
-    options = registry.framework(name).options if name in FRAMEWORKS else registry.problem(name).parameters
-    assert set(option_types(options).values()) <= {bool, int, float, str}
-    assert options() == options()
-
-
-def test_the_orchestrator_needs_python_3_10() -> None:
-    assert setup().get("options", "python_requires") == ">=3.10"
-
-
-def test_everything_that_is_imported_is_required() -> None:
-    frameworks = set().union(*OWN_FRAMEWORK.values()) - {"numpy"}
-    imported = {first(i.module) for p in files() for i in imports(tree(p)) if is_third_party(i.module)}
-    needed = {DISTRIBUTIONS.get(name, name) for name in imported - frameworks - OPTIONAL}
-    required = {line.partition(">=")[0] for line in lines("options", "install_requires")}
-    assert needed == required
-
-
-def test_every_package_is_a_package() -> None:
-    folders = {p.parent for p in files()}
-    assert [name_of(folder) for folder in sorted(folders) if not (folder / "__init__.py").is_file()] == []
 
 
 # --- size ----------------------------------------------------------------------------------------

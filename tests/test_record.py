@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, replace
 from datetime import datetime, timedelta, timezone
 from pathlib import Path
@@ -25,6 +25,7 @@ from benchmarker.statistics import summarise
 from benchmarker.store import Store, read_record
 from benchmarker.worker.verification import Errors, Expected, excerpt, judge, tolerances
 from benchmarker.worker_environment import usable_cpus
+from tests.conftest import Command
 
 # --- the command ---------------------------------------------------------------------------------
 
@@ -342,6 +343,41 @@ def test_a_verdict_without_numbers_is_kept_as_null(tmp_path: Path) -> None:
     record = read_record(Store(tmp_path).save(make_record(*ENDED["not-a-number"])))
     assert record["verification"]["worst"]["max_relative_error"] is None
     assert record["verification"]["tensors"][0]["passed"] is False
+
+
+NOT_A_NUMBER = """
+import numpy
+from benchmarker.framework import FrameworkPlugin
+from benchmarker.plugins.numpy.program import NumpyFramework, NumpyProgram
+
+class Program(NumpyProgram):
+    def fetch(self, output):
+        return tuple(array * numpy.nan for array in super().fetch(output))
+
+class Framework(NumpyFramework):
+    def build(self, *arguments, **options):
+        program = super().build(*arguments, **options)
+        program.__class__ = Program
+        return program
+
+def benchmarker_framework():
+    return FrameworkPlugin("nan", "numpy", ("numpy",), "nan_framework:Framework")
+"""
+
+
+def test_a_printed_record_is_json_whatever_was_found(
+    command: Command, distribution: Callable[..., Path]
+) -> None:
+    folder = distribution("nan", {"frameworks": ["nan = nan_framework"]}, {"nan_framework": NOT_A_NUMBER})
+    finished = command.with_path(folder)(
+        *("--framework=nan", "--problem=mnist_mlp", "--batch-size=2", "--mode=inference", "--json")
+    )
+    assert finished.status == 1, finished.stderr
+    assert "Infinity" not in finished.stdout
+    assert "NaN" not in finished.stdout
+    (record,) = finished.records
+    assert record["error"]["type"] == "VerificationFailed"
+    assert record["verification"]["worst"]["max_relative_error"] is None
 
 
 def test_no_log_is_null() -> None:

@@ -32,7 +32,10 @@ def listed(command: Command, kind: str) -> dict[str, dict]:
         ("this is no Python", "failed to import: SyntaxError"),
         ("x = 1", "defines no function 'benchmarker_problem'"),
         ("def benchmarker_problem(): return 42", "returned int from benchmarker_problem(), not Problem"),
-        ("def benchmarker_problem(): raise ValueError('oops')", "failed in benchmarker_problem(): ValueError: oops"),
+        (
+            "def benchmarker_problem(): raise ValueError('oops')",
+            "failed in benchmarker_problem(): ValueError: oops",
+        ),
         (PROBLEM.format(name="another"), "calls itself 'another', not 'bad'"),
         (PROBLEM.format(name="bad") + "def benchmarker_probelm(): pass", "hook specifications"),
     ],
@@ -57,7 +60,9 @@ def test_a_broken_plugin_is_named_and_left_out(
 
 def test_a_taken_name_is_an_error_only_when_chosen(command: Command, distribution: Distribution) -> None:
     folder = distribution(
-        "second", {"problems": ["mnist_mlp = second_problem"]}, {"second_problem": PROBLEM.format(name="mnist_mlp")}
+        "second",
+        {"problems": ["mnist_mlp = second_problem"]},
+        {"second_problem": PROBLEM.format(name="mnist_mlp")},
     )
     with_it = command.with_path(folder)
     rows = [
@@ -69,11 +74,15 @@ def test_a_taken_name_is_an_error_only_when_chosen(command: Command, distributio
     assert chosen.status == 2
     assert "claimed by benchmarker" in chosen.stderr
     assert "second 1.0" in chosen.stderr
-    other = with_it("--framework=numpy", "--problem=conv2d", "--set=height=8", "--set=width=8", "--steps=2", "--json")
+    other = with_it(
+        "--framework=numpy", "--problem=conv2d", "--set=height=8", "--set=width=8", "--steps=2", "--json"
+    )
     assert other.status == 0, other.stderr
 
 
-def test_a_broken_collector_is_recorded_and_harms_nothing(command: Command, distribution: Distribution) -> None:
+def test_a_broken_collector_is_recorded_and_harms_nothing(
+    command: Command, distribution: Distribution
+) -> None:
     folder = distribution("bad-two", {"collectors": ["odd = odd_collector"]}, {"odd_collector": "1 / 0"})
     finished = command.with_path(folder)(
         "--framework=numpy", "--problem=mnist_mlp", "--steps=2", "--warmup=0", "--json"

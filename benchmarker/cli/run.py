@@ -155,7 +155,7 @@ def main(arguments: argparse.Namespace) -> int:
     from benchmarker.cli.display import make_display
     from benchmarker.orchestrator import Orchestrator
     from benchmarker.planning import plan
-    from benchmarker.store import Store
+    from benchmarker.store import Store, read_record
 
     runs = plan(experiment(arguments))
     store = Store(arguments.results)
@@ -169,7 +169,8 @@ def main(arguments: argparse.Namespace) -> int:
         for run in Orchestrator(store, display).run(runs):
             finished.append(run)
             if arguments.json:
-                print(json.dumps(run.record), flush=True)
+                # As it was stored: what JSON cannot spell (infinity, not-a-number) is null there.
+                print(json.dumps(read_record(run.path)), flush=True)
     finally:
         display.close()
     if not arguments.json:

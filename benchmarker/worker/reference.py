@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from benchmarker.graph.graph import Graph
-from benchmarker.worker.verification import Errors, Excerpt, Expected, errors, excerpt
+from benchmarker.worker.verification import EPSILON, Errors, Excerpt, Expected, errors, excerpt
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -21,8 +21,17 @@ if TYPE_CHECKING:
 NAME = "NumPy, float64"
 
 
+SWITCHED = 64 * EPSILON["fp32"]
+"""How near to switching, as a share of its largest input, rounding may switch a rectifier or a maximum."""
+
+
 def results(
-    graph: Graph, parameters: dict[str, Array], batch: dict[str, Array], mode: str, precision: str
+    graph: Graph,
+    parameters: dict[str, Array],
+    batch: dict[str, Array],
+    mode: str,
+    precision: str,
+    switched: float = 0.0,
 ) -> dict[str, tuple[str, Array]]:
     """Compute what is verified: outputs, or loss and gradients, by name with their kind."""
     from benchmarker.framework import Device, NoOptions, Optimizer
@@ -41,22 +50,32 @@ def results(
     if mode == "inference":
         outputs = program.fetch(program.infer(native))
         return {name: ("output", array) for name, array in zip(graph.outputs, outputs)}
-    loss, gradients = program.gradients(native)
+    loss, gradients = program.gradients(native, switched)
     found: dict[str, tuple[str, Array]] = {"loss": ("loss", np.asarray(loss))}
     found.update({name: ("gradient", array) for name, array in gradients.items()})
     return found
 
 
 def compute(graph: Graph, parameters: dict[str, Array], batch: dict[str, Array], mode: str) -> list[Expected]:
-    """Compute the reference in float64, and in float32 to learn what rounding does to each tensor."""
+    """Compute the reference in float64, and learn what rounding does to each tensor.
+
+    Rounding shows in float32; and, since whether it switches a rectifier is a matter of luck, in the
+    gradients with all those switched that it might have.
+    """
     exact = {
         name: (kind, excerpt(name, array))
         for name, (kind, array) in results(graph, parameters, batch, mode, "fp64").items()
     }
     rounded = results(graph, parameters, batch, mode, "fp32")
+    rounding = {name: errors(excerpt(name, rounded[name][1]), part) for name, (_, part) in exact.items()}
+    switching = dict.fromkeys(exact, 0.0)
+    if mode == "training":
+        switched = results(graph, parameters, batch, mode, "fp64", SWITCHED)
+        switching = {
+            name: errors(excerpt(name, switched[name][1]), part).norm for name, (_, part) in exact.items()
+        }
     return [
-        Expected(name, kind, part, errors(excerpt(name, rounded[name][1]), part))
-        for name, (kind, part) in exact.items()
+        Expected(name, kind, part, rounding[name], switching[name]) for name, (kind, part) in exact.items()
     ]
 
 
@@ -71,6 +90,7 @@ def save(path: Path, expected: list[Expected], digests: dict[str, str]) -> None:
                 "elements": e.excerpt.elements,
                 "norm": e.excerpt.norm,
                 "rounding": asdict(e.rounding),
+                "switching": e.switching,
             }
             for e in expected
         ],
@@ -95,6 +115,7 @@ def load(path: Path) -> tuple[list[Expected], dict[str, str]]:
                 row["kind"],
                 Excerpt(row["elements"], archive[f"tensor{i}"], row["norm"]),
                 Errors(**row["rounding"]),
+                row["switching"],
             )
             for i, row in enumerate(head["tensors"])
         ]

@@ -46,8 +46,7 @@ def _prepare(job: Job, channel: Channel, stages: Stages) -> Prepared:
     plugin = load_framework_plugin(job.framework)
     with stages.stage("import"):
         framework = load_framework(plugin)
-        from benchmarker.worker import sampling, values
-    sampling.set_aside_what_lives_on()
+        from benchmarker.worker import values
     stages.out_of_memory_signs = tuple(framework.out_of_memory_signs())
     with stages.stage("device"):
         device_name = framework.configure(job.device, threads=job.threads, seed=job.seed)
@@ -72,7 +71,6 @@ def _prepare(job: Job, channel: Channel, stages: Stages) -> Prepared:
     with stages.stage("build"):
         program = build(graph)
         native_batch = program.load(batch)
-    sampling.set_aside_what_lives_on()
     digests = {"parameters": values.digest(parameters), "batch": values.digest(batch)}
     channel.send(
         "prepared",

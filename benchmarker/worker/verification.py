@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 
 MAX_COMPARED = 65536
 """Larger tensors are compared at this many elements drawn from the seed, and by their norm."""
+SWITCHING_MARGIN = 2.0
+"""Room over the gradient with all rectifiers switched that rounding might switch."""
 FLOOR = 1e-5
 """Two correct float32 programs of one operator differ by up to about 3e-6 of the largest element."""
 VANISHING = 1e-6
@@ -111,12 +113,26 @@ def errors(found: Excerpt, expected: Excerpt) -> Errors:
 
 @dataclass(frozen=True)
 class Expected:
-    """A tensor of the reference: its excerpt in float64 and how far float32 rounding moved it there."""
+    """A tensor of the reference.
+
+    Parameters
+    ----------
+    name, kind : str
+        As in a verdict.
+    excerpt : Excerpt
+        In float64.
+    rounding : Errors
+        How far float32 moved it.
+    switching : float
+        How far, in the norm, it moves when every rectifier and maximum switches that rounding might
+        switch.
+    """
 
     name: str
     kind: str
     excerpt: Excerpt
     rounding: Errors
+    switching: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -205,7 +221,8 @@ def tolerances(expected: Sequence[Expected], precision: str) -> dict[str, Tolera
             )
         else:
             pointwise = WIDEST if e.kind == "gradient" else limit(e.rounding.relative, relative)
-            limits[e.name] = Tolerance(pointwise, limit(e.rounding.norm, norm))
+            switching = min(WIDEST, scale * SWITCHING_MARGIN * e.switching)
+            limits[e.name] = Tolerance(pointwise, max(switching, limit(e.rounding.norm, norm)))
     return limits
 
 
@@ -229,7 +246,8 @@ def tolerance_reason(precision: str) -> str:
     """Say in one sentence where the tolerances come from."""
     base = (
         f"{MARGIN:g} times the rounding error of the reference in float32 against float64, at least "
-        f"{FLOOR:g}, for the norm of the differences and, but for gradients, for the largest one"
+        f"{FLOOR:g}, for the norm of the differences and, but for gradients, for the largest one; or "
+        f"{SWITCHING_MARGIN:g} times what switching every rectifier that rounding might switch does"
     )
     factor = EPSILON[precision] / EPSILON["fp32"]
     return base if factor <= 1 else f"{base}, times {factor:g} for the unit roundoff of {precision}"

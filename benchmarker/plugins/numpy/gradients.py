@@ -41,6 +41,9 @@ class Call:
         The operator's keyword arguments.
     needed : tuple of bool
         Which inputs' gradients are asked for; the others may be left out (None).
+    switched : float
+        Where a rectifier or a maximum is within this share of its largest input of switching, the
+        gradient takes the other side. 0 for the gradient proper.
     """
 
     inputs: tuple[Any, ...]
@@ -48,6 +51,12 @@ class Call:
     gradients: tuple[Array, ...]
     attributes: Mapping[str, Any]
     needed: tuple[bool, ...]
+    switched: float = 0.0
+
+    @property
+    def band(self) -> float:
+        """How near to switching an input switches, absolute."""
+        return self.switched * float(np.max(np.abs(self.inputs[0]))) if self.switched else 0.0
 
 
 InputGradients = Sequence[Any]
@@ -99,10 +108,11 @@ def max_pool(call: Call) -> InputGradients:
         attributes.get("ceil_mode", False),
     )
     padded = windows.pad(x, -np.inf)
+    lowest = y - call.band
     dx = np.zeros((*x.shape[:2], *windows.padded), x.dtype)
     waiting = np.ones(y.shape, bool)
     for _, seen in windows.offsets():
-        chosen = waiting & (padded[seen] == y)
+        chosen = waiting & (padded[seen] >= lowest)
         dx[seen] += dy * chosen
         waiting &= ~chosen
     return (dx[windows.inner()],)
@@ -168,7 +178,8 @@ def batch_normalization(call: Call) -> InputGradients:
 
 def relu(call: Call) -> InputGradients:
     """0 where the output is 0."""
-    return (call.gradients[0] * (call.outputs[0] > 0),)
+    (x,) = call.inputs
+    return (call.gradients[0] * ((x > 0) ^ (np.abs(x) < call.band)),)
 
 
 def sigmoid(call: Call) -> InputGradients:

@@ -166,13 +166,17 @@ class NumpyProgram(Program):
         self._update(gradients)
         return loss
 
-    def gradients(self, batch: dict[str, Array]) -> tuple[float, dict[str, Array]]:
-        """Return loss and gradients in the program's floating type; nothing changes."""
-        loss, gradients = self._loss_and_gradients(batch, self._operators(training=True))
+    def gradients(self, batch: dict[str, Array], switched: float = 0.0) -> tuple[float, dict[str, Array]]:
+        """Return loss and gradients in the program's floating type; nothing changes.
+
+        With ``switched``, rectifiers and maxima that near to switching (a share of their largest input)
+        have switched: what rounding may at most have done to the gradients there.
+        """
+        loss, gradients = self._loss_and_gradients(batch, self._operators(training=True), switched)
         return float(loss), gradients
 
     def _loss_and_gradients(
-        self, batch: dict[str, Array], forward: NumpyOperators
+        self, batch: dict[str, Array], forward: NumpyOperators, switched: float = 0.0
     ) -> tuple[Array, dict[str, Array]]:
         if self._graph.loss is None:
             raise UnsupportedError(f"the graph '{self._graph.name}' has no loss to differentiate")
@@ -180,7 +184,7 @@ class NumpyProgram(Program):
         leaves = {name: Variable(p, name in self._trainable) for name, p in self._parameters.items()}
         inputs = {name: Variable(array) for name, array in batch.items()}
         loss: Variable = walk(self._graph, tape, {**inputs, **leaves})[self._graph.loss]
-        tape.backward(loss)
+        tape.backward(loss, switched)
         return loss.value, {name: leaves[name].take_gradient() for name in self._trainable}
 
     def parameters(self) -> dict[str, Array]:

@@ -53,7 +53,7 @@ class _Entry:
     outputs: tuple[Variable, ...]
     attributes: Mapping[str, Any]
 
-    def backward(self) -> None:
+    def backward(self, switched: float) -> None:
         if all(output.gradient is None for output in self.outputs):
             return
         needed = tuple(i is not None and i.needs_gradient for i in self.inputs)
@@ -63,6 +63,7 @@ class _Entry:
             gradients=tuple(output.take_gradient() for output in self.outputs),
             attributes=self.attributes,
             needed=needed,
+            switched=switched,
         )
         for variable, gradient in zip(self.inputs, GRADIENTS[self.operator](call)):
             if variable is not None and variable.needs_gradient:
@@ -101,11 +102,14 @@ class Tape(Operators):
         dropped: Variable = self.mul(x, Variable(mask))
         return dropped
 
-    def backward(self, loss: Variable) -> None:
-        """Leave the gradient of the scalar ``loss`` in every leaf that needs one; the tape is empty then."""
+    def backward(self, loss: Variable, switched: float = 0.0) -> None:
+        """Leave the gradient of the scalar ``loss`` in every leaf that needs one; the tape is empty then.
+
+        ``switched`` is as in :class:`~benchmarker.plugins.numpy.gradients.Call`.
+        """
         loss.accumulate(np.ones_like(loss.value))
         while self._entries:
-            self._entries.pop().backward()
+            self._entries.pop().backward(switched)
 
 
 def _recorded(operator: str) -> Callable[..., Any]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping, Sequence
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -66,12 +67,11 @@ class TensorFlowProgram(Program):
             input_order(len(i.type.shape), [node for node, _ in graph.uses(i.name)]) for i in graph.inputs
         ]
         self._output_orders: list[Order] = []
-        self._functions: dict[str, Callable[..., Any]] = {}
         if mode == "training":
             self._update = UpdateRule(tensorflow, optimizer, self._trainable)
-            self._train = self._function("train", self._step)
+            self._train = self._trace(self._step)
         else:
-            self._infer = self._function("infer", self._forward)
+            self._infer = self._trace(self._forward)
 
     # --- the timed path ----------------------------------------------------------------------
 
@@ -107,7 +107,7 @@ class TensorFlowProgram(Program):
         return {name: self._decoded(name, variable) for name, variable in self._variables.items()}
 
     def gradients(self, batch: Any) -> tuple[float, dict[str, Array]]:
-        loss, gradients = self._function("gradients", self._loss_and_gradients)(*batch)
+        loss, gradients = self._gradients(*batch)
         names = [parameter.name for parameter in self._graph.trainable]
         return float(loss), {name: self._decoded(name, g) for name, g in zip(names, gradients)}
 
@@ -129,22 +129,22 @@ class TensorFlowProgram(Program):
 
     # --- tracing -----------------------------------------------------------------------------
 
-    def _function(self, name: str, body: Callable[..., Any]) -> Callable[..., Any]:
-        """Trace ``body`` for the graph's inputs, once, and return the concrete function."""
-        if name not in self._functions:
-            tf = self._tf
-            signature = [
-                tf.TensorSpec([i.type.shape[axis] for axis in order], self._native_dtype(i.type.dtype))
-                for i, order in zip(self._graph.inputs, self._input_orders)
-            ]
-            traced = tf.function(
-                body,
-                input_signature=signature,
-                autograph=False,
-                jit_compile=True if self._options.xla else None,
-            )
-            self._functions[name] = traced.get_concrete_function()
-        return self._functions[name]
+    def _trace(self, body: Callable[..., Any]) -> Callable[..., Any]:
+        """Trace ``body`` for the graph's inputs and return the concrete function."""
+        tf = self._tf
+        signature = [
+            tf.TensorSpec([i.type.shape[axis] for axis in order], self._native_dtype(i.type.dtype))
+            for i, order in zip(self._graph.inputs, self._input_orders)
+        ]
+        traced = tf.function(
+            body, input_signature=signature, autograph=False, jit_compile=self._options.xla or None
+        )
+        concrete: Callable[..., Any] = traced.get_concrete_function()
+        return concrete
+
+    @cached_property
+    def _gradients(self) -> Callable[..., Any]:
+        return self._trace(self._loss_and_gradients)
 
     def _values(self, operators: TensorFlowOperators, batch: Sequence[Any]) -> dict[str, Tensor]:
         known = {}

@@ -54,7 +54,7 @@ def close_pipes() -> None:
 
 def garbage_on_the_event_pipe() -> None:
     descriptor = int(sys.argv[1])
-    os.write(descriptor, b"\x00\xff{not json}\n[]\n{\"event\": 3}\n" + b"x" * 100_000 + b"\n")
+    os.write(descriptor, b'\x00\xff{not json}\n[]\n{"event": 3}\n' + b"x" * 100_000 + b"\n")
 
 
 def leave_a_child() -> None:

@@ -20,8 +20,17 @@ def benchmarker_framework() -> FrameworkPlugin:
 
 
 class TinyOperators(Operators):
-    def gemm(self, a: Any, b: Any, c: Any = None, *, alpha: float = 1.0, beta: float = 1.0,
-             trans_a: bool = False, trans_b: bool = False) -> Any:
+    def gemm(
+        self,
+        a: Any,
+        b: Any,
+        c: Any = None,
+        *,
+        alpha: float = 1.0,
+        beta: float = 1.0,
+        trans_a: bool = False,
+        trans_b: bool = False,
+    ) -> Any:
         product = alpha * ((a.T if trans_a else a) @ (b.T if trans_b else b))
         return product if c is None else product + beta * c
 

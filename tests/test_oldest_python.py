@@ -1,0 +1,163 @@
+"""The worker's side runs on Python 3.9, so that releases of years ago can be measured too."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.sources import (
+    PACKAGE,
+    WORKER_SIDE,
+    files,
+    first,
+    imports,
+    is_type_checking,
+    name_of,
+    tree,
+)
+
+OLDEST_WORKER_PYTHON = (3, 9)
+NEWER = {
+    "dataclasses": {"KW_ONLY"},
+    "contextlib": {"aclosing", "chdir"},
+    "datetime": {"UTC"},
+    "enum": {"StrEnum"},
+    "hashlib": {"file_digest"},
+    "inspect": {"get_annotations"},
+    "itertools": {"pairwise", "batched"},
+    "math": {"cbrt", "exp2", "sumprod"},
+    "operator": {"call"},
+    "sys": {"stdlib_module_names", "orig_argv", "exception"},
+    "tomllib": {"*"},
+    "types": {"NoneType", "UnionType", "EllipsisType"},
+    "typing": {
+        *(
+            "Concatenate",
+            "LiteralString",
+            "Never",
+            "NotRequired",
+            "ParamSpec",
+            "Required",
+            "Self",
+            "TypeAlias",
+        ),
+        *(
+            "TypeGuard",
+            "TypeVarTuple",
+            "Unpack",
+            "assert_never",
+            "assert_type",
+            "dataclass_transform",
+            "override",
+        ),
+        *("reveal_type",),
+    },
+}
+"""What came after Python 3.9, by module."""
+NEWER_METHODS = {"add_note", "bit_count"}
+NEWER_NAMES = {"aiter", "anext", "ExceptionGroup", "BaseExceptionGroup", "EncodingWarning"}
+NEWER_KEYWORDS = {("zip", "strict"), ("dataclass", "slots"), ("dataclass", "kw_only"), ("map", "strict")}
+TYPE_NAMES = {
+    *("int", "str", "float", "bool", "bytes", "dict", "list", "set", "tuple", "type", "object", "complex"),
+    *("Any", "Path", "Mapping", "Sequence", "Callable", "Iterable"),
+}
+
+
+def evaluated(node: ast.AST) -> Iterator[ast.AST]:
+    """Yield all nodes that run, which annotations do not."""
+    for field, value in ast.iter_fields(node):
+        if field in ("annotation", "returns"):
+            continue
+        for child in value if isinstance(value, list) else [value]:
+            if isinstance(child, ast.AST) and not is_type_checking(child):
+                yield child
+                yield from evaluated(child)
+
+
+def is_type(node: ast.AST) -> bool:
+    if isinstance(node, ast.Constant):
+        return node.value is None
+    if isinstance(node, ast.Subscript):
+        return is_type(node.value)
+    return isinstance(node, ast.Name) and node.id in TYPE_NAMES
+
+
+def callee(node: ast.Call) -> str:
+    function = node.func
+    return function.id if isinstance(function, ast.Name) else getattr(function, "attr", "")
+
+
+def too_new(module: ast.Module) -> Iterator[str]:
+    """Yield what Python 3.9 would refuse when it runs the module."""
+    for item in imports(module):
+        head, _, name = item.module.rpartition(".")
+        if name in NEWER.get(head, ()) or first(item.module) == "tomllib":
+            yield f"line {item.line}: {item.module}"
+    for node in evaluated(module):
+        line = getattr(node, "lineno", 0)
+        if isinstance(node, ast.BinOp) and isinstance(node.op, ast.BitOr):
+            if is_type(node.left) or is_type(node.right):
+                yield f"line {line}: a union of types that is evaluated"
+        elif isinstance(node, ast.Call):
+            yield from (
+                f"line {line}: {callee(node)}({k.arg}=)"
+                for k in node.keywords
+                if (callee(node), k.arg) in NEWER_KEYWORDS
+            )
+        elif isinstance(node, ast.Attribute):
+            owner = node.value.id if isinstance(node.value, ast.Name) else ""
+            if node.attr in NEWER_METHODS or node.attr in NEWER.get(owner, ()):
+                yield f"line {line}: {owner}.{node.attr}"
+        elif isinstance(node, ast.Name) and node.id in NEWER_NAMES:
+            yield f"line {line}: {node.id}"
+
+
+@pytest.mark.parametrize("path", [*files(*WORKER_SIDE), PACKAGE / "__init__.py"], ids=name_of)
+def test_worker_side_runs_on_the_oldest_python(path: Path) -> None:
+    source = path.read_text()
+    ast.parse(source, feature_version=OLDEST_WORKER_PYTHON)
+    assert list(too_new(tree(path))) == []
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "x = int | None",
+        "def f(a=str | int): pass",
+        "isinstance(3, int | str)",
+        "Handler = list[int] | None",
+        "for a, b in zip(x, y, strict=True): pass",
+        "@dataclass(slots=True)\nclass A: pass",
+        "from itertools import pairwise",
+        "import itertools\nitertools.pairwise(x)",
+        "from typing import Self",
+        "import tomllib",
+        "error.add_note('x')",
+        "anext(x)",
+    ],
+)
+def test_what_is_too_new_is_found(source: str) -> None:
+    assert len(list(too_new(ast.parse(source)))) >= 1
+
+
+@pytest.mark.parametrize(
+    "source",
+    ["def f(a: int | None) -> str | None: pass", "x: int | None = None", "flags = 1 | mask", "d = a | b"],
+)
+def test_what_is_old_enough_is_not_found(source: str) -> None:
+    assert list(too_new(ast.parse(source))) == []
+
+
+def test_a_match_statement_is_too_new() -> None:
+    with pytest.raises(SyntaxError):
+        ast.parse("match x:\n    case 1: pass", feature_version=OLDEST_WORKER_PYTHON)
+
+
+@pytest.mark.parametrize("path", [p for p in files() if p.read_text()], ids=name_of)
+def test_annotations_are_never_evaluated(path: Path) -> None:
+    names = {i.module for i in imports(tree(path))}
+    simple = all(isinstance(node, ast.Expr) for node in tree(path).body)
+    assert simple or "__future__.annotations" in names
