@@ -52,6 +52,14 @@ class FinishedRun:
         return bool(self.record["status"] == "interrupted")
 
 
+class _NoReference(Exception):  # noqa: N818 - a run's end, not a fault of ours
+    """The reference could not be computed."""
+
+    def __init__(self, failed: Failure) -> None:
+        super().__init__(failed.message)
+        self.failure = failed
+
+
 @cache
 def _load_validator() -> None:
     """Load what checks a record, which takes longer than the check."""
@@ -136,6 +144,8 @@ class Orchestrator:
             return make_record(
                 facts, Failure("interrupted", "prepare", "KeyboardInterrupt", "interrupted by the user")
             )
+        except _NoReference as error:
+            return make_record(facts, error.failure, log_tail(log))
         except BenchmarkerError as error:
             return make_record(facts, Failure("failed", "prepare", type(error).__name__, str(error)))
 
@@ -227,14 +237,14 @@ class Orchestrator:
             log,
             spec.timeout,
         )
+        kills = oom_kills()
         outcome = registry.launcher("local").launch(command, observation.handle)
         if outcome.ended_by == "interrupt":
             raise KeyboardInterrupt
-        failed = _failure(spec, outcome, observation, log, killed_for_memory=False)
+        failed = _failure(spec, outcome, observation, log, oom_kills() > kills)
         if failed is not None:
-            raise BenchmarkerError(
-                f"the reference could not be computed: {failed.message}; --no-verify runs without it"
-            )
+            message = f"the reference could not be computed: {failed.message}; --no-verify runs without it"
+            raise _NoReference(replace(failed, stage="reference", message=message))
         return replace(job, reference=str(path))
 
 

@@ -133,6 +133,9 @@ def _check_names(experiment: Experiment) -> None:
     ):
         if not values:
             raise UsageError(f"there must be at least one {name}, got none")
+        twice = [value for value in dict.fromkeys(values) if values.count(value) > 1]
+        if twice:
+            raise UsageError(f"{name} '{twice[0]}' is named twice; --repeats runs it in several processes")
     _one_of("mode", experiment.modes, MODES)
     _one_of("precision", experiment.precisions, PRECISIONS)
     _one_of("device", experiment.devices, DEVICES)

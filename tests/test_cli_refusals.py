@@ -35,6 +35,7 @@ NAMES = [
     ((*MLP, "--precision=fp23"), "unknown precision 'fp23'; did you mean 'fp32'?"),
     ((*MLP, "--device=cdua"), "unknown device 'cdua'; did you mean 'cuda'?"),
     ((*MLP, "--optimizer=adamm"), "unknown optimizer 'adamm'; did you mean 'adam'?"),
+    (("--framework=numpy,numpy", "--problem=mnist_mlp"), "framework 'numpy' is named twice", "--repeats"),
     ((*MLP, "--launcher=locl"), "unknown launcher 'locl'; did you mean 'local'?"),
     ((*MLP, "--set=hiden1=3"), "a parameter 'hiden1'; did you mean 'hidden1'?", "'mnist_mlp'", "'numpy'"),
     ((*MLP, "--set=numpy.hidden1=3"), "a parameter 'numpy.hidden1'; did you mean 'hidden1'?"),

@@ -218,3 +218,11 @@ def test_the_kernels_kill_is_out_of_memory(faulty: Command) -> None:
         group.rmdir()
     assert record["status"] == "out_of_memory"
     assert "kernel" in record["error"]["message"]
+
+
+def test_a_reference_that_takes_too_long_says_so(command: Command) -> None:
+    finished = command("--framework=numpy", "--problem=resnet50", "--seed=9", "--timeout=1", "--json")
+    assert finished.status == 1
+    (record,) = finished.records
+    assert (record["status"], record["error"]["stage"]) == ("timeout", "reference")
+    assert "--no-verify" in record["error"]["message"]

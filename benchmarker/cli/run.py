@@ -117,6 +117,11 @@ def _devices(arguments: argparse.Namespace) -> tuple[str, ...]:
     return ("cuda",) if arguments.gpus else ("cpu",)
 
 
+def _environment(choice: str) -> str:
+    """Return a relative path as an absolute one, so that the record's command works from anywhere."""
+    return str(Path(choice).absolute()) if "/" in choice else choice
+
+
 def experiment(arguments: argparse.Namespace) -> Experiment:
     """Return what was asked for."""
     return Experiment(
@@ -140,7 +145,7 @@ def experiment(arguments: argparse.Namespace) -> Experiment:
         repeats=arguments.repeats,
         verify=not arguments.no_verify,
         timeout=arguments.timeout,
-        environment=arguments.env,
+        environment=_environment(arguments.env),
         launcher=arguments.launcher,
         anonymous=arguments.anonymous,
     )

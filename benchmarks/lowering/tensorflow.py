@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import importlib
 import os
 import sys
 from collections.abc import Callable, Mapping
@@ -16,7 +17,6 @@ sys.path[:0] = [str(HERE.parents[1])]
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
 
 import numpy as np  # noqa: E402
-import tensorflow as tf  # noqa: E402
 
 sys.path.append(str(HERE))
 
@@ -29,6 +29,7 @@ from benchmarker.plugins.tensorflow import Options  # noqa: E402
 from benchmarker.plugins.tensorflow.program import TensorFlow  # noqa: E402
 from benchmarker.problems.resnet50 import EXPANSION, STAGES  # noqa: E402
 
+tf: Any = importlib.import_module("tensorflow")
 CLASSES = 1000
 PARAMETER_COUNT = 25_583_592
 """Trainable values of keras.applications.ResNet50."""
@@ -37,9 +38,11 @@ CPU = Device("cpu")
 Arrays = Mapping[str, Any]
 
 
-def normalized(net: Network, name: str, x: Value, filters: int, kernel: int = 1, **shape: int) -> Value:
+def normalized(
+    net: Network, name: str, x: Value, filters: int, kernel: int = 1, *, stride: int = 1, pad: int = 0
+) -> Value:
     """Convolution with bias and batch normalization, named and set as in Keras."""
-    y = net.convolution(f"{name}_conv", x, filters, kernel, **shape)
+    y = net.convolution(f"{name}_conv", x, filters, kernel, stride=stride, pad=pad)
     return net.batch_norm(f"{name}_bn", y, epsilon=1.001e-5, momentum=0.99)
 
 
@@ -138,6 +141,48 @@ def parsed() -> argparse.Namespace:
     return parser.parse_args()
 
 
+def check(mine: Any, reference: Any) -> None:
+    """Refuse to time two different functions."""
+    assert np.abs(mine - reference).max() <= 1e-5 * np.abs(reference).max(), (mine, reference)
+
+
+def compare_inference(
+    arguments: argparse.Namespace, build: Callable[[str], Program], model: Any, batch: Arrays, native: Arrays
+) -> None:
+    """Compare the forward steps."""
+    program = build("inference")
+    loaded = program.load(batch)
+    their_step = theirs_inference(model, native["image"], arguments.xla)
+    check(program.fetch(program.infer(loaded))[0], their_step().numpy())
+    compare(
+        f"tensorflow inference{ending(arguments)}",
+        lambda: program.synchronize(program.infer(loaded)),
+        their_step,
+        pairs=arguments.pairs,
+    ).print()
+
+
+def compare_training(
+    arguments: argparse.Namespace, build: Callable[[str], Program], model: Any, batch: Arrays, native: Arrays
+) -> None:
+    """Compare the training steps."""
+    trainer = build("training")
+    examples = trainer.load(batch)
+    their_step = theirs_training(model, native["image"], native["label"], arguments.xla)
+    check(trainer.fetch(trainer.train_step(examples))[0], their_step().numpy())
+    compare(
+        f"tensorflow training{ending(arguments)}",
+        lambda: trainer.synchronize(trainer.train_step(examples)),
+        their_step,
+        pairs=arguments.pairs,
+    ).print()
+
+
+def ending(arguments: argparse.Namespace) -> str:
+    """Return what the names of the comparisons end with."""
+    return (" xla" if arguments.xla else "") + (" frozen" if arguments.freeze else "")
+
+
 def main() -> None:
     """Compare inference and training, one JSON line each."""
     arguments = parsed()
@@ -150,38 +195,21 @@ def main() -> None:
         "image": random.standard_normal(graph.inputs[0].type.shape).astype(np.float32),
         "label": random.integers(0, CLASSES, arguments.batch_size),
     }
+    native = {
+        "image": tf.constant(batch["image"].transpose(0, 2, 3, 1)),
+        "label": tf.constant(batch["label"]),
+    }
     shape = (arguments.image_size, arguments.image_size, 3)
     model = tf.keras.applications.ResNet50(weights=None, classifier_activation=None, input_shape=shape)
     values = copied(graph, model)
-    image = tf.constant(np.ascontiguousarray(batch["image"].transpose(0, 2, 3, 1)))
-    label = tf.constant(batch["label"])
-    ending = " xla" * arguments.xla + " frozen" * arguments.freeze
+
+    def build(mode: str) -> Program:
+        return ours(framework, graph, values, mode, options)
 
     if arguments.mode != "training":
-        program = ours(framework, graph, values, "inference", options)
-        loaded = program.load(batch)
-        their_step = theirs_inference(model, image, arguments.xla)
-        mine, reference = program.fetch(program.infer(loaded))[0], their_step().numpy()
-        assert np.abs(mine - reference).max() <= 1e-5 * np.abs(reference).max()
-        compare(
-            f"tensorflow inference{ending}",
-            lambda: program.synchronize(program.infer(loaded)),
-            their_step,
-            pairs=arguments.pairs,
-        ).print()
-
+        compare_inference(arguments, build, model, batch, native)
     if arguments.mode != "inference":
-        trainer = ours(framework, graph, values, "training", options)
-        examples = trainer.load(batch)
-        their_step = theirs_training(model, image, label, arguments.xla)
-        mine, reference = float(trainer.train_step(examples)), float(their_step())
-        assert abs(mine - reference) <= 1e-5 * abs(reference)
-        compare(
-            f"tensorflow training{ending}",
-            lambda: trainer.synchronize(trainer.train_step(examples)),
-            their_step,
-            pairs=arguments.pairs,
-        ).print()
+        compare_training(arguments, build, model, batch, native)
 
 
 if __name__ == "__main__":

@@ -290,7 +290,11 @@ class TensorFlowOperators(Operators):
         return Tensor(self.tf.sigmoid(x.value), x.order)
 
     def tanh(self, x: Tensor) -> Tensor:
-        return Tensor(self.tf.tanh(x.value), x.order)
+        value = x.value
+        if not self.training and value.op.type == "FusedBatchNormV3":
+            # TensorFlow 2.21 fuses convolution, normalization and tanh without a kernel for it.
+            value = self.tf.ensure_shape(value, value.shape)
+        return Tensor(self.tf.tanh(value), x.order)
 
     def silu(self, x: Tensor) -> Tensor:
         return Tensor(self.tf.nn.silu(x.value), x.order)

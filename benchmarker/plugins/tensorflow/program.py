@@ -36,7 +36,7 @@ LOSS_SCALES = {"fp16": 1024.0}
 
 
 class TensorFlowProgram(Program):
-    """A graph as ``tf.function`` s; see :meth:`benchmarker.framework.Framework.build` for the arguments."""
+    """A graph as ``tf.function`` calls; see :meth:`benchmarker.framework.Framework.build` for the arguments."""
 
     def __init__(
         self,
@@ -201,7 +201,7 @@ class TensorFlow(Framework):
     def __init__(self) -> None:
         import tensorflow
 
-        self._tf = tensorflow
+        self._tf: Any = tensorflow
 
     def version(self) -> str:
         return str(self._tf.version.VERSION)
