@@ -167,6 +167,10 @@ def _check_numbers(experiment: Experiment) -> None:
 
 
 def _check_devices(experiment: Experiment) -> None:
+    if experiment.gpus and "cuda" not in experiment.devices:
+        raise UsageError(
+            f"--gpus={experiment.gpus[0]} needs --device=cuda, got --device={experiment.devices[0]}"
+        )
     if len(experiment.gpus) > 1:
         raise UsageError(f"a run uses one GPU, got --gpus={','.join(map(str, experiment.gpus))}")
     unusable = sorted(set(experiment.affinity) - set(usable_cpus()))
@@ -257,6 +261,8 @@ def _runs(
         frameworks,
     )
     for mode, batch_size, precision, optimizer, device, threads, seed, (plugin, version) in cells:
+        if mode == "inference" and experiment.optimizers and optimizer != experiment.optimizers[0]:
+            continue  # inference has no optimizer, so several are one run
         for options in _choices(experiment.settings, plugin.name, plugin.options):
             spec = RunSpec(
                 framework=plugin.name,

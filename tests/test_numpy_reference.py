@@ -360,7 +360,9 @@ def test_the_blas_is_named() -> None:
 @pytest.mark.parametrize("ceil_mode", [False, True])
 def test_pooling_has_as_many_windows_as_the_shapes_say(ceil_mode: bool) -> None:
     checked = 0
-    for size, kernel, stride, begin, end in itertools.product(range(1, 8), (1, 2, 3), (1, 2, 3), (0, 1, 2), (0, 1, 2)):
+    for size, kernel, stride, begin, end in itertools.product(
+        range(1, 8), (1, 2, 3), (1, 2, 3), (0, 1, 2), (0, 1, 2)
+    ):
         attributes = {
             "kernel_shape": (kernel,),
             "strides": (stride,),

@@ -358,3 +358,25 @@ def test_cuda_needs_a_driver(monkeypatch: pytest.MonkeyPatch) -> None:
     assert (cpu.gpus, cuda.gpus) == ((), (3,))
     assert planned("pytorch", devices=("cuda",))[0].gpus == (0,)
     assert "does not run on cuda" in refused("numpy", devices=("cuda",))
+
+
+def test_several_optimizers_are_one_run_of_inference() -> None:
+    runs = plan(
+        Experiment(
+            ("numpy",),
+            ("mnist_mlp",),
+            modes=("inference", "training"),
+            optimizers=("sgd", "momentum", "adam"),
+        )
+    )
+    assert [(run.mode, run.optimizer.kind) for run in runs] == [
+        ("inference", "sgd"),
+        ("training", "sgd"),
+        ("training", "momentum"),
+        ("training", "adam"),
+    ]
+
+
+def test_a_gpu_on_a_cpu_is_refused() -> None:
+    with pytest.raises(UsageError, match="--gpus=0 needs --device=cuda, got --device=cpu"):
+        plan(Experiment(("numpy",), ("mnist_mlp",), gpus=(0,)))

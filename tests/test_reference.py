@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from benchmarker.errors import BenchmarkerError
 from benchmarker.problems import lstm_imdb, mnist_mlp
 from benchmarker.worker import reference, values
 from benchmarker.worker.verification import MAX_COMPARED, Errors, Excerpt, Expected, excerpt
@@ -140,3 +141,12 @@ def test_nothing_is_left_of_a_save_that_fails(tmp_path: Path, monkeypatch: pytes
     with pytest.raises(OSError, match="No space left"):
         reference.save(tmp_path / "r.npz", [], {})
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("damage", [b"", b"no archive", b"PK\x03\x04 cut short"])
+def test_a_damaged_file_is_removed_and_said_so(tmp_path: Path, damage: bytes) -> None:
+    path = tmp_path / "reference.npz"
+    path.write_bytes(damage)
+    with pytest.raises(BenchmarkerError, match=r"'reference.npz' was damaged .* run again"):
+        reference.load(path)
+    assert not path.exists()

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import json
 import uuid
+import zipfile
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from benchmarker.errors import BenchmarkerError
 from benchmarker.graph.graph import Graph
 from benchmarker.worker.verification import EPSILON, Errors, Excerpt, Expected, errors, excerpt
 
@@ -106,7 +108,23 @@ def save(path: Path, expected: list[Expected], digests: dict[str, str]) -> None:
 
 
 def load(path: Path) -> tuple[list[Expected], dict[str, str]]:
-    """Read what :func:`save` wrote: the tensors, and the digests of the values they were computed from."""
+    """Read what :func:`save` wrote: the tensors, and the digests of the values they were computed from.
+
+    Raises
+    ------
+    BenchmarkerError
+        If the file is damaged; it is removed, so that the next run computes it anew.
+    """
+    try:
+        return _read(path)
+    except (OSError, ValueError, KeyError, TypeError, zipfile.BadZipFile) as error:
+        path.unlink(missing_ok=True)
+        raise BenchmarkerError(
+            f"the kept reference '{path.name}' was damaged ({type(error).__name__}) and has been removed; run again"
+        ) from error
+
+
+def _read(path: Path) -> tuple[list[Expected], dict[str, str]]:
     with np.load(path, allow_pickle=False) as archive:
         head = json.loads(archive["head"].tobytes())
         expected = [
