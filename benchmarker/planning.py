@@ -167,12 +167,12 @@ def _check_numbers(experiment: Experiment) -> None:
 
 
 def _check_devices(experiment: Experiment) -> None:
+    if len(experiment.gpus) > 1:
+        raise UsageError(f"a run uses one GPU, got --gpus={','.join(map(str, experiment.gpus))}")
     if experiment.gpus and "cuda" not in experiment.devices:
         raise UsageError(
             f"--gpus={experiment.gpus[0]} needs --device=cuda, got --device={experiment.devices[0]}"
         )
-    if len(experiment.gpus) > 1:
-        raise UsageError(f"a run uses one GPU, got --gpus={','.join(map(str, experiment.gpus))}")
     unusable = sorted(set(experiment.affinity) - set(usable_cpus()))
     if unusable:
         raise UsageError(f"CPU {unusable[0]} cannot be used; usable are {_ranges(usable_cpus())}")

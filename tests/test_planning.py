@@ -102,8 +102,9 @@ def test_the_matrix_of_all_lists() -> None:
         threads=(1, 2),
         seeds=(0, 1),
     )
-    assert len(runs) == 2**6
-    assert len({repr(run) for run in runs}) == 2**6
+    # Inference has no optimizer, so two of them are one run of it.
+    assert len(runs) == 2**6 - 2**4
+    assert len({repr(run) for run in runs}) == len(runs)
     axes = [(r.mode, r.batch_size, r.precision, r.optimizer.kind, r.threads, r.seed) for r in runs]
     assert axes[0] == ("inference", 1, "fp32", "sgd", 1, 0)
     assert axes[1] == ("inference", 1, "fp32", "sgd", 1, 1)

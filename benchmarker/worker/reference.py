@@ -117,7 +117,7 @@ def load(path: Path) -> tuple[list[Expected], dict[str, str]]:
     """
     try:
         return _read(path)
-    except (OSError, ValueError, KeyError, TypeError, zipfile.BadZipFile) as error:
+    except (OSError, EOFError, ValueError, KeyError, TypeError, zipfile.BadZipFile) as error:
         path.unlink(missing_ok=True)
         raise BenchmarkerError(
             f"the kept reference '{path.name}' was damaged ({type(error).__name__}) and has been removed; run again"

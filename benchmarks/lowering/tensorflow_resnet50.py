@@ -3,23 +3,17 @@
 from __future__ import annotations
 
 import argparse
-import importlib
 import os
 import sys
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-HERE = Path(__file__).resolve().parent
-# This file is named like the framework: its folder must not be the first place to look for imports.
-sys.path[:] = [p for p in sys.path if Path(p or ".").resolve() != HERE]
-sys.path[:0] = [str(HERE.parents[1])]
+sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
 
 import numpy as np  # noqa: E402
-
-sys.path.append(str(HERE))
-
+import tensorflow as tf  # noqa: E402
 from paired import compare  # noqa: E402
 
 from benchmarker.framework import Device, Optimizer, Program  # noqa: E402
@@ -29,7 +23,6 @@ from benchmarker.plugins.tensorflow import Options  # noqa: E402
 from benchmarker.plugins.tensorflow.program import TensorFlow  # noqa: E402
 from benchmarker.problems.resnet50 import EXPANSION, STAGES  # noqa: E402
 
-tf: Any = importlib.import_module("tensorflow")
 CLASSES = 1000
 PARAMETER_COUNT = 25_583_592
 """Trainable values of keras.applications.ResNet50."""

@@ -1,7 +1,7 @@
 """Our ResNet-50 on PyTorch against a plain ``torch.nn`` ResNet-50, side by side in one process.
 
 Prints one JSON line for each comparison; ``ratio`` is our time over the plain model's. Run it with an
-interpreter that has PyTorch: ``python benchmarks/lowering/pytorch.py``.
+interpreter that has PyTorch: ``python benchmarks/lowering/pytorch_resnet50.py``.
 """
 
 from __future__ import annotations

@@ -3,23 +3,17 @@
 from __future__ import annotations
 
 import argparse
-import importlib
 import os
 import sys
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-HERE = Path(__file__).resolve().parent
-# This file is named like the framework: its folder must not be the first place to look for imports.
-sys.path[:] = [p for p in sys.path if Path(p or ".").resolve() != HERE]
-sys.path.insert(0, str(HERE.parents[1]))
+sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 os.environ.setdefault("OMP_NUM_THREADS", str(os.cpu_count()))
 
+import mxnet as mx  # noqa: E402
 import numpy as np  # noqa: E402
-
-sys.path.append(str(HERE))
-
 from paired import compare  # noqa: E402
 
 from benchmarker.framework import Device, Optimizer, Program  # noqa: E402
@@ -29,8 +23,6 @@ from benchmarker.plugins.mxnet import Options  # noqa: E402
 from benchmarker.plugins.mxnet.program import MxnetFramework  # noqa: E402
 from benchmarker.problems.resnet50 import EXPANSION, STAGES  # noqa: E402
 
-# By name, as type checkers would take this very file for it.
-mx: Any = importlib.import_module("mxnet")
 CLASSES = 1000
 PARAMETER_COUNT = 25_575_912
 """Trainable values of resnet50_v1."""

@@ -2,7 +2,7 @@
 
 That link places the stride in the first 1x1 convolution of a stage, has a bias in its first convolution
 only, normalizes with epsilon 2e-5 and pools its stem without padding, so the graph here does the same.
-Run it with a Python that has Chainer: ``python benchmarks/lowering/chainer.py``. One JSON line a mode.
+Run it with a Python that has Chainer: ``python benchmarks/lowering/chainer_resnet50.py``. One JSON line a mode.
 """
 
 from __future__ import annotations
@@ -14,12 +14,10 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
+sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
+
 import numpy as np
 from paired import compare
-
-_HERE = Path(__file__).resolve().parent
-# This file is named like the framework: from here on its own folder must not be searched.
-sys.path = [str(_HERE.parents[1]), *(path for path in sys.path if Path(path).resolve() != _HERE)]
 
 from benchmarker.framework import Device, Optimizer, Program  # noqa: E402
 from benchmarker.graph.graph import Graph  # noqa: E402
