@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import textwrap
 from collections.abc import Iterator, Mapping
@@ -132,10 +133,25 @@ def _verification(verification: Mapping[str, Any]) -> str:
     worst = verification["worst"]
     if worst:
         text += f", worst {worst.get('kind') or 'tensor'} '{worst['name']}'"
-        text += f": error {_ratio(worst.get('max_relative_error'))}, allowed {_ratio(worst.get('tolerance'))}"
+        text += f": {_distance(worst)}"
     if verification["reason"] and (not worst or verification["status"] == "inconclusive"):
         text += f": {verification['reason']}"
     return text
+
+
+def _distance(tensor: Mapping[str, Any]) -> str:
+    """Return the one of a tensor's two errors that used more of its tolerance; one not finite used all."""
+    pairs = [
+        ("largest error", tensor.get("max_relative_error"), tensor.get("tolerance")),
+        ("error of the norm", tensor.get("norm_error"), tensor.get("norm_tolerance")),
+    ]
+
+    def used(pair: tuple[str, Any, Any]) -> float:
+        _, error, allowed = pair
+        return math.inf if error is None or not allowed else float(error / allowed)
+
+    name, error, allowed = max(pairs, key=used)
+    return f"{name} {_ratio(error)}, allowed {_ratio(allowed)}"
 
 
 def _ratio(value: float | None) -> str:
