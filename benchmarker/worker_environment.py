@@ -83,12 +83,17 @@ def _passed_on(name: str) -> bool:
     return name not in _DROPPED
 
 
+_OF_ANOTHER_TOOL = ("TF_CLI_", "TF_DATA_DIR", "TF_PLUGIN_CACHE_DIR", "TF_VAR_")
+"""Terraform's variables, which begin like TensorFlow's."""
+
+
 def recorded(environment: Mapping[str, str]) -> dict[str, str]:
     """Return those variables that may change what a worker does or how quickly."""
     return {
         name: value
         for name, value in sorted(environment.items())
-        if name in _RECORDED or name.startswith(_RECORDED_PREFIXES)
+        if name in _RECORDED
+        or (name.startswith(_RECORDED_PREFIXES) and not name.startswith(_OF_ANOTHER_TOOL))
     }
 
 
