@@ -9,10 +9,11 @@ from typing import Any
 import pytest
 
 from benchmarker.errors import UnsupportedError, UsageError
-from benchmarker.graph.graph import Graph, apply_node, check_operators, composed_operators, walk
+from benchmarker.graph.graph import Graph, apply_node, walk
 from benchmarker.graph.network import ONES, ZEROS, Network
 from benchmarker.graph.operators import OPERATORS, Operators, native_operators
 from benchmarker.graph.shapes import Shapes
+from benchmarker.graph.support import check_operators, composed_operators
 from benchmarker.graph.types import Distribution, Node, TensorType
 from benchmarker.problems import conv2d, lstm_imdb, mnist_mlp, resnet50, vgg16
 from benchmarker.testing.cases import OPERATOR_CASES, OperatorCase
@@ -270,7 +271,8 @@ def test_missing_operators_are_reported_all_at_once_with_their_nodes() -> None:
         ("gemm", "fc"),
     ):
         assert f"{operator} (nodes {node})" in message
-    assert "flatten" not in message  # a composite has a body
+    assert "reshape (nodes flatten_1)" in message  # what the composite's body needs
+    assert "flatten (nodes" not in message
     assert "framework 'some'" in message
     check_operators(small(), Shapes, "shapes")
 
@@ -305,3 +307,20 @@ def test_distributions_of_a_layer_are_the_papers() -> None:
     assert initializers["fc.weight"] == Distribution("uniform", 1 / math.sqrt(96))
     assert initializers["bn.weight"] == ONES
     assert initializers["bn.running_mean"] == ZEROS
+
+
+def test_a_composite_needs_what_its_body_uses() -> None:
+    net = Network("gated", 2)
+    net.output(net.named("gate").silu(net.input("x", (3,))))
+
+    class OnlyMul(Operators):
+        def mul(self, a: Any, b: Any) -> Any:
+            return a
+
+    class Silu(Operators):
+        def silu(self, x: Any) -> Any:
+            return x
+
+    with pytest.raises(UnsupportedError, match=r"'some' has no sigmoid \(nodes gate\): problem 'gated'"):
+        check_operators(net.graph(), OnlyMul, "some")
+    check_operators(net.graph(), Silu, "some")

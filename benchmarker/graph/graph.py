@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
-from benchmarker.errors import BenchmarkerError, UnsupportedError
-from benchmarker.graph.operators import OPERATORS, Operators, native_operators
+from benchmarker.errors import BenchmarkerError
+from benchmarker.graph.operators import Operators
 from benchmarker.graph.types import Distribution, Input, Node, Parameter, TensorType
 
 
@@ -176,31 +176,3 @@ def walk(graph: Graph, operators: Operators, values: Mapping[str, Any]) -> dict[
         inputs = [known[name] if name else None for name in node.inputs]
         known.update(zip(node.outputs, apply_node(node, operators, inputs)))
     return known
-
-
-def composed_operators(graph: Graph, meaning: type[Operators]) -> tuple[str, ...]:
-    """Return the operators of ``graph`` that ``meaning`` runs as composites."""
-    native = native_operators(meaning)
-    return tuple(sorted(o for o in graph.operators if o not in native and OPERATORS[o].kind == "composite"))
-
-
-def check_operators(graph: Graph, meaning: type[Operators], framework: str) -> None:
-    """Refuse a graph with operators that ``meaning`` lacks, naming all of them at once.
-
-    Raises
-    ------
-    UnsupportedError
-        With every missing operator and the nodes that use it.
-    """
-    native = native_operators(meaning)
-    missing: dict[str, list[str]] = {}
-    for node in graph.nodes:
-        if node.operator not in OPERATORS or (
-            node.operator not in native and OPERATORS[node.operator].kind == "primitive"
-        ):
-            missing.setdefault(node.operator, []).append(node.name)
-    if missing:
-        rows = "; ".join(f"{name} (nodes {', '.join(nodes[:3])})" for name, nodes in missing.items())
-        raise UnsupportedError(
-            f"framework '{framework}' has no {rows}: problem '{graph.name}' cannot run on it"
-        )

@@ -11,7 +11,7 @@ import numpy as np
 
 from benchmarker.framework import Device, Framework, FrameworkPlugin, Optimizer, Program
 from benchmarker.graph.graph import Graph
-from benchmarker.graph.operators import OPERATORS, native_operators
+from benchmarker.graph.support import missing_operators
 from benchmarker.graph.types import Distribution, TensorType
 from benchmarker.plugins.numpy.program import NumpyFramework
 from benchmarker.testing.result import CheckResult, Measurement, Skipped
@@ -47,8 +47,7 @@ class Subject:
         """Skip the check if the framework lacks an operator of ``graph`` or the mode."""
         if mode not in self.plugin.modes:
             raise Skipped(f"the plugin does not declare the mode '{mode}'")
-        native = native_operators(self.framework.operators)
-        missing = [o for o in graph.operators if o not in native and OPERATORS[o].kind == "primitive"]
+        missing = missing_operators(graph, self.framework.operators)
         if missing:
             raise Skipped(f"no native meaning of {', '.join(sorted(missing))}")
 

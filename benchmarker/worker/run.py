@@ -8,7 +8,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Callable
 
 from benchmarker.framework import Framework, Program
-from benchmarker.graph.graph import Graph, check_operators, composed_operators
+from benchmarker.graph.graph import Graph
+from benchmarker.graph.support import check_operators, composed_operators
 from benchmarker.options import parse_options
 from benchmarker.worker import facts
 from benchmarker.worker.channel import Channel

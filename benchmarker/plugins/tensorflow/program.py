@@ -11,7 +11,7 @@ import numpy as np
 
 from benchmarker.errors import UnsupportedError
 from benchmarker.framework import Device, Framework, Optimizer, Program
-from benchmarker.graph.graph import Graph, check_operators, walk
+from benchmarker.graph.graph import Graph, walk
 from benchmarker.layouts import parameter_layouts
 from benchmarker.plugins.tensorflow import Options
 from benchmarker.plugins.tensorflow.operators import TensorFlowOperators
@@ -247,7 +247,6 @@ class TensorFlow(Framework):
         optimizer: Optimizer,
         options: Any,
     ) -> Program:
-        check_operators(graph, TensorFlowOperators, "tensorflow")
         if precision not in COMPUTE_TYPES:
             raise UnsupportedError(
                 f"TensorFlow runs {', '.join(COMPUTE_TYPES)} here, not precision '{precision}'"
