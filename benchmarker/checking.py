@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import tempfile
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
@@ -13,7 +14,7 @@ from benchmarker.environments import resolve
 from benchmarker.errors import UsageError
 from benchmarker.experiment import RunSpec
 from benchmarker.framework import Device
-from benchmarker.launchers import Event, WorkerCommand
+from benchmarker.launchers import Event, Outcome, WorkerCommand
 from benchmarker.outcomes import failure, log_tail
 from benchmarker.packages import package_folders
 from benchmarker.planning import parse_framework
@@ -79,6 +80,20 @@ class _Heard:
         else:
             self.events[event["event"]] = event
 
+    def report(self, framework: str, outcome: Outcome, tail: str, timeout: float | None) -> CheckReport:
+        """Return the report on a suite whose worker has ended."""
+        if outcome.ended_by == "interrupt":
+            raise KeyboardInterrupt
+        error, result = self.events.get("error"), self.events.get("result")
+        failed = failure(outcome, self.stage, error, None, result is not None, tail, False, timeout)
+        return CheckReport(
+            framework,
+            (result or {}).get("version"),
+            tuple(self.results),
+            failed.message if failed else None,
+            tail if failed else "",
+        )
+
 
 def check_framework(
     request: str,
@@ -104,6 +119,8 @@ def check_framework(
     plugin, version = parse_framework(request)
     if threads is not None and threads < 1:
         raise UsageError(f"the number of threads must be at least 1, got {threads}")
+    if timeout is not None and not 0 < timeout < math.inf:
+        raise UsageError(f"the timeout must be more than 0 seconds and finite, got {timeout:g}")
     cuda = device == "cuda"
     interpreter = resolve(plugin, choice=environment, version=version, cuda=cuda, progress=note)
     spec = RunSpec(
@@ -123,17 +140,4 @@ def check_framework(
             timeout,
         )
         outcome = registry.launcher("local").launch(command, heard.handle)
-        tail = log_tail(log)
-    if outcome.ended_by == "interrupt":
-        raise KeyboardInterrupt
-    events = heard.events
-    failed = failure(
-        outcome, heard.stage, events.get("error"), None, "result" in events, tail, False, timeout
-    )
-    return CheckReport(
-        plugin.name,
-        events.get("result", {}).get("version"),
-        tuple(heard.results),
-        failed.message if failed else None,
-        tail if failed else "",
-    )
+        return heard.report(plugin.name, outcome, log_tail(log), timeout)

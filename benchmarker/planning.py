@@ -242,6 +242,39 @@ def _check_settings(
             raise UsageError(f"none of {owners} has a parameter '{name}'{did_you_mean(name, known)}")
 
 
+@dataclass(frozen=True)
+class _Cell:
+    """One cell of the matrix, in the order of its axes."""
+
+    mode: str
+    batch_size: int
+    precision: str
+    optimizer: str
+    device: str
+    threads: int
+    seed: int
+    framework: tuple[FrameworkPlugin, str | None]
+
+
+def _cells(
+    experiment: Experiment, frameworks: Sequence[tuple[FrameworkPlugin, str | None]], problem: Problem
+) -> list[_Cell]:
+    optimizers = experiment.optimizers or (problem.optimizer.kind,)
+    axes = itertools.product(
+        experiment.modes,
+        experiment.batch_sizes or (problem.batch_size,),
+        experiment.precisions,
+        optimizers,
+        experiment.devices,
+        experiment.threads or (default_threads(experiment.affinity),),
+        experiment.seeds,
+        frameworks,
+    )
+    cells = itertools.starmap(_Cell, axes)
+    # Inference has no optimizer, so several of them are one run of it.
+    return [cell for cell in cells if cell.mode == "training" or cell.optimizer == optimizers[0]]
+
+
 def _runs(
     experiment: Experiment,
     frameworks: Sequence[tuple[FrameworkPlugin, str | None]],
@@ -249,51 +282,48 @@ def _runs(
     values: Mapping[str, str],
     repetition: int,
 ) -> list[RunSpec]:
+    parameters = problem.configure(values)
+    for batch_size in experiment.batch_sizes or (problem.batch_size,):
+        problem.graph(batch_size, **values)  # refuses sizes that are impossible
     runs = []
-    cells = itertools.product(
-        experiment.modes,
-        experiment.batch_sizes or (problem.batch_size,),
-        experiment.precisions,
-        experiment.optimizers or (problem.optimizer.kind,),
-        experiment.devices,
-        experiment.threads or (default_threads(experiment.affinity),),
-        experiment.seeds,
-        frameworks,
-    )
-    for mode, batch_size, precision, optimizer, device, threads, seed, (plugin, version) in cells:
-        if mode == "inference" and experiment.optimizers and optimizer != experiment.optimizers[0]:
-            continue  # inference has no optimizer, so several are one run
+    for cell in _cells(experiment, frameworks, problem):
+        plugin, version = cell.framework
         for options in _choices(experiment.settings, plugin.name, plugin.options):
+            chosen = parse_options(plugin.options, options, f"framework '{plugin.name}'")
             spec = RunSpec(
                 framework=plugin.name,
                 framework_version=version,
-                framework_options=asdict(
-                    parse_options(plugin.options, options, f"framework '{plugin.name}'")
-                ),
+                framework_options=asdict(chosen),
                 problem=problem.name,
-                problem_parameters=problem.configure(values),
-                mode=mode,
-                batch_size=batch_size,
-                precision=precision,
-                optimizer=_optimizer(problem, optimizer, experiment.learning_rate),
-                device=device,
-                gpus=(experiment.gpus or (0,)) if device == "cuda" else (),
-                threads=threads,
-                affinity=experiment.affinity,
-                seed=seed,
-                steps=_steps(experiment, batch_size),
-                warmup=experiment.warmup,
-                samples_per_epoch=experiment.samples_per_epoch,
+                problem_parameters=parameters,
+                mode=cell.mode,
+                batch_size=cell.batch_size,
+                precision=cell.precision,
+                optimizer=_optimizer(problem, cell.optimizer, experiment.learning_rate),
+                device=cell.device,
+                gpus=(experiment.gpus or (0,)) if cell.device == "cuda" else (),
+                threads=cell.threads,
+                seed=cell.seed,
+                steps=_steps(experiment, cell.batch_size),
                 repetition=repetition,
-                verify=experiment.verify,
-                timeout=experiment.timeout,
-                environment=experiment.environment,
-                launcher=experiment.launcher,
-                anonymous=experiment.anonymous,
             )
-            problem.graph(batch_size, **values)
-            runs.append(spec)
+            runs.append(replace(spec, **_common(experiment)))
     return runs
+
+
+def _common(experiment: Experiment) -> dict[str, Any]:
+    """Return what is the same for every run of the experiment."""
+    names = (
+        "affinity",
+        "warmup",
+        "samples_per_epoch",
+        "verify",
+        "timeout",
+        "environment",
+        "launcher",
+        "anonymous",
+    )
+    return {name: getattr(experiment, name) for name in names}
 
 
 def _optimizer(problem: Problem, kind: str, learning_rate: float | None) -> Optimizer:

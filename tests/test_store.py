@@ -163,7 +163,7 @@ def test_a_folder_that_cannot_be_written_is_refused(tmp_path: Path) -> None:
     tmp_path.chmod(0o500)
     # Root may write there all the same, but not among the kernel's own files.
     folder = Path("/sys/results") if os.geteuid() == 0 else tmp_path
-    with pytest.raises(UsageError, match="Permission denied|Operation not permitted|Read-only file system"):
+    with pytest.raises(UsageError, match=r"Permission denied|Operation not permitted|Read-only file system"):
         Store(folder).check_writable()
 
 
