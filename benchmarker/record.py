@@ -292,6 +292,7 @@ def _step_seconds(samples: list[float]) -> dict[str, Any] | None:
         "median": summary.median,
         "ci95": list(summary.ci95) if summary.ci95 else None,
         "ci95_reason": summary.ci95_reason,
+        "ci95_coverage": summary.ci95_coverage,
         "ci95_level": "within one process",
         "mean": summary.mean,
         "std": summary.std,

@@ -98,14 +98,16 @@ def run(job: Job, channel: Channel, stages: Stages) -> None:
         channel.send("verification", **verification.to_json())
         if verification.status == "failed":
             return
-    loss_first = _loss(job, prepared.program, first)
+    loss_first = _consume(job, prepared.program, first)
     _measure(job, prepared, channel, stages, loss_first)
 
 
-def _loss(job: Job, program: Program, output: Any) -> float | None:
+def _consume(job: Job, program: Program, output: Any) -> float | None:
+    """Bring a step's result to NumPy, so that none goes unused; return it if it is a finite loss."""
+    arrays = program.fetch(output)
     if job.mode != "training":
         return None
-    value = float(program.fetch(output)[0])
+    value = float(arrays[0])
     return value if math.isfinite(value) else None
 
 
@@ -141,17 +143,10 @@ def _measure(
         warmup_steps=len(warm.nanoseconds),
         samples_nanoseconds=samples.nanoseconds.tolist(),
         loss_first=loss_first,
-        loss_last=_loss(job, program, samples.output),
-        output_digest=_output_digest(program, samples.output),
+        loss_last=_consume(job, program, samples.output),
         memory={"peak_bytes": facts.peak_memory(), "framework": program.memory()},
         libraries=prepared.framework.libraries(),
         packages=facts.packages(),
         python=facts.python(),
         **facts.clock(),
     )
-
-
-def _output_digest(program: Program, output: Any) -> str:
-    from benchmarker.worker import values
-
-    return values.digest({str(i): array for i, array in enumerate(program.fetch(output))})
