@@ -319,6 +319,19 @@ class LossAfterUpdate(NumpyProgram):
         return np.asarray(self.gradients(batch)[0], np.float32)
 
 
+class NotFinite(NumpyProgram):
+    def gradients(self, batch: Any) -> tuple[float, dict[str, Array]]:
+        loss, found = super().gradients(batch)
+        return loss, {**found, "fc.weight": found["fc.weight"] * math.nan}
+
+
+def test_no_condition_excuses_what_is_not_finite(tmp_path: Path) -> None:
+    sent = run_events(replace(JOB, problem=f"{__name__}:Drowned"), tmp_path, framework_of(NotFinite))
+    assert sent["verification"]["status"] == "failed"
+    assert "gradient 'fc.weight' differs by inf" in sent["verification"]["reason"]
+    assert "result" not in sent
+
+
 TRAINING_FAULTS: tuple[tuple[type[NumpyProgram], str, str], ...] = (
     (WrongGradient, "gradient 'fc2.weight' differs by", "(1 of 10 tensors differ)"),
     (WrongLoss, "loss 'loss' differs by", "(1 of 10 tensors differ)"),

@@ -35,4 +35,4 @@ class Stages:
         self._channel.send("stage", name=name)
         start = time.perf_counter()
         yield
-        self.seconds[name] = time.perf_counter() - start
+        self.seconds[name] = self.seconds.get(name, 0.0) + time.perf_counter() - start

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -53,12 +54,17 @@ def _verified_digests(job: Job, prepared: Prepared) -> dict[str, str]:
 
 
 def _verdict(job: Job, expected: list[Expected], tensors: list[TensorVerdict]) -> Verification:
-    failed = [t for t in tensors if not t.passed]
+    impossible = {
+        kind: too_ill_conditioned([e for e in expected if e.kind == kind])
+        for kind in {e.kind for e in expected}
+    }
+    impossible["update"] = impossible.get("gradient")
+    failed = [t for t in tensors if not t.passed and (impossible[t.kind] is None or math.isinf(t.norm_error))]
+    reasons = [impossible[kind] for kind in sorted(impossible) if impossible[kind] is not None]
     status, reason = "passed", "every compared tensor is within its tolerance"
-    impossible = too_ill_conditioned(expected)
-    if impossible is not None:
-        status, reason = "inconclusive", impossible
-    elif failed:
+    if reasons:
+        status, reason = "inconclusive", str(reasons[0])
+    if failed:
         status = "failed"
         worst = max(failed, key=lambda t: t.used)
         reason = (
