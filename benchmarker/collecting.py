@@ -134,11 +134,6 @@ class Collecting:
         }
 
 
-def collecting(run: RunSpec, collectors: Mapping[str, Any], broken: Mapping[str, str]) -> Collecting:
-    """Return the context of all collectors around ``run``; see :class:`Collecting`."""
-    return Collecting(run, collectors, broken)
-
-
 def _called(hook: Callable[..., Any], run: RunSpec) -> Any:
     """Call a hook with ``run`` if it wants it, as pluggy does."""
     return hook(run=run) if "run" in inspect.signature(hook).parameters else hook()

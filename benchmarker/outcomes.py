@@ -107,6 +107,8 @@ def _died(outcome: Outcome, stage: str, tail: str, killed_for_memory: bool) -> F
     status = outcome.exit_status
     if status is None or status >= 0:
         message = f"the worker ended with exit status {status} in stage '{stage}' without a result"
+        if outcome.unreadable_events:
+            message += f"; {outcome.unreadable_events} lines on its event pipe were no events"
         return Failure("crashed", stage, "Exit", message)
     number = -status
     try:

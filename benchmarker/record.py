@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 import uuid
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
@@ -159,11 +158,6 @@ def rerun_command(spec: RunSpec, version: str | None) -> list[str]:
     }
     command += [f"--set={name}={_text(value)}" for name, value in settings.items()]
     return command + ([] if spec.verify else ["--no-verify"]) + (["--anonymous"] if spec.anonymous else [])
-
-
-def command_line(record: Mapping[str, Any]) -> str:
-    """Return a record's command as one line for a shell."""
-    return shlex.join(record["command"])
 
 
 def _text(value: Any) -> str:

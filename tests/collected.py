@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmarker import registry
-from benchmarker.collecting import Collecting, collecting
+from benchmarker.collecting import Collecting
 from benchmarker.experiment import RunSpec
 
 RUN = RunSpec(framework="numpy", problem="mnist_mlp")
@@ -22,7 +22,7 @@ def built_in(*names: str) -> dict[str, Any]:
 
 def collected(plugins: dict[str, Any], run: RunSpec = RUN) -> Collecting:
     """Return what the collectors make of a run that does nothing."""
-    with collecting(run, plugins, {}) as collection:
+    with Collecting(run, plugins, {}) as collection:
         collection.before_timing()
     return collection
 

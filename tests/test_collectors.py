@@ -19,7 +19,7 @@ from typing import Any
 import psutil
 import pytest
 
-from benchmarker.collecting import collecting
+from benchmarker.collecting import Collecting
 from benchmarker.collectors import cgroups, cpu, load, memory, operating_system, virtualization
 from benchmarker.collectors.files import read_choice, read_index_list
 from tests.collected import NAMES, RUN, built_in, collected
@@ -129,7 +129,7 @@ def test_host_names_the_host_and_the_user(monkeypatch: pytest.MonkeyPatch) -> No
 @linux_only
 def test_load_sees_a_busy_core_before_and_an_idle_one_during_the_timed_part() -> None:
     collector = built_in("load")
-    with collecting(RUN, collector, {}) as collection:
+    with Collecting(RUN, collector, {}) as collection:
         until = time.monotonic() + 0.4
         while time.monotonic() < until:
             math.sqrt(2.0)

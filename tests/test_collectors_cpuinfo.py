@@ -13,7 +13,7 @@ from pathlib import Path
 import psutil
 import pytest
 
-from benchmarker.collecting import collecting
+from benchmarker.collecting import Collecting
 from benchmarker.collectors import cpu
 from benchmarker.collectors.cpuinfo_facts import boot_identity
 from tests.collected import RUN, collected
@@ -44,7 +44,7 @@ def test_py_cpuinfo_answers_out_of_the_way_and_only_once_a_boot(facts_folder: Pa
     os.set_inheritable(inherited, True)
     collector = cpu.CpuCollector()
     try:
-        with collecting(RUN, {"cpu": collector}, {}) as collection:
+        with Collecting(RUN, {"cpu": collector}, {}) as collection:
             (probe,) = psutil.Process().children()
             if sys.platform == "linux":
                 wait_until(lambda: probe.nice() == 19)
@@ -60,7 +60,7 @@ def test_py_cpuinfo_answers_out_of_the_way_and_only_once_a_boot(facts_folder: Pa
     assert readings["frequency_mhz"]["advertised"] or platform.machine() != "x86_64"
     (remembered,) = facts_folder.iterdir()
     assert str(boot_identity()) in remembered.name
-    with collecting(RUN, {"cpu": collector}, {}) as collection:
+    with Collecting(RUN, {"cpu": collector}, {}) as collection:
         assert not psutil.Process().children()
     assert collection.readings["cpu"]["py_cpuinfo"] == readings["py_cpuinfo"]
 
@@ -76,7 +76,7 @@ def test_the_timed_part_waits_for_the_probe(tmp_path: Path) -> None:
     probe = stand_in_probe(tmp_path, 'time.sleep(1); print(\'{"brand_raw": "X", "flags": []}\')')
     collector = cpu.CpuCollector(probe)
     for expected_wait in (0.3, 0.0):
-        with collecting(RUN, {"cpu": collector}, {}) as collection:
+        with Collecting(RUN, {"cpu": collector}, {}) as collection:
             started = time.monotonic()
             collection.before_timing()
             waited = time.monotonic() - started
@@ -89,7 +89,7 @@ def test_the_timed_part_waits_for_the_probe(tmp_path: Path) -> None:
 
 def test_a_run_that_ends_early_still_has_the_answer(tmp_path: Path) -> None:
     probe = stand_in_probe(tmp_path, "time.sleep(0.3); print('{\"hz_advertised\": [2000000000, 0]}')")
-    with collecting(RUN, {"cpu": cpu.CpuCollector(probe)}, {}) as collection:
+    with Collecting(RUN, {"cpu": cpu.CpuCollector(probe)}, {}) as collection:
         pass
     assert collection.readings["cpu"]["frequency_mhz"]["advertised"] == 2000.0
 
@@ -99,7 +99,7 @@ def test_a_hanging_probe_is_killed_with_all_it_started(tmp_path: Path, facts_fol
         f"open({str(tmp_path / 'starts')!r}, 'a').write(f\"{{subprocess.Popen(['sleep', '600']).pid}}\\n\")\n"
     )
     probe = stand_in_probe(tmp_path, body + "time.sleep(600)")
-    with collecting(RUN, {"cpu": cpu.CpuCollector(probe, wait_seconds=0.8)}, {}) as collection:
+    with Collecting(RUN, {"cpu": cpu.CpuCollector(probe, wait_seconds=0.8)}, {}) as collection:
         wait_until(lambda: len(starts(tmp_path)) == 2)
         collection.before_timing()
         wait_until(lambda: not any(map(is_alive, starts(tmp_path))))

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from benchmarker.collecting import collecting
+from benchmarker.collecting import Collecting
 from benchmarker.collector import NothingToRead
 from benchmarker.collectors import gpus
 from tests.collected import RUN, collected
@@ -118,7 +118,7 @@ def test_nvml_is_waited_for_before_timing_and_not_without_end(monkeypatch: pytes
     monkeypatch.setattr(gpus, "library_exists", lambda: True)
     monkeypatch.setitem(sys.modules, "pynvml", one_gpu(nvmlInit=slow_start))
     started = time.monotonic()
-    with collecting(RUN, {"gpus": gpus.GpuCollector()}, {}) as collection:
+    with Collecting(RUN, {"gpus": gpus.GpuCollector()}, {}) as collection:
         assert time.monotonic() - started < 0.25
         collection.before_timing()
         assert time.monotonic() - started >= 0.3

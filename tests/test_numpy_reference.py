@@ -18,7 +18,7 @@ from benchmarker.graph.network import ZEROS, Network
 from benchmarker.graph.operators import OPERATORS
 from benchmarker.graph.shapes import Shapes
 from benchmarker.graph.types import TensorType
-from benchmarker.plugins.numpy.gradients import GRADIENTS
+from benchmarker.plugins.numpy.gradients import GRADIENTS, Call
 from benchmarker.plugins.numpy.operators import NumpyOperators
 from benchmarker.plugins.numpy.program import NumpyFramework, NumpyProgram
 from benchmarker.testing.cases import OPERATOR_CASES, OperatorCase
@@ -376,3 +376,25 @@ def test_pooling_has_as_many_windows_as_the_shapes_say(ceil_mode: bool) -> None:
         assert found.shape == expected, (size, attributes)
         checked += 1
     assert checked > 500
+
+
+def gradient_of(
+    operator: str, x: npt.NDArray[Any], y: npt.NDArray[Any], switched: float, **attributes: Any
+) -> Any:
+    call = Call((x,), (y,), (np.ones_like(y),), attributes, (True,), switched)
+    return GRADIENTS[operator](call)[0]
+
+
+def test_a_rectifier_near_to_switching_switches_and_no_other() -> None:
+    x = np.array([-1e-9, 1e-9, -1e-3, 1e-3, -1.0, 1.0])
+    y = np.maximum(x, 0)
+    assert gradient_of("relu", x, y, 0.0).tolist() == [0, 1, 0, 1, 0, 1]
+    assert gradient_of("relu", x, y, 1e-6).tolist() == [1, 0, 0, 1, 0, 1]
+
+
+def test_a_maximum_near_to_switching_switches_and_no_other() -> None:
+    x = np.array([[[1 - 1e-9, 1.0, 0.5, 0.6]]])
+    y = np.array([[[1.0, 0.6]]])
+    attributes = {"kernel_shape": (2,), "strides": (2,), "pads": (0, 0)}
+    assert gradient_of("max_pool", x, y, 0.0, **attributes).ravel().tolist() == [0, 1, 0, 1]
+    assert gradient_of("max_pool", x, y, 1e-6, **attributes).ravel().tolist() == [1, 0, 0, 1]

@@ -181,3 +181,9 @@ def test_kills_are_counted_as_far_as_they_are_told(tmp_path: Path, monkeypatch: 
     assert oom_kills() == without + 3
     (tmp_path / "memory.events").write_text("nonsense\n")
     assert oom_kills() == without
+
+
+def test_lines_that_were_no_events_are_told_of_where_a_result_is_missing() -> None:
+    failed = failure(Outcome(0, "itself", 3), "build", None, None, False, "", False, None)
+    assert failed is not None
+    assert failed.message.endswith("without a result; 3 lines on its event pipe were no events")

@@ -19,7 +19,7 @@ from benchmarker.experiment import RunSpec
 from benchmarker.framework import Optimizer
 from benchmarker.outcomes import Failure
 from benchmarker.planning import plan
-from benchmarker.record import RunFacts, command_line, make_record, rerun_command
+from benchmarker.record import RunFacts, make_record, rerun_command
 from benchmarker.schema import validate
 from benchmarker.statistics import summarise
 from benchmarker.store import Store, read_record
@@ -111,11 +111,6 @@ def test_the_command_names_the_owner_of_each_setting() -> None:
     command = rerun_command(SPECS["options"], None)
     assert "--set=mnist_mlp.hidden1=128" in command
     assert "--set=pytorch.compile=true" in command
-
-
-def test_the_command_as_a_line_is_quoted() -> None:
-    line = command_line({"command": rerun_command(spec(environment="/my python/bin/python"), None)})
-    assert "'--env=/my python/bin/python'" in line
 
 
 # --- runs that ended in each stage ---------------------------------------------------------------

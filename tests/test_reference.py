@@ -25,8 +25,8 @@ def computed(problem: Any, mode: str, **parameters: Any) -> list[Expected]:
 
 def same(one: list[Expected], other: list[Expected]) -> bool:
     return len(one) == len(other) and all(
-        (a.name, a.kind, a.rounding, a.excerpt.elements, a.excerpt.norm)
-        == (b.name, b.kind, b.rounding, b.excerpt.elements, b.excerpt.norm)
+        (a.name, a.kind, a.rounding, a.switching, a.excerpt.elements, a.excerpt.norm)
+        == (b.name, b.kind, b.rounding, b.switching, b.excerpt.elements, b.excerpt.norm)
         and a.excerpt.values.dtype == b.excerpt.values.dtype
         and np.array_equal(a.excerpt.values, b.excerpt.values, equal_nan=True)
         for a, b in zip(one, other)
@@ -150,3 +150,19 @@ def test_a_damaged_file_is_removed_and_said_so(tmp_path: Path, damage: bytes) ->
     with pytest.raises(BenchmarkerError, match=r"'reference.npz' was damaged .* run again"):
         reference.load(path)
     assert not path.exists()
+
+
+def test_switching_is_what_the_gradients_do_when_rectifiers_near_zero_switch(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr(reference, "SWITCHED", 0.0)
+    assert {e.switching for e in computed(mnist_mlp, "training")} == {0.0}
+    monkeypatch.setattr(reference, "SWITCHED", 0.05)
+    found = computed(mnist_mlp, "training")
+    by_name = {e.name: e.switching for e in found}
+    assert by_name["loss"] == 0.0
+    assert by_name["fc3.weight"] == 0.0  # no rectifier lies behind it
+    assert 0.01 < by_name["fc1.weight"] < 1.0
+    reference.save(tmp_path / "kept.npz", found, DIGESTS)
+    assert same(reference.load(tmp_path / "kept.npz")[0], found)
+    assert {e.switching for e in computed(mnist_mlp, "inference")} == {0.0}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 
 import numpy as np
@@ -252,6 +252,12 @@ def test_a_single_element_of_a_gradient_may_jump_where_rounding_switches_a_recti
     assert passes(jumped, array, bound)
     jumped[17] += 0.2 * bound.norm * np.linalg.norm(array)
     assert not passes(jumped, array, bound)
+
+
+@pytest.mark.parametrize(("switching", "norm"), [(0.0, MARGIN * 1e-5), (0.01, 0.02), (0.4, WIDEST)])
+def test_what_switching_may_do_to_a_gradient_is_allowed(switching: float, norm: float) -> None:
+    gradient = replace(expected(tensor(), 1e-5, "g", "gradient"), switching=switching)
+    assert tolerances([gradient], "fp32")["g"] == Tolerance(WIDEST, norm)
 
 
 def test_a_tensor_that_is_zero_but_for_rounding_is_judged_on_the_scale_of_its_kind() -> None:
