@@ -340,7 +340,7 @@ def zombies() -> list[str]:
 
 
 def settled(count: Callable[[], int], wanted: int) -> int:
-    """Return the count once it is what is wanted, or after two seconds."""
+    """Return the count once it is no more than wanted, or after two seconds."""
     deadline = time.monotonic() + 2
     while count() > wanted and time.monotonic() < deadline:
         time.sleep(0.01)
@@ -354,8 +354,8 @@ def test_fifty_launches_leave_no_descriptor_no_thread_and_no_zombie(fake: Fake) 
     for number in range(50):
         interpreter, timeout = (slow, 0.01) if number % 10 == 9 else (quick, 30.0)
         LocalLauncher().launch(fake.command(interpreter, timeout), fake.note)
-    assert settled(descriptors, open_before) == open_before
-    assert settled(threading.active_count, threads_before) == threads_before
+    assert settled(descriptors, open_before) <= open_before
+    assert settled(threading.active_count, threads_before) <= threads_before
     assert zombies() == []
 
 
