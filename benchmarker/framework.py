@@ -76,9 +76,16 @@ class FrameworkPlugin:
 class Optimizer:
     """How parameters follow their gradients; every framework computes exactly these equations.
 
-    ``sgd``: ``p -= lr * g``. ``momentum``: ``v = mu * v + g; p -= lr * v``, ``v`` starts at 0 (Polyak;
-    PyTorch's form with dampening 0). ``adam``: Kingma & Ba 2014, arXiv 1412.6980, algorithm 1, with
-    ``epsilon`` added to the bias-corrected root.
+    ``g`` is the gradient plus ``weight_decay * p`` (but for ``adamw``), all state starts at 0 and ``t``
+    counts steps from 1.
+
+    ``sgd``: ``p -= lr * g``. ``momentum``: ``v = mu * v + g; p -= lr * v`` (Polyak; PyTorch's form with
+    dampening 0). ``nesterov``: ``v = mu * v + g; p -= lr * (g + mu * v)`` (Sutskever et al. 2013).
+    ``adam``: Kingma & Ba 2014, arXiv 1412.6980, algorithm 1, with ``epsilon`` added to the bias-corrected
+    root. ``adamw``: ``p -= lr * weight_decay * p``, then ``adam`` (Loshchilov & Hutter 2017, arXiv
+    1711.05101, algorithm 2, the decay scaled by the learning rate). ``rmsprop``:
+    ``s = decay * s + (1 - decay) * g^2; p -= lr * g / (sqrt(s) + epsilon)`` (Hinton 2012, lecture 6e).
+    ``adagrad``: ``s += g^2; p -= lr * g / (sqrt(s) + epsilon)`` (Duchi et al. 2011).
     """
 
     kind: str = "sgd"
@@ -87,9 +94,20 @@ class Optimizer:
     beta1: float = 0.9
     beta2: float = 0.999
     epsilon: float = 1e-8
+    weight_decay: float = 0.0
+    decay: float = 0.99
+
+    @staticmethod
+    def default(kind: str) -> Optimizer:
+        """Return the optimizer of that kind with the field's usual constants."""
+        if kind == "adagrad":
+            return Optimizer(kind, epsilon=1e-10)
+        if kind in ("adam", "adamw"):
+            return Optimizer(kind, learning_rate=1e-3, weight_decay=0.01 if kind == "adamw" else 0.0)
+        return Optimizer(kind)
 
 
-OPTIMIZERS = ("sgd", "momentum", "adam")
+OPTIMIZERS = ("sgd", "momentum", "nesterov", "adam", "adamw", "rmsprop", "adagrad")
 
 
 @dataclass(frozen=True)

@@ -327,7 +327,7 @@ def _common(experiment: Experiment) -> dict[str, Any]:
 
 
 def _optimizer(problem: Problem, kind: str, learning_rate: float | None) -> Optimizer:
-    optimizer = problem.optimizer if kind == problem.optimizer.kind else Optimizer(kind)
+    optimizer = problem.optimizer if kind == problem.optimizer.kind else Optimizer.default(kind)
     return optimizer if learning_rate is None else replace(optimizer, learning_rate=learning_rate)
 
 

@@ -4,13 +4,33 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from benchmarker.framework import Optimizer
 from benchmarker.graph.graph import Graph
 from benchmarker.graph.network import Network
 from benchmarker.options import parse_options
+
+
+@dataclass(frozen=True)
+class Published:
+    """Counts that others have published or counted, asserted by the tests.
+
+    Parameters
+    ----------
+    parameters : int
+        Trainable values.
+    flops : int or None
+        Of the forward pass of one sample: convolutions, matrix and recurrent products, with multiply
+        and add as two.
+    values : mapping
+        The problem's parameters that they belong to, where they differ from the defaults.
+    """
+
+    parameters: int
+    flops: int | None = None
+    values: Mapping[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -33,6 +53,13 @@ class Problem:
         Default for training.
     batch_size : int
         Default mini-batch size.
+    published : tuple of Published
+        What is known of its size.
+    reduced : mapping
+        Parameters of a version small enough to be verified in a second or two, with every operator of
+        the full one.
+    reduced_batch_size : int
+        Mini-batch size of that version.
     """
 
     name: str
@@ -42,6 +69,9 @@ class Problem:
     build: Callable[[Network, Any], None]
     optimizer: Optimizer = Optimizer()
     batch_size: int = 4
+    published: tuple[Published, ...] = ()
+    reduced: Mapping[str, Any] = field(default_factory=dict)
+    reduced_batch_size: int = 2
 
     def configure(self, values: Mapping[str, Any]) -> dict[str, Any]:
         """Return all parameters: the defaults, overridden by ``values`` (text or typed).

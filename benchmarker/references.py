@@ -74,7 +74,7 @@ def reference_path(folder: Path, job: Job, packages: Mapping[str, str]) -> Path:
 def _code_digest(problem: str, packages: Mapping[str, str]) -> str:
     own = Path(packages["benchmarker"]) / "benchmarker"
     files = [own / "framework.py", own / "problem.py", *_problem_files(problem, packages)]
-    for folder in ("graph", "plugins/numpy", "worker"):
+    for folder in ("graph", "layers", "plugins/numpy", "worker"):
         files += sorted((own / folder).glob("*.py"))
     digest = hashlib.sha256()
     for path in files:

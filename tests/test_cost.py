@@ -11,7 +11,8 @@ from benchmarker.errors import UsageError
 from benchmarker.framework import OPTIMIZERS, Optimizer
 from benchmarker.graph.cost import OPTIMIZER_VALUES, Cost, graph_cost
 from benchmarker.graph.graph import Graph
-from benchmarker.graph.network import ZEROS, Network
+from benchmarker.graph.initializers import ZEROS
+from benchmarker.graph.network import Network
 from benchmarker.graph.operators import OPERATORS, native_operators
 from benchmarker.problem import Problem
 from benchmarker.problems import conv2d, lstm_imdb, mnist_mlp, resnet50, vgg16

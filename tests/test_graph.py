@@ -10,7 +10,8 @@ import pytest
 
 from benchmarker.errors import UnsupportedError, UsageError
 from benchmarker.graph.graph import Graph, apply_node, walk
-from benchmarker.graph.network import ONES, ZEROS, Network
+from benchmarker.graph.initializers import ONES, ZEROS
+from benchmarker.graph.network import Network
 from benchmarker.graph.operators import OPERATORS, Operators, native_operators
 from benchmarker.graph.shapes import Shapes
 from benchmarker.graph.support import check_operators, composed_operators

@@ -9,7 +9,8 @@ import pytest
 
 from benchmarker.errors import UnsupportedError
 from benchmarker.graph.graph import Graph
-from benchmarker.graph.network import ONES, Network
+from benchmarker.graph.initializers import ONES
+from benchmarker.graph.network import Network
 from benchmarker.graph.types import Node
 from benchmarker.layouts import Layout, gates, parameter_layouts, permuted, plain, reorder_gates, two_biases
 

@@ -14,7 +14,8 @@ import pytest
 from benchmarker.errors import UnsupportedError
 from benchmarker.framework import Device, Optimizer
 from benchmarker.graph.graph import Graph, walk
-from benchmarker.graph.network import ZEROS, Network
+from benchmarker.graph.initializers import ZEROS
+from benchmarker.graph.network import Network
 from benchmarker.graph.operators import OPERATORS
 from benchmarker.graph.shapes import Shapes
 from benchmarker.graph.types import TensorType

@@ -14,7 +14,8 @@ import numpy as np
 import pytest
 
 from benchmarker.graph.graph import Graph
-from benchmarker.graph.network import ZEROS, Network
+from benchmarker.graph.initializers import ZEROS
+from benchmarker.graph.network import Network
 from benchmarker.graph.operators import Operators
 from benchmarker.straight_line import bind_operators, straight_line
 

@@ -55,7 +55,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     _option(what, "mode", type=_names, default=("training",), metavar="inference|training")
     _option(what, "batch-size", type=_numbers, default=(), metavar="N,...", help="samples in a mini-batch")
     _option(what, "precision", type=_names, default=("fp32",), metavar="fp32|fp64|tf32|bf16|fp16")
-    _option(what, "optimizer", type=_names, default=(), metavar="sgd|momentum|adam")
+    _option(
+        what, "optimizer", type=_names, default=(), metavar="sgd|momentum|nesterov|adam|adamw|rmsprop|adagrad"
+    )
     _option(what, "learning-rate", type=float, metavar="X")
     what.add_argument(
         "--set",

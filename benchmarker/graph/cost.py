@@ -19,7 +19,15 @@ from benchmarker.graph.operators import Operators
 from benchmarker.graph.shapes import Shapes
 from benchmarker.graph.types import TensorType
 
-OPTIMIZER_VALUES: Mapping[str, int] = {"sgd": 0, "momentum": 1, "adam": 2}
+OPTIMIZER_VALUES: Mapping[str, int] = {
+    "sgd": 0,
+    "momentum": 1,
+    "nesterov": 1,
+    "adam": 2,
+    "adamw": 2,
+    "rmsprop": 1,
+    "adagrad": 1,
+}
 """Values that an optimizer keeps for each trainable one."""
 
 
@@ -210,14 +218,14 @@ class Cost(Operators):
         needed = tuple(i is not None and i.needs_gradient for i in inputs)
         application = Application(types, outputs, needed, attributes, self.training)
         forward, backward = products(operator, application)
-        moved = (0, 0) if self._is_view(operator) else _bytes_moved(application)
+        moved = (0, 0) if self._is_view(operator) else _bytes_moved(operator, application)
         self._tally += _Tally(forward, backward, ELEMENTWISE[operator](application), *moved)
         tensors = self._outputs(operator, inputs, outputs, any(needed))
         self.uses.append(ActivationUse.of(operator, inputs, tensors, self.training))
         return tensors if isinstance(result, tuple) else tensors[0]
 
     def _is_view(self, operator: str) -> bool:
-        return operator == "reshape" or (operator == "dropout" and not self.training)
+        return operator in ("reshape", "stop_gradient") or (operator == "dropout" and not self.training)
 
     def _outputs(
         self,
@@ -232,7 +240,10 @@ class Cost(Operators):
         return tuple(self.tensor(type_, needs_gradient=needs_gradient) for type_ in outputs)
 
 
-def _bytes_moved(a: Application) -> tuple[int, int]:
+def _bytes_moved(operator: str, a: Application) -> tuple[int, int]:
+    if operator == "gather":  # only the rows that are asked for, and their gradients added to them
+        rows = 2 * a.outputs[0].bytes + a.input(1).bytes
+        return rows, rows + a.outputs[0].bytes
     read = sum(i.bytes for i in a.inputs if i)
     written = sum(o.bytes for o in a.outputs)
     gradients = sum(i.bytes for i, needed in zip(a.inputs, a.needed) if i and needed)

@@ -48,20 +48,37 @@ def _gemm_products(a: Application) -> tuple[int, int]:
     return forward, forward * sum(a.needed[:2])
 
 
-def _lstm_products(a: Application) -> tuple[int, int]:
-    steps, batch, features = a.input(0).shape
-    hidden = a.attributes["hidden_size"]
-    from_input = 2 * steps * batch * 4 * hidden * features
-    recurrent = 2 * steps * batch * 4 * hidden * hidden
-    # The state's own gradient goes back through the recurrent product whenever anything's does.
-    backward = from_input * sum(a.needed[:2]) + recurrent * (a.needed[2] + any(a.needed))
-    return from_input + recurrent, backward
+def _conv_transpose_products(a: Application) -> tuple[int, int]:
+    # Every input element meets every tap of the filters of its group.
+    w = a.input(1).shape
+    forward = 2 * a.input(0).elements * math.prod(w[1:])
+    return forward, forward * sum(a.needed[:2])
+
+
+def _matmul_products(a: Application) -> tuple[int, int]:
+    forward = 2 * a.out * a.input(0).shape[-1]
+    return forward, forward * sum(a.needed[:2])
+
+
+def _recurrent_products(gates: int) -> Callable[[Application], tuple[int, int]]:
+    def count(a: Application) -> tuple[int, int]:
+        steps, batch, features = a.input(0).shape
+        directions, _, hidden = a.input(2).shape
+        rows = 2 * steps * batch * directions * gates * hidden
+        # The state's own gradient goes back through the recurrent product whenever anything's does.
+        backward = rows * features * sum(a.needed[:2]) + rows * hidden * (a.needed[2] + any(a.needed))
+        return rows * (features + hidden), backward
+
+    return count
 
 
 PRODUCTS: Mapping[str, Callable[[Application], tuple[int, int]]] = {
     "conv": _conv_products,
+    "conv_transpose": _conv_transpose_products,
     "gemm": _gemm_products,
-    "lstm": _lstm_products,
+    "matmul": _matmul_products,
+    "lstm": _recurrent_products(4),
+    "gru": _recurrent_products(3),
 }
 """Operators with matrix products: forward and backward operations."""
 
@@ -72,11 +89,20 @@ def _gemm_rest(a: Application) -> int:
     return a.out * (scaled + added)
 
 
-def _lstm_rest(a: Application) -> int:
-    # A cell and step: 8 additions before the gates, 3 sigmoids of 3, 2 tanh, 3 products, 1 addition.
-    steps, batch, _ = a.input(0).shape
-    hidden: int = a.attributes["hidden_size"]
-    return 23 * steps * batch * hidden
+def _recurrent_rest(per_cell: int) -> Callable[[Application], int]:
+    def count(a: Application) -> int:
+        steps, batch, _ = a.input(0).shape
+        directions, _, hidden = a.input(2).shape
+        return per_cell * steps * batch * directions * hidden
+
+    return count
+
+
+def _ctc_rest(a: Application) -> int:
+    # The softmax, then a sum of three exponentials for each state (a label or a blank) and step.
+    steps, batch, classes = a.input(0).shape
+    states = 2 * a.input(1).shape[1] + 1
+    return steps * batch * (5 * classes + 6 * states)
 
 
 def _window(a: Application) -> int:
@@ -87,7 +113,14 @@ def _window(a: Application) -> int:
 ELEMENTWISE: Mapping[str, Callable[[Application], int]] = {
     "conv": lambda a: a.out if a.has(2) else 0,
     "gemm": _gemm_rest,
-    "lstm": _lstm_rest,
+    "conv_transpose": lambda a: a.out if a.has(2) else 0,
+    "matmul": lambda a: 0,
+    # A cell and step: 8 additions before the gates, 3 sigmoids of 3, 2 tanh, 3 products, 1 addition.
+    "lstm": _recurrent_rest(23),
+    # 6 additions before the gates, 2 sigmoids of 3, 1 tanh, 3 products, 2 additions.
+    "gru": _recurrent_rest(18),
+    # Two interpolations along one axis, one along the other, of a product and two sums each.
+    "resize": lambda a: 9 * a.out if a.attributes.get("mode") == "linear" else 0,
     "max_pool": lambda a: a.out * (_window(a) - 1),
     "average_pool": lambda a: a.out * _window(a),
     "global_average_pool": lambda a: a.input(0).elements,
@@ -97,14 +130,47 @@ ELEMENTWISE: Mapping[str, Callable[[Application], int]] = {
     "sigmoid": lambda a: 3 * a.out,
     "tanh": lambda a: a.out,
     "add": lambda a: a.out,
+    "sub": lambda a: a.out,
     "mul": lambda a: a.out,
+    "div": lambda a: a.out,
+    "affine": lambda a: (
+        a.out * ((a.attributes.get("alpha", 1.0) != 1.0) + (a.attributes.get("beta", 0.0) != 0.0))
+    ),
+    "exp": lambda a: a.out,
+    "log": lambda a: a.out,
+    "sqrt": lambda a: a.out,
+    "abs": lambda a: a.out,
+    "erf": lambda a: a.out,
+    "clip": lambda a: 2 * a.out,
+    "leaky_relu": lambda a: 2 * a.out,
+    # Maximum, absolute value, exponential, sum, logarithm, sum.
+    "softplus": lambda a: 6 * a.out,
+    "cast": lambda a: 0,
+    "stop_gradient": lambda a: 0,
+    "causal_mask": lambda a: 0,
+    # Two means, centring, square, root and division, scale, shift.
+    "layer_normalization": lambda a: 8 * a.out,
+    "group_normalization": lambda a: 8 * a.out,
     "dropout": lambda a: 2 * a.out if a.training else 0,
     # Maximum, subtraction, exponential, sum, division.
     "softmax": lambda a: 5 * a.out,
+    "log_softmax": lambda a: 5 * a.out,
     "softmax_cross_entropy_loss": lambda a: 5 * a.input(0).elements,
+    "ctc_loss": _ctc_rest,
     "reduce_mean": lambda a: a.input(0).elements,
+    "reduce_sum": lambda a: a.input(0).elements,
+    "reduce_max": lambda a: a.input(0).elements,
+    # As many comparisons as a heap of k needs at least: one for each element.
+    "top_k": lambda a: a.input(0).elements,
     "reshape": lambda a: 0,
     "transpose": lambda a: 0,
+    "concat": lambda a: 0,
+    "split": lambda a: 0,
+    "slice": lambda a: 0,
+    "pad": lambda a: 0,
+    "expand": lambda a: 0,
+    "gather": lambda a: 0,
+    "gather_elements": lambda a: 0,
 }
 """Every primitive: operations that are not matrix products, forward."""
 

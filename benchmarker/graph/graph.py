@@ -104,10 +104,10 @@ class Graph:
         return Graph(
             name=data["name"],
             inputs=tuple(
-                Input(i["name"], _type(i["type"]), Distribution(**i["distribution"])) for i in data["inputs"]
+                Input(i["name"], _type(i["type"]), _distribution(i["distribution"])) for i in data["inputs"]
             ),
             parameters=tuple(
-                Parameter(p["name"], _type(p["type"]), Distribution(**p["initializer"]), p["trainable"])
+                Parameter(p["name"], _type(p["type"]), _distribution(p["initializer"]), p["trainable"])
                 for p in data["parameters"]
             ),
             nodes=tuple(
@@ -128,6 +128,10 @@ class Graph:
 
 def _type(data: Mapping[str, Any]) -> TensorType:
     return TensorType(tuple(data["shape"]), data["dtype"])
+
+
+def _distribution(data: Mapping[str, Any]) -> Distribution:
+    return Distribution(**{key: as_tuple(value) for key, value in data.items()})
 
 
 def as_tuple(value: Any) -> Any:

@@ -13,10 +13,44 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from benchmarker.graph.cost import Costed
 
-_BACKWARD_NEEDS_INPUTS = {"conv", "gemm", "mul", "batch_normalization", "max_pool", "lstm"}
-_BACKWARD_NEEDS_OUTPUTS = {"relu", "sigmoid", "tanh", "softmax", "max_pool", "lstm"}
-_LSTM_GATES_AND_CELLS = 5
-"""Values that the backward pass of an LSTM needs for each of its outputs, besides the outputs."""
+_BACKWARD_NEEDS_INPUTS = {
+    "abs",
+    "batch_normalization",
+    "clip",
+    "conv",
+    "conv_transpose",
+    "div",
+    "erf",
+    "gemm",
+    "group_normalization",
+    "gru",
+    "layer_normalization",
+    "leaky_relu",
+    "log",
+    "lstm",
+    "matmul",
+    "max_pool",
+    "mul",
+    "softplus",
+}
+_BACKWARD_NEEDS_OUTPUTS = {
+    "exp",
+    "gru",
+    "log_softmax",
+    "lstm",
+    "max_pool",
+    "relu",
+    "sigmoid",
+    "softmax",
+    "sqrt",
+    "tanh",
+}
+_RECURRENT_EXTRA = {"lstm": 5, "gru": 4}
+"""Values that the backward pass needs for each output besides it: gates, and the LSTM's cells."""
+_KEEPS_SCORES = {"softmax_cross_entropy_loss", "ctc_loss"}
+"""Losses whose backward pass needs the softmax of their scores."""
+_KEEPS_CHOICE = {"reduce_max", "top_k"}
+"""Operators that keep the index (8 bytes) of each element that they chose."""
 
 
 @dataclass(frozen=True)
@@ -54,12 +88,14 @@ class ActivationUse:
 
 
 def _extra(operator: str, inputs: Sequence[Costed | None], outputs: Sequence[Costed]) -> int:
-    if operator == "lstm":
-        return _LSTM_GATES_AND_CELLS * outputs[0].type.bytes
+    if operator in _RECURRENT_EXTRA:
+        return _RECURRENT_EXTRA[operator] * outputs[0].type.bytes
     if operator == "dropout":
         return outputs[0].type.elements  # one byte of mask an element
-    if operator == "softmax_cross_entropy_loss" and inputs[0] is not None:
-        return inputs[0].type.bytes  # the softmax
+    if operator in _KEEPS_SCORES and inputs[0] is not None:
+        return inputs[0].type.bytes
+    if operator in _KEEPS_CHOICE:
+        return 8 * outputs[0].type.elements
     return 0
 
 

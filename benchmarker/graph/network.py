@@ -1,117 +1,15 @@
-"""Building a graph: operators record nodes, layers add the parameters they need."""
+"""Building a graph: inputs, parameters, and layers that add the parameters they need."""
 
 from __future__ import annotations
 
-import inspect
 import math
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Sequence
 
 from benchmarker.errors import UsageError
-from benchmarker.graph.graph import Graph, apply_node, as_tuple
-from benchmarker.graph.operators import OPERATORS, REQUIRED, Operators
-from benchmarker.graph.shapes import Shapes
-from benchmarker.graph.types import Distribution, Input, Node, Parameter, TensorType
-
-
-@dataclass(frozen=True)
-class Value:
-    """A named tensor of the graph under construction."""
-
-    name: str
-    type: TensorType
-
-    @property
-    def shape(self) -> tuple[int, ...]:
-        """Shape, mini-batch included."""
-        return self.type.shape
-
-
-class Recorder(Operators):
-    """Operators that append a node for each call; the methods are generated from the vocabulary."""
-
-    def __init__(self) -> None:
-        super().__init__(training=True)
-        self.nodes: list[Node] = []
-        self.types: dict[str, TensorType] = {}
-        self._shapes = Shapes(training=True)
-        self._calls: dict[str, int] = {}
-
-    def named(self, name: str) -> Recorder:
-        """Return the same network, whose next node has this name: ``net.named("fc").gemm(...)``."""
-        return _Named(self, name)
-
-    def record(self, operator: str, arguments: inspect.BoundArguments, name: str | None = None) -> Any:
-        """Append a node and return its outputs as values."""
-        info = OPERATORS[operator]
-        tensors: list[Value | None] = [arguments.arguments.get(name) for name in info.tensors]
-        while tensors and tensors[-1] is None:
-            tensors.pop()
-        attributes = {}
-        for attribute, default in info.attributes.items():
-            value = arguments.arguments.get(attribute, default)
-            if value is REQUIRED:
-                raise TypeError(f"operator '{operator}' needs attribute '{attribute}'")
-            attributes[attribute] = as_tuple(value)
-        name = self._unused(name or self._numbered(operator))
-        node = Node(name, operator, tuple(t.name if t else "" for t in tensors), (), attributes)
-        types = apply_node(node, self._shapes, [t.type if t else None for t in tensors])
-        outputs = (name,) if len(types) == 1 else tuple(f"{name}:{i}" for i in range(len(types)))
-        self.nodes.append(Node(name, operator, node.inputs, outputs, attributes))
-        self.types.update(zip(outputs, types))
-        values = tuple(Value(output, type_) for output, type_ in zip(outputs, types))
-        return values if len(values) > 1 else values[0]
-
-    def _numbered(self, operator: str) -> str:
-        self._calls[operator] = self._calls.get(operator, 0) + 1
-        return f"{operator}_{self._calls[operator]}"
-
-    def _unused(self, name: str) -> str:
-        if name in self.types or any(node.name == name for node in self.nodes):
-            raise UsageError(f"the graph has two values named '{name}'")
-        return name
-
-
-class _Named(Recorder):
-    """A recorder that appends to another one, under a given name."""
-
-    def __init__(self, recorder: Recorder, name: str) -> None:
-        super().__init__()
-        self._recorder = recorder
-        self._name = name
-
-    def record(self, operator: str, arguments: inspect.BoundArguments, name: str | None = None) -> Any:
-        return self._recorder.record(operator, arguments, name or self._name)
-
-
-def _recording(operator: str, declared: Callable[..., Any]) -> Callable[..., Any]:
-    signature = inspect.signature(declared)
-
-    def call(self: Recorder, *tensors: Any, **attributes: Any) -> Any:
-        return self.record(operator, signature.bind(self, *tensors, **attributes))
-
-    call.__name__ = operator
-    call.__doc__ = declared.__doc__
-    return call
-
-
-for _name in OPERATORS:
-    setattr(Recorder, _name, _recording(_name, getattr(Operators, _name)))
-
-
-def he_normal(fan: int) -> Distribution:
-    """Normal with standard deviation ``sqrt(2 / fan)`` (He et al. 2015, arXiv 1502.01852, eq. 10)."""
-    return Distribution("normal", math.sqrt(2.0 / fan))
-
-
-def inverse_sqrt_uniform(fan: int) -> Distribution:
-    """Uniform in ``±1/sqrt(fan)``, the usual start of fully connected and recurrent layers."""
-    return Distribution("uniform", 1.0 / math.sqrt(fan))
-
-
-ZEROS = Distribution("constant", 0.0)
-ONES = Distribution("constant", 1.0)
+from benchmarker.graph.graph import Graph
+from benchmarker.graph.initializers import ONES, ZEROS, he_normal, inverse_sqrt_uniform
+from benchmarker.graph.recorder import Recorder, Value
+from benchmarker.graph.types import Distribution, Input, Parameter, TensorType
 
 
 def _spatial(value: int | Sequence[int], rank: int) -> tuple[int, ...]:
@@ -167,6 +65,10 @@ class Network(Recorder):
         self._parameters.append(Parameter(name, type_, initializer, trainable))
         return self._declare(name, type_)
 
+    def constant(self, name: str, shape: Sequence[int], distribution: Distribution) -> Value:
+        """Declare a table that belongs to the model and never changes."""
+        return self.parameter(name, shape, distribution, trainable=False)
+
     def output(self, value: Value) -> None:
         """Make ``value`` a result of inference."""
         self._outputs.append(value.name)
@@ -210,8 +112,12 @@ class Network(Recorder):
         dilation: int | Sequence[int] = 1,
         groups: int = 1,
         bias: bool = True,
+        pads: Sequence[int] | None = None,
     ) -> Value:
-        """Convolution with its weight and bias; ``pad`` is the same at both ends of an axis."""
+        """Convolution with its weight and bias.
+
+        ``pad`` is the same at both ends of an axis; ``pads``, the begins then the ends, goes before it.
+        """
         rank = len(x.shape) - 2
         channels = x.shape[1]
         sizes = _spatial(kernel, rank)
@@ -229,7 +135,7 @@ class Network(Recorder):
             w,
             b,
             strides=_spatial(stride, rank),
-            pads=_spatial(pad, rank) * 2,
+            pads=tuple(pads) if pads is not None else _spatial(pad, rank) * 2,
             dilations=_spatial(dilation, rank),
             group=groups,
         )
@@ -249,30 +155,106 @@ class Network(Recorder):
         )
         return result
 
-    def dense(self, name: str, x: Value, units: int) -> Value:
-        """Fully connected layer with bias; the weight is ``(units, features)``."""
-        features = x.shape[1]
-        initializer = inverse_sqrt_uniform(features)
-        w = self.parameter(f"{name}.weight", (units, features), initializer)
-        b = self.parameter(f"{name}.bias", (units,), initializer)
-        result: Value = self.named(name).gemm(x, w, b, trans_b=True)
+    def transposed_convolution(
+        self,
+        name: str,
+        x: Value,
+        filters: int,
+        kernel: int | Sequence[int],
+        *,
+        stride: int | Sequence[int] = 1,
+        pad: int | Sequence[int] = 0,
+        output_padding: int | Sequence[int] = 0,
+        bias: bool = True,
+    ) -> Value:
+        """Transposed convolution with its weight ``(channels, filters, kernel)`` and bias."""
+        rank, channels = len(x.shape) - 2, x.shape[1]
+        sizes = _spatial(kernel, rank)
+        w = self.parameter(
+            f"{name}.weight", (channels, filters, *sizes), he_normal(channels * math.prod(sizes))
+        )
+        start = inverse_sqrt_uniform(channels * math.prod(sizes))
+        b = self.parameter(f"{name}.bias", (filters,), start) if bias else None
+        result: Value = self.named(name).conv_transpose(
+            x,
+            w,
+            b,
+            strides=_spatial(stride, rank),
+            pads=_spatial(pad, rank) * 2,
+            output_padding=_spatial(output_padding, rank),
+            dilations=(1,) * rank,
+        )
         return result
 
-    def pool(self, x: Value, kernel: int, *, stride: int | None = None, pad: int = 0) -> Value:
-        """Maximum pooling with a square window; the stride is the window's size by default."""
+    def dense(
+        self, name: str, x: Value, units: int, *, bias: bool = True, start: Distribution | None = None
+    ) -> Value:
+        """Fully connected layer over the last axis; the weight is ``(units, features)``."""
+        features = x.shape[-1]
+        initializer = start or inverse_sqrt_uniform(features)
+        w = self.parameter(f"{name}.weight", (units, features), initializer)
+        b = self.parameter(f"{name}.bias", (units,), ZEROS if start else initializer) if bias else None
+        rows = x if len(x.shape) == 2 else self.reshape(x, shape=(-1, features))
+        result: Value = self.named(name).gemm(rows, w, b, trans_b=True)
+        return result if len(x.shape) == 2 else self.reshape(result, shape=(*x.shape[:-1], units))
+
+    def embedding(
+        self, name: str, indices: Value, rows: int, width: int, start: Distribution = Distribution("normal")
+    ) -> Value:
+        """Rows of a table ``(rows, width)``, one for each index."""
+        table = self.parameter(f"{name}.weight", (rows, width), start)
+        result: Value = self.named(name).gather(table, indices)
+        return result
+
+    def layer_norm(self, name: str, x: Value, *, epsilon: float = 1e-5) -> Value:
+        """Layer normalization over the last axis with scale and shift."""
+        shape = x.shape[-1:]
+        scale = self.parameter(f"{name}.weight", shape, ONES)
+        shift = self.parameter(f"{name}.bias", shape, ZEROS)
+        result: Value = self.named(name).layer_normalization(x, scale, shift, epsilon=epsilon)
+        return result
+
+    def pool(
+        self,
+        x: Value,
+        kernel: int | Sequence[int],
+        *,
+        stride: int | Sequence[int] | None = None,
+        pad: int | Sequence[int] = 0,
+        ceil_mode: bool = False,
+    ) -> Value:
+        """Maximum pooling; the stride is the window's size by default."""
         rank = len(x.shape) - 2
         result: Value = self.max_pool(
             x,
             kernel_shape=_spatial(kernel, rank),
             strides=_spatial(kernel if stride is None else stride, rank),
             pads=_spatial(pad, rank) * 2,
+            ceil_mode=ceil_mode,
         )
         return result
 
-    def lstm_layer(self, name: str, x: Value, units: int) -> tuple[Value, Value, Value]:
+    def lstm_layer(
+        self, name: str, x: Value, units: int, *, direction: str = "forward"
+    ) -> tuple[Value, Value, Value]:
         """One LSTM layer over ``x (T, N, I)`` with two bias vectors; returns ``y``, ``y_h``, ``y_c``."""
+        w, r, b = self._recurrent(name, x, units, 4, direction)
+        return self.named(name).lstm(x, w, r, b, hidden_size=units, direction=direction)
+
+    def gru_layer(
+        self, name: str, x: Value, units: int, *, direction: str = "forward"
+    ) -> tuple[Value, Value]:
+        """One GRU layer over ``x (T, N, I)`` with two bias vectors; returns ``y`` and ``y_h``."""
+        w, r, b = self._recurrent(name, x, units, 3, direction)
+        return self.named(name).gru(x, w, r, b, hidden_size=units, direction=direction)
+
+    def _recurrent(
+        self, name: str, x: Value, units: int, gates: int, direction: str
+    ) -> tuple[Value, Value, Value]:
         start = inverse_sqrt_uniform(units)
-        w = self.parameter(f"{name}.w", (1, 4 * units, x.shape[2]), start)
-        r = self.parameter(f"{name}.r", (1, 4 * units, units), start)
-        b = self.parameter(f"{name}.b", (1, 8 * units), start)
-        return self.named(name).lstm(x, w, r, b, hidden_size=units)
+        directions = 2 if direction == "bidirectional" else 1
+        return (
+            self.parameter(f"{name}.w", (directions, gates * units, x.shape[2]), start),
+            self.parameter(f"{name}.r", (directions, gates * units, units), start),
+            self.parameter(f"{name}.b", (directions, 2 * gates * units), start),
+        )

@@ -42,16 +42,32 @@ class Distribution:
 
     Parameters
     ----------
-    kind : {"normal", "uniform", "constant", "integers"}
+    kind : str
         ``normal``: mean 0, standard deviation ``scale`` (sum of four 16-bit uniforms, so the same
-        bytes on every platform); ``uniform``: in ``[-scale, scale)``; ``constant``: ``scale``;
-        ``integers``: in ``[0, scale)``.
+        bytes on every platform); ``uniform``: in ``[low, scale)``, ``[-scale, scale)`` without ``low``;
+        ``integers``: in ``[low, scale)``, from 0 without ``low``; ``constant``: ``scale``; ``values``:
+        ``values``, over and over; ``one_hot``: a single 1 in each row of the last axis.
+        Tables of ``(positions, features)`` with wavelengths that grow to ``2 pi scale``: ``sinusoidal``,
+        sine and cosine by turns (Vaswani et al. 2017, section 3.5); ``rotary_cosine`` and
+        ``rotary_sine``, one column a pair of features (Su et al. 2021, equation 15).
     scale : float
         See ``kind``.
+    low : float or None
+        See ``kind``.
+    values : tuple of float
+        See ``kind``.
+    probability : float
+        Of an element being drawn as above; otherwise it is ``otherwise``.
+    otherwise : float
+        See ``probability``.
     """
 
     kind: str
     scale: float = 1.0
+    low: float | None = None
+    values: tuple[float, ...] = ()
+    probability: float = 1.0
+    otherwise: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -97,3 +113,8 @@ class Node:
     inputs: tuple[str, ...]
     outputs: tuple[str, ...]
     attributes: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def statistics(self) -> tuple[str, ...]:
+        """Values that a training step moves without a gradient: running statistics."""
+        return self.inputs[3:5] if self.operator == "batch_normalization" else ()

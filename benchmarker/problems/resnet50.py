@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from benchmarker.framework import Optimizer
-from benchmarker.graph.network import Network, Value
+from benchmarker.graph.network import Network
+from benchmarker.graph.recorder import Value
 from benchmarker.problem import Problem
 
 STAGES = ((3, 64, 1), (4, 128, 2), (6, 256, 2), (3, 512, 2))

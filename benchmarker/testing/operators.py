@@ -6,13 +6,20 @@ from functools import partial
 
 from benchmarker.testing.cases import OPERATOR_CASES, OperatorCase
 from benchmarker.testing.result import OPERATOR_TOLERANCE, Measurement, compare
-from benchmarker.testing.subject import Check, Subject, fetch_outputs, reference_program
+from benchmarker.testing.subject import (
+    Check,
+    Subject,
+    fetch_outputs,
+    reference_program,
+    require_same_parameters,
+)
 
 
 def _forward(case: OperatorCase, subject: Subject) -> Measurement:
     graph = case.graph(training=False)
     parameters, batch = case.values(graph, subject.seed)
     program = subject.program(graph, parameters, "inference")
+    require_same_parameters(program, parameters)
     reference = reference_program(graph, parameters, "inference")
     return compare(
         fetch_outputs(program, graph, program.load(batch)),
@@ -25,6 +32,7 @@ def _gradient(case: OperatorCase, subject: Subject) -> Measurement:
     graph = case.graph(training=True)
     parameters, batch = case.values(graph, subject.seed)
     program = subject.program(graph, parameters, "training")
+    require_same_parameters(program, parameters)
     reference = reference_program(graph, parameters, "training")
     loss, gradients = program.gradients(program.load(batch))
     expected_loss, expected = reference.gradients(reference.load(batch))

@@ -10,7 +10,8 @@ import numpy as np
 
 from benchmarker.framework import Optimizer
 from benchmarker.graph.graph import Graph
-from benchmarker.graph.network import ZEROS, Network
+from benchmarker.graph.initializers import ZEROS
+from benchmarker.graph.network import Network
 from benchmarker.testing.result import OPERATOR_TOLERANCE, CheckFailed, Measurement, relative_error
 from benchmarker.testing.subject import Check, Subject, draw_batch, draw_parameters
 

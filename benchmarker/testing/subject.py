@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import zlib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -14,7 +13,8 @@ from benchmarker.graph.graph import Graph
 from benchmarker.graph.support import missing_operators
 from benchmarker.graph.types import Distribution, TensorType
 from benchmarker.plugins.numpy.program import NumpyFramework
-from benchmarker.testing.result import CheckResult, Measurement, Skipped
+from benchmarker.testing.result import CheckFailed, CheckResult, Measurement, Skipped
+from benchmarker.worker import values
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -122,16 +122,7 @@ def reference_program(
 
 def draw(name: str, type_: TensorType, distribution: Distribution, seed: int) -> Array:
     """Return values for one tensor; each name has a stream of its own."""
-    generator = np.random.default_rng([seed, zlib.crc32(name.encode())])
-    scale, shape = distribution.scale, type_.shape
-    if distribution.kind == "integers":
-        return generator.integers(0, int(scale), shape).astype(type_.dtype)
-    if distribution.kind == "constant":
-        return np.full(shape, scale, type_.dtype)
-    values = (
-        generator.standard_normal(shape) if distribution.kind == "normal" else generator.uniform(-1, 1, shape)
-    )
-    return np.asarray(values * scale, type_.dtype)
+    return values.draw(seed, name, type_, distribution)
 
 
 def draw_parameters(graph: Graph, seed: int) -> dict[str, Array]:
@@ -149,3 +140,26 @@ def fetch_outputs(program: Program, graph: Graph, batch: Any) -> dict[str, Array
     output = program.infer(batch)
     program.synchronize(output)
     return dict(zip(graph.outputs, program.fetch(output)))
+
+
+def require_same_parameters(program: Program, start: Mapping[str, Array]) -> None:
+    """Fail unless ``parameters()`` returns what ``build`` was given.
+
+    Raises
+    ------
+    CheckFailed
+        With the names of those that differ.
+    """
+    found = program.parameters()
+    if set(found) != set(start):
+        raise CheckFailed(f"parameters() must name {sorted(start)}, got {sorted(found)}")
+    wrong = [name for name, array in start.items() if not _same(found[name], array)]
+    if wrong:
+        raise CheckFailed(
+            f"parameters() must return what build was given, bit for bit, in the graph's layout and float32; "
+            f"it did not for {', '.join(wrong[:5])}"
+        )
+
+
+def _same(found: Array, expected: Array) -> bool:
+    return found.dtype == np.float32 and found.shape == expected.shape and np.array_equal(found, expected)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import hashlib
 import math
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -40,15 +40,74 @@ def _normal(raw: Array, scale: float) -> Array:
     return values
 
 
-def _uniform(raw: Array, scale: float) -> Array:
+def _uniform(raw: Array, low: float, high: float) -> Array:
+    # In steps of 2**-23 of half the range, so that 0 can be hit in a symmetric one.
     signed = (raw >> np.uint64(40)).astype(np.int32) - np.int32(1 << 23)
-    values: Array = signed.astype(np.float32) * np.float32(scale / (1 << 23))
-    return values
+    middle, half = (high + low) / 2.0, (high - low) / 2.0
+    values: Array = signed.astype(np.float32) * np.float32(half / (1 << 23))
+    return values + np.float32(middle) if middle else values
 
 
 def _integers(raw: Array, bound: int) -> Array:
     values: Array = ((raw >> np.uint64(32)) * np.uint64(bound) >> np.uint64(32)).astype(np.int64)
     return values
+
+
+def _raw(seed: int, name: str, count: int) -> Iterator[tuple[slice, Array]]:
+    generator = _generator(seed, name)
+    for start in range(0, count, _CHUNK):
+        part = slice(start, min(start + _CHUNK, count))
+        yield part, np.asarray(generator.random_raw(part.stop - start), np.uint64)
+
+
+def _drawn(raw: Array, distribution: Distribution) -> Array:
+    scale, low = distribution.scale, distribution.low
+    if distribution.kind == "normal":
+        return _normal(raw, scale)
+    if distribution.kind == "uniform":
+        return _uniform(raw, -scale if low is None else low, scale)
+    if distribution.kind == "integers":
+        first = int(low or 0)
+        return _integers(raw, int(scale) - first) + first
+    raise ValueError(f"unknown distribution '{distribution.kind}'")
+
+
+def _one_hot(seed: int, name: str, type_: TensorType) -> Array:
+    rows, classes = type_.elements // type_.shape[-1], type_.shape[-1]
+    values = np.zeros((rows, classes), type_.dtype)
+    for part, raw in _raw(seed, name, rows):
+        values[np.arange(part.start, part.stop), _integers(raw, classes)] = 1
+    return values
+
+
+def _table(type_: TensorType, distribution: Distribution) -> Array:
+    """Return a table of sines and cosines; computed one by one, because libraries of vectors round differently."""
+    positions, features = type_.shape[-2:]
+    width = features if distribution.kind == "sinusoidal" else 2 * features
+    functions = {
+        "sinusoidal": (math.sin, math.cos),
+        "rotary_cosine": (math.cos,),
+        "rotary_sine": (math.sin,),
+    }[distribution.kind]
+    frequencies = [distribution.scale ** (-2 * pair / width) for pair in range((width + 1) // 2)]
+    rows = [
+        [f(position * frequency) for frequency in frequencies for f in functions][:features]
+        for position in range(positions)
+    ]
+    return np.broadcast_to(np.array(rows, type_.dtype), type_.shape)
+
+
+def _fixed(seed: int, name: str, type_: TensorType, distribution: Distribution) -> Array | None:
+    """Return what needs no stream of random numbers, or not one number an element."""
+    if distribution.kind == "constant":
+        return np.full(type_.shape, distribution.scale, type_.dtype)
+    if distribution.kind == "values":
+        return np.resize(np.array(distribution.values, type_.dtype), type_.shape)
+    if distribution.kind == "one_hot":
+        return _one_hot(seed, name, type_)
+    if distribution.kind in ("sinusoidal", "rotary_cosine", "rotary_sine"):
+        return np.array(_table(type_, distribution))
+    return None
 
 
 def draw(seed: int, name: str, type_: TensorType, distribution: Distribution) -> Array:
@@ -71,23 +130,22 @@ def draw(seed: int, name: str, type_: TensorType, distribution: Distribution) ->
     ndarray
         Of the given shape and type.
     """
-    dtype = np.dtype(type_.dtype)
-    if distribution.kind == "constant":
-        return np.full(type_.shape, distribution.scale, dtype)
-    values = np.empty(type_.elements, dtype)
-    generator = _generator(seed, name)
-    for start in range(0, values.size, _CHUNK):
-        part = values[start : start + _CHUNK]
-        raw = np.asarray(generator.random_raw(part.size), np.uint64)
-        if distribution.kind == "normal":
-            part[:] = _normal(raw, distribution.scale)
-        elif distribution.kind == "uniform":
-            part[:] = _uniform(raw, distribution.scale)
-        elif distribution.kind == "integers":
-            part[:] = _integers(raw, int(distribution.scale))
-        else:
-            raise ValueError(f"unknown distribution '{distribution.kind}'")
-    return values.reshape(type_.shape)
+    values = _fixed(seed, name, type_, distribution)
+    if values is None:
+        values = np.empty(type_.elements, type_.dtype)
+        for part, raw in _raw(seed, name, values.size):
+            values[part] = _drawn(raw, distribution)
+    values = values.reshape(type_.shape)
+    if distribution.probability < 1.0:
+        _leave_out(seed, name, values, distribution)
+    return values
+
+
+def _leave_out(seed: int, name: str, values: Array, distribution: Distribution) -> None:
+    flat = values.reshape(-1)
+    for part, raw in _raw(seed, f"{name}/left out", flat.size):
+        left_out = (raw >> np.uint64(11)).astype(np.float64) * 2.0**-53 >= distribution.probability
+        flat[part][left_out] = distribution.otherwise
 
 
 def draw_parameters(graph: Graph, seed: int) -> dict[str, Array]:

@@ -21,7 +21,8 @@ from paired import compare
 
 from benchmarker.framework import Device, Optimizer, Program  # noqa: E402
 from benchmarker.graph.graph import Graph  # noqa: E402
-from benchmarker.graph.network import Network, Value  # noqa: E402
+from benchmarker.graph.network import Network  # noqa: E402
+from benchmarker.graph.recorder import Value  # noqa: E402
 from benchmarker.plugins.chainer import Options  # noqa: E402
 from benchmarker.plugins.chainer.program import ChainerFramework  # noqa: E402
 

@@ -18,7 +18,8 @@ from paired import compare  # noqa: E402
 
 from benchmarker.framework import Device, Optimizer, Program  # noqa: E402
 from benchmarker.graph.graph import Graph  # noqa: E402
-from benchmarker.graph.network import Network, Value  # noqa: E402
+from benchmarker.graph.network import Network  # noqa: E402
+from benchmarker.graph.recorder import Value  # noqa: E402
 from benchmarker.plugins.tensorflow import Options  # noqa: E402
 from benchmarker.plugins.tensorflow.program import TensorFlow  # noqa: E402
 from benchmarker.problems.resnet50 import EXPANSION, STAGES  # noqa: E402

@@ -1,0 +1,101 @@
+"""Recording a graph: every operator that is called becomes a node."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from benchmarker.errors import UsageError
+from benchmarker.graph.graph import apply_node, as_tuple
+from benchmarker.graph.operators import OPERATORS, REQUIRED, Operators
+from benchmarker.graph.shapes import Shapes
+from benchmarker.graph.types import Node, TensorType
+
+
+@dataclass(frozen=True)
+class Value:
+    """A named tensor of the graph under construction."""
+
+    name: str
+    type: TensorType
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Shape, mini-batch included."""
+        return self.type.shape
+
+
+class Recorder(Operators):
+    """Operators that append a node for each call; the methods are generated from the vocabulary."""
+
+    def __init__(self) -> None:
+        super().__init__(training=True)
+        self.nodes: list[Node] = []
+        self.types: dict[str, TensorType] = {}
+        self._shapes = Shapes(training=True)
+        self._calls: dict[str, int] = {}
+
+    def named(self, name: str) -> Recorder:
+        """Return the same network, whose next node has this name: ``net.named("fc").gemm(...)``."""
+        return _Named(self, name)
+
+    def record(self, operator: str, arguments: inspect.BoundArguments, name: str | None = None) -> Any:
+        """Append a node and return its outputs as values."""
+        info = OPERATORS[operator]
+        tensors: list[Value | None] = [arguments.arguments.get(name) for name in info.tensors]
+        if info.variadic:
+            tensors = list(arguments.arguments[info.tensors[0]])
+        while tensors and tensors[-1] is None:
+            tensors.pop()
+        attributes = {}
+        for attribute, default in info.attributes.items():
+            value = arguments.arguments.get(attribute, default)
+            if value is REQUIRED:
+                raise TypeError(f"operator '{operator}' needs attribute '{attribute}'")
+            attributes[attribute] = as_tuple(value)
+        name = self._unused(name or self._numbered(operator))
+        node = Node(name, operator, tuple(t.name if t else "" for t in tensors), (), attributes)
+        types = apply_node(node, self._shapes, [t.type if t else None for t in tensors])
+        outputs = (name,) if len(types) == 1 else tuple(f"{name}:{i}" for i in range(len(types)))
+        self.nodes.append(Node(name, operator, node.inputs, outputs, attributes))
+        self.types.update(zip(outputs, types))
+        values = tuple(Value(output, type_) for output, type_ in zip(outputs, types))
+        return values if len(values) > 1 else values[0]
+
+    def _numbered(self, operator: str) -> str:
+        self._calls[operator] = self._calls.get(operator, 0) + 1
+        return f"{operator}_{self._calls[operator]}"
+
+    def _unused(self, name: str) -> str:
+        if name in self.types or any(node.name == name for node in self.nodes):
+            raise UsageError(f"the graph has two values named '{name}'")
+        return name
+
+
+class _Named(Recorder):
+    """A recorder that appends to another one, under a given name."""
+
+    def __init__(self, recorder: Recorder, name: str) -> None:
+        super().__init__()
+        self._recorder = recorder
+        self._name = name
+
+    def record(self, operator: str, arguments: inspect.BoundArguments, name: str | None = None) -> Any:
+        return self._recorder.record(operator, arguments, name or self._name)
+
+
+def _recording(operator: str, declared: Callable[..., Any]) -> Callable[..., Any]:
+    signature = inspect.signature(declared)
+
+    def call(self: Recorder, *tensors: Any, **attributes: Any) -> Any:
+        return self.record(operator, signature.bind(self, *tensors, **attributes))
+
+    call.__name__ = operator
+    call.__doc__ = declared.__doc__
+    return call
+
+
+for _name in OPERATORS:
+    setattr(Recorder, _name, _recording(_name, getattr(Operators, _name)))

@@ -1,0 +1,1 @@
+"""Blocks that several problems are made of: functions of a network, one family a file."""

@@ -1,0 +1,32 @@
+"""Cases of recurrent layers."""
+
+from __future__ import annotations
+
+from benchmarker.testing.cases.case import Operand, OperatorCase, weights
+
+
+def _recurrent(
+    operator: str, name: str, steps: int, batch: int, size: int, hidden: int, direction: str = "forward"
+) -> OperatorCase:
+    gates = {"lstm": 4, "gru": 3}[operator]
+    directions = 2 if direction == "bidirectional" else 1
+    parameters = weights(
+        (directions, gates * hidden, size),
+        (directions, gates * hidden, hidden),
+        (directions, 2 * gates * hidden),
+    )
+    attributes = {"hidden_size": hidden, "direction": direction}
+    return OperatorCase(operator, name, (Operand((steps, batch, size)), *parameters), attributes)
+
+
+RECURRENT_CASES = tuple(
+    case
+    for operator in ("lstm", "gru")
+    for case in (
+        _recurrent(operator, "small", 5, 3, 4, 6),
+        _recurrent(operator, "one-step", 1, 2, 3, 2),
+        _recurrent(operator, "batch-1", 4, 1, 5, 3),
+        _recurrent(operator, "bidirectional", 5, 3, 4, 2, "bidirectional"),
+        _recurrent(operator, "bidirectional-wide", 3, 2, 3, 5, "bidirectional"),
+    )
+)
