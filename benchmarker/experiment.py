@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
-from typing import Any
+from dataclasses import asdict, dataclass, field
+from typing import Any, Union
 
 from benchmarker.framework import Optimizer
 
@@ -31,8 +31,16 @@ class RunSpec:
         CPUs the worker is bound to; empty for no binding.
     steps, warmup : int or None
         Number of timed and untimed steps; ``None`` lets the worker choose by the time a step takes.
+    window : float or None
+        Seconds that inference is repeated for, instead of a number of steps.
     samples_per_epoch : int or None
         The earlier tool's ``--problem_size``.
+    data, data_dir : str or None
+        Name of a data set and the folder of its files; ``None`` draws mini-batches from the seed.
+    inputs : str
+        ``resident``: the mini-batch is on the device before a step; ``fed``: it is brought there in it.
+    monitors : tuple of str or None
+        Collectors to use; ``None`` for all there are.
     repetition : int
         Which of the fresh processes of this cell, from 0.
     timeout : float or None
@@ -59,10 +67,125 @@ class RunSpec:
     seed: int = 42
     steps: int | None = None
     warmup: int | None = None
+    window: float | None = None
     samples_per_epoch: int | None = None
+    data: str | None = None
+    data_dir: str | None = None
+    inputs: str = "resident"
+    monitors: tuple[str, ...] | None = None
     repetition: int = 0
     verify: bool = True
     timeout: float | None = None
     environment: str = "auto"
     launcher: str = "local"
     anonymous: bool = False
+
+    @property
+    def label(self) -> str:
+        """The run in a few words."""
+        version = f"=={self.framework_version}" if self.framework_version else ""
+        return (
+            f"{self.framework}{version} {self.problem} {self.mode}, batch {self.batch_size}, {self.precision}"
+        )
+
+
+_OF_NO_INFLUENCE = ("timeout", "anonymous")
+
+
+def specification(run: RunSpec) -> dict[str, Any]:
+    """Return what was asked, complete, as JSON values.
+
+    Two runs with the same specification measure the same. The time limit and whether names are left out
+    are not part of it: they change nothing in a run that ended well. Inference has no optimizer.
+    """
+    values = asdict(run)
+    if run.mode != "training":
+        values["optimizer"] = None
+    return {name: _plain(value) for name, value in values.items() if name not in _OF_NO_INFLUENCE}
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, Mapping):
+        return {str(name): _plain(member) for name, member in value.items()}
+    return [_plain(item) for item in value] if isinstance(value, (list, tuple)) else value
+
+
+@dataclass(frozen=True)
+class Request:
+    """A problem, framework or optimizer as asked for, with what is set of it.
+
+    Parameters
+    ----------
+    name : str
+        Of the problem, of the framework (``name`` or ``name==version``), or the optimizer's kind; an
+        empty kind is the problem's own.
+    settings : mapping
+        Name of a parameter, option or constant to the values to try.
+    """
+
+    name: str
+    settings: Mapping[str, tuple[Any, ...]] = field(default_factory=dict)
+
+    @staticmethod
+    def of(asked: str | Request) -> Request:
+        """Return a name as a request."""
+        return Request(asked) if isinstance(asked, str) else asked
+
+
+Asked = Union[str, Request]
+
+
+@dataclass(frozen=True)
+class Experiment:
+    """What was asked for: each tuple is an axis of the matrix, an empty one takes the default.
+
+    Parameters
+    ----------
+    frameworks, problems, optimizers : tuple of str or Request
+        Names, or names with settings of their own.
+    settings : mapping
+        ``--set``: name (or ``owner.name``) to the values to try, over those of the requests.
+    hyperparameters : mapping
+        Constants of every optimizer that has them, over those of the requests.
+    accept : mapping
+        ``min_`` or ``max_`` of a metric to its limit; see :mod:`benchmarker.acceptance`.
+    early_stop : bool
+        Whether to leave out larger batch sizes once one has run out of memory.
+    gpus, affinity : tuple of tuple of int
+        Sets, of which each run takes one.
+    repeats : int
+        Fresh processes for each run.
+    Other fields
+        As in :class:`RunSpec`.
+    """
+
+    frameworks: tuple[Asked, ...]
+    problems: tuple[Asked, ...]
+    settings: Mapping[str, tuple[Any, ...]] = field(default_factory=dict)
+    modes: tuple[str, ...] = ("training",)
+    batch_sizes: tuple[int, ...] = ()
+    precisions: tuple[str, ...] = ("fp32",)
+    optimizers: tuple[Asked, ...] = ()
+    hyperparameters: Mapping[str, tuple[float, ...]] = field(default_factory=dict)
+    devices: tuple[str, ...] = ("cpu",)
+    gpus: tuple[tuple[int, ...], ...] = ()
+    threads: tuple[int, ...] = ()
+    affinity: tuple[tuple[int, ...], ...] = ()
+    seeds: tuple[int, ...] = (42,)
+    steps: tuple[int, ...] = ()
+    warmup: tuple[int, ...] = ()
+    windows: tuple[float, ...] = ()
+    samples_per_epoch: tuple[int, ...] = ()
+    epochs: tuple[int, ...] = (1,)
+    data: tuple[str, ...] = ()
+    data_dir: str | None = None
+    inputs: tuple[str, ...] = ("resident",)
+    monitors: tuple[str, ...] | None = None
+    repeats: int = 1
+    verify: bool = True
+    timeout: float | None = None
+    environments: tuple[str, ...] = ("auto",)
+    launchers: tuple[str, ...] = ("local",)
+    anonymous: bool = False
+    accept: Mapping[str, float] = field(default_factory=dict)
+    early_stop: bool = False

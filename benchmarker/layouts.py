@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
@@ -89,6 +90,35 @@ def two_biases(order: tuple[int, ...]) -> Layout:
     return Layout(f"two_biases{order}", encode, decode)
 
 
+def direction_count(node: Node) -> int:
+    """Return the number of directions of a recurrent layer."""
+    return 2 if node.attributes["direction"] == "bidirectional" else 1
+
+
+def directions(one: Layout, count: int) -> Layout:
+    """Return the layout of a recurrent parameter in which ``one`` holds for each direction by itself.
+
+    Parameters
+    ----------
+    one : Layout
+        Of the parameter with a leading direction axis of size 1 (:func:`gates`, :func:`two_biases`).
+    count : int
+        Number of directions; the native arrays of the first come before those of the second.
+    """
+    if count == 1:
+        return one
+
+    def encode(array: Array) -> tuple[Array, ...]:
+        return tuple(native for part in np.split(array, count) for native in one.encode(part))
+
+    def decode(arrays: Sequence[Array]) -> Array:
+        size = len(arrays) // count
+        parts = (arrays[size * i : size * (i + 1)] for i in range(count))
+        return np.concatenate([one.decode(part) for part in parts])
+
+    return Layout(f"{one.name} in {count} directions", encode, decode)
+
+
 LayoutTable = Mapping[tuple[str, int], Callable[[Node], Layout]]
 """``(operator, position of the argument)`` to the layout that the framework wants there."""
 
@@ -114,3 +144,37 @@ def parameter_layouts(graph: Graph, table: LayoutTable) -> dict[str, Layout]:
             )
         layouts[parameter.name] = next(iter(wanted.values()), plain())
     return layouts
+
+
+_Kind = TypeVar("_Kind", bound=Layout)
+
+
+def with_unbiased_variances(layouts: Mapping[str, _Kind], graph: Graph) -> dict[str, _Kind]:
+    """Return the layouts for training with a framework that moves running variances by the unbiased one.
+
+    The definition (ONNX's) takes the biased variance of the mini-batch, smaller by ``(n - 1) / n`` for
+    ``n`` values a channel. Both move by the same linear rule, so what such a framework keeps is always
+    ``n / (n - 1)`` times the definition's if it starts so. Scaled outside of the timed path, both agree.
+    """
+    scaled = dict(layouts)
+    for node in graph.nodes:
+        if node.operator != "batch_normalization":
+            continue
+        shape = graph.types[node.inputs[0]].shape
+        count = math.prod(shape) // shape[1]
+        if count > 1:
+            variance = node.inputs[4]
+            scaled[variance] = _times(layouts[variance], count / (count - 1))
+    return scaled
+
+
+def _times(layout: _Kind, factor: float) -> _Kind:
+    def encode(array: Array) -> tuple[Array, ...]:
+        return layout.encode((array.astype(np.float64) * factor).astype(array.dtype))
+
+    def decode(arrays: Sequence[Array]) -> Array:
+        array = layout.decode(arrays)
+        quotient: Array = (array.astype(np.float64) / factor).astype(array.dtype)
+        return quotient
+
+    return replace(layout, name=f"{layout.name} times {factor!r}", encode=encode, decode=decode)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import json
 import math
 import typing
 from collections.abc import Mapping
@@ -34,6 +35,44 @@ def _parse(kind: Any, value: Any) -> Any:
             raise ValueError
         return number
     return str(value)
+
+
+def split_values(text: str) -> list[str]:
+    """Split at the commas that are in no brackets and no double quotes, so that a value may be JSON.
+
+    A value in double quotes is the text inside them.
+    """
+    parts, start, depth, quoted = [], 0, 0, False
+    for place, character in enumerate(text):
+        if character == '"' and (place == 0 or text[place - 1] != "\\"):
+            quoted = not quoted
+        elif not quoted and character in "[{":
+            depth += 1
+        elif not quoted and character in "]}":
+            depth -= 1
+        elif character == "," and not quoted and depth <= 0:
+            parts.append(text[start:place])
+            start = place + 1
+    return [_unquoted(part.strip()) for part in (*parts, text[start:])]
+
+
+def _unquoted(text: str) -> str:
+    if not text.startswith('"'):
+        return text
+    try:
+        value = json.loads(text)
+    except ValueError:
+        return text
+    return value if isinstance(value, str) else text
+
+
+def as_text(value: Any) -> str:
+    """Return a value as :func:`split_values` reads it back."""
+    if isinstance(value, bool):
+        return str(value).lower()
+    text = str(value)
+    # Another value after it shows whether all brackets and quotes are closed.
+    return text if split_values(f"{text},") == [text, ""] else json.dumps(text)
 
 
 def option_types(options: type[Any]) -> dict[str, Any]:

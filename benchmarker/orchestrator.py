@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass, replace
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, replace
 from datetime import datetime, timezone
 from functools import cache
 from pathlib import Path
 from typing import Any
 
 from benchmarker import registry
+from benchmarker.acceptance import judge
 from benchmarker.anonymity import without_names
 from benchmarker.collecting import Collecting
+from benchmarker.data.prepared import PreparedData
 from benchmarker.environments import Interpreter, resolve
 from benchmarker.errors import BenchmarkerError
 from benchmarker.experiment import RunSpec
@@ -20,9 +22,9 @@ from benchmarker.framework import Device, FrameworkPlugin
 from benchmarker.launchers import Event, Outcome, WorkerCommand
 from benchmarker.outcomes import Failure, failure, log_tail, oom_kills
 from benchmarker.packages import package_folders
-from benchmarker.planning import refusal
+from benchmarker.planning import early_stop_key, prepared_data, refusal
 from benchmarker.progress import Progress
-from benchmarker.record import SCHEMA_VERSION, RunFacts, make_record, step_cost
+from benchmarker.record import SCHEMA_VERSION, FinishedRun, RunFacts, make_record, step_cost
 from benchmarker.references import (
     reference_folder,
     reference_job,
@@ -37,19 +39,6 @@ from benchmarker.worker_environment import worker_environment
 
 KEPT_LOG_BYTES = 1 << 20
 REFERENCE_FRAMEWORK = "numpy"
-
-
-@dataclass(frozen=True)
-class FinishedRun:
-    """A record and where it was written."""
-
-    record: dict[str, Any]
-    path: Path
-
-    @property
-    def interrupted(self) -> bool:
-        """Whether the user ended it."""
-        return bool(self.record["status"] == "interrupted")
 
 
 class _NoReference(Exception):  # noqa: N818 - a run's end, not a fault of ours
@@ -103,29 +92,70 @@ class Orchestrator:
         Where records go.
     progress : Progress
         Who is told.
+    accept : mapping
+        Thresholds that every record is judged by; see :mod:`benchmarker.acceptance`.
+    early_stop : bool
+        Whether to leave out larger batch sizes once one has run out of memory.
+
+    Attributes
+    ----------
+    skipped : list of str
+        Why each run that was left out was.
     """
 
-    def __init__(self, store: Store, progress: Progress) -> None:
+    def __init__(
+        self,
+        store: Store,
+        progress: Progress,
+        *,
+        accept: Mapping[str, float] | None = None,
+        early_stop: bool = False,
+    ) -> None:
         self._store = store
         self._progress = progress
+        self._accept = accept or {}
+        self._early_stop = early_stop
+        self._full: dict[str, int] = {}
+        """The smallest batch size that ran out of memory, by what runs have in common otherwise."""
+        self.skipped: list[str] = []
         self._collectors, self._broken_collectors = registry.collectors()
         self._interpreters: dict[tuple[str, str | None, str, bool], Interpreter] = {}
 
-    def run(self, specs: Sequence[RunSpec]) -> Iterator[FinishedRun]:
-        """Run one after the other, each to a record; stop after one that the user interrupted."""
+    def run(self, specs: Sequence[RunSpec]) -> Iterator[tuple[int, FinishedRun]]:
+        """Run one after the other, each to a record; stop after one that the user interrupted.
+
+        Yields
+        ------
+        tuple
+            The position of the run and its record.
+        """
         for index, spec in enumerate(specs):
+            full = (
+                self._full.get(early_stop_key(spec), spec.batch_size) if self._early_stop else spec.batch_size
+            )
+            if full < spec.batch_size:
+                self._skip(spec, f"batch {full} ran out of memory")
+                continue
             self._progress.started(spec, index, len(specs))
             with tempfile.TemporaryDirectory(prefix="benchmarker-") as folder:
                 log = Path(folder) / "run.log"
                 record = self._run_one(spec, log)
+                record["acceptance"] = judge(record, self._accept)
                 text = _log_text(log)
                 path = self._store.save(record, without_names(text) if spec.anonymous else text)
                 record["log"] = path.with_suffix(".log").name if path.with_suffix(".log").exists() else None
             self._progress.finished(record, path)
+            if record["status"] == "out_of_memory":
+                key = early_stop_key(spec)
+                self._full[key] = min(spec.batch_size, self._full.get(key, spec.batch_size))
             finished = FinishedRun(record, path)
-            yield finished
+            yield index, finished
             if finished.interrupted:
                 return
+
+    def _skip(self, spec: RunSpec, reason: str) -> None:
+        self.skipped.append(f"{spec.label}: left out, {reason}")
+        self._progress.skipped(spec, reason)
 
     def _run_one(self, spec: RunSpec, log: Path) -> dict[str, Any]:
         facts = RunFacts.begin(spec)
@@ -136,7 +166,9 @@ class Orchestrator:
                 return make_record(facts, Failure("failed", "plan", "UnsupportedError", reason))
             interpreter = self._interpreter(spec, plugin)
             facts = replace(facts, interpreter=interpreter)
-            job = self._job(spec)
+            data = prepared_data(spec)
+            facts = replace(facts, data=data.description if data else None)
+            job = self._job(spec, data)
             if spec.verify:
                 job = self._with_reference(spec, job, log)
             return self._measure(spec, plugin, interpreter, job, log, facts)
@@ -160,7 +192,7 @@ class Orchestrator:
     ) -> dict[str, Any]:
         environment = worker_environment(spec, plugin)
         kills = oom_kills()
-        with Collecting(spec, self._collectors, self._broken_collectors) as collection:
+        with Collecting(spec, *self._monitors(spec)) as collection:
             observation = Observation(self._progress, collection.before_timing)
             command = WorkerCommand(
                 interpreter.path,
@@ -183,6 +215,15 @@ class Orchestrator:
         failed = _failure(spec, outcome, observation, log, oom_kills() > kills)
         return make_record(facts, failed, log_tail(log) if failed else "")
 
+    def _monitors(self, spec: RunSpec) -> tuple[dict[str, Any], dict[str, str]]:
+        """Return the collectors that the run wants, and why others of them are broken."""
+        if spec.monitors is None:
+            return self._collectors, self._broken_collectors
+        return (
+            {name: plugin for name, plugin in self._collectors.items() if name in spec.monitors},
+            {name: why for name, why in self._broken_collectors.items() if name in spec.monitors},
+        )
+
     def _interpreter(self, spec: RunSpec, plugin: FrameworkPlugin) -> Interpreter:
         key = (plugin.name, spec.framework_version, spec.environment, spec.device == "cuda")
         if key not in self._interpreters:
@@ -195,7 +236,7 @@ class Orchestrator:
             )
         return self._interpreters[key]
 
-    def _job(self, spec: RunSpec) -> Job:
+    def _job(self, spec: RunSpec, data: PreparedData | None) -> Job:
         return Job(
             action="run",
             framework=registry.find("frameworks", spec.framework).value,
@@ -211,6 +252,9 @@ class Orchestrator:
             seed=spec.seed,
             steps=spec.steps,
             warmup=spec.warmup,
+            window_seconds=spec.window,
+            data=str(data.folder) if data else None,
+            inputs=spec.inputs,
         )
 
     def _with_reference(self, spec: RunSpec, job: Job, log: Path) -> Job:

@@ -25,3 +25,6 @@ class Progress:
 
     def finished(self, record: dict[str, Any], path: Path) -> None:
         """Tell that a run has ended and where its record is."""
+
+    def skipped(self, spec: RunSpec, reason: str) -> None:
+        """Tell that a run is left out, and why."""

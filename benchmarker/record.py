@@ -6,21 +6,40 @@ import uuid
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from datetime import datetime, timezone
+from pathlib import Path
 from typing import Any
 
 from benchmarker import __version__, registry
 from benchmarker.anonymity import without_names
 from benchmarker.environments import Interpreter
 from benchmarker.errors import BenchmarkerError
-from benchmarker.experiment import RunSpec
+from benchmarker.experiment import RunSpec, specification
 from benchmarker.graph.cost import GraphCost, graph_cost
+from benchmarker.hyperparameters import constants
 from benchmarker.launchers import Event
+from benchmarker.options import as_text
 from benchmarker.outcomes import Failure
 from benchmarker.statistics import summarise
 from benchmarker.worker_environment import recorded
 
-SCHEMA_VERSION = "1.0"
+SCHEMA_VERSION = "1.1"
+PATHS = ("environment", "data_dir")
+"""Members of a specification that may hold a path, and in it a name."""
+_PATH_OPTIONS = ("--env=", "--data-dir=")
 _PERCENTILES = ("p5", "p25", "p75", "p90", "p95", "p99")
+
+
+@dataclass(frozen=True)
+class FinishedRun:
+    """A record and where it was written."""
+
+    record: dict[str, Any]
+    path: Path
+
+    @property
+    def interrupted(self) -> bool:
+        """Whether the user ended it."""
+        return bool(self.record["status"] == "interrupted")
 
 
 @dataclass(frozen=True)
@@ -35,6 +54,7 @@ class RunFacts:
     events: Mapping[str, Event] = field(default_factory=dict)
     platform: Mapping[str, Any] = field(default_factory=dict)
     collectors: Mapping[str, Any] = field(default_factory=dict)
+    data: Mapping[str, Any] | None = None
 
     @staticmethod
     def begin(spec: RunSpec) -> RunFacts:
@@ -69,6 +89,7 @@ def make_record(facts: RunFacts, failed: Failure | None, log_tail: str = "") -> 
         "started_at": _utc(facts.started_at),
         "ended_at": _utc(facts.ended_at or datetime.now(timezone.utc)),
         "benchmarker_version": __version__,
+        "specification": specification(spec),
         "command": rerun_command(spec, facts.event("prepared").get("version")),
         "mode": spec.mode,
         "batch_size": spec.batch_size,
@@ -88,9 +109,11 @@ def make_record(facts: RunFacts, failed: Failure | None, log_tail: str = "") -> 
         "collectors": dict(facts.collectors),
         "environment": _environment(facts),
         "digests": facts.event("prepared").get("digests", {"parameters": None, "batch": None}),
+        "inputs": _inputs(facts),
         "timing": timing,
         "metrics": _metrics(facts, cost, timing),
         "memory": facts.event("result").get("memory", {"peak_bytes": None, "framework": {}}),
+        "acceptance": None,
         "verification": _verification(facts),
         "log": None,
     }
@@ -99,13 +122,14 @@ def make_record(facts: RunFacts, failed: Failure | None, log_tail: str = "") -> 
 
 def _anonymised(record: dict[str, Any]) -> dict[str, Any]:
     """Return the record without host and user names in what may hold paths."""
-    execution, command = record["execution"], record["command"]
+    execution, command, asked = record["execution"], record["command"], record["specification"]
     variables = without_names(execution["environment_variables"])
     return {
         **record,
         "error": without_names(record["error"]),
         "execution": {**execution, "environment_variables": variables},
-        "command": [without_names(part) if part.startswith("--env=") else part for part in command],
+        "specification": {**asked, **{name: without_names(asked[name]) for name in PATHS}},
+        "command": [without_names(part) if part.startswith(_PATH_OPTIONS) else part for part in command],
     }
 
 
@@ -141,14 +165,20 @@ def rerun_command(spec: RunSpec, version: str | None) -> list[str]:
         "affinity": ",".join(map(str, spec.affinity)) or None,
         "steps": None if spec.samples_per_epoch else spec.steps,
         "warmup": spec.warmup,
+        "window": spec.window,
         "problem-size": spec.samples_per_epoch,
+        "data": spec.data,
+        "data-dir": spec.data_dir,
+        "inputs": None if spec.inputs == "resident" else spec.inputs,
+        "monitors": None if spec.monitors is None else ",".join(spec.monitors) or "none",
         "timeout": spec.timeout,
         "env": None if spec.environment == "auto" else spec.environment,
         "launcher": None if spec.launcher == "local" else spec.launcher,
     }
     if spec.mode == "training":
         options["optimizer"] = spec.optimizer.kind
-        options["learning-rate"] = spec.optimizer.learning_rate
+        for name in constants(spec.optimizer.kind):
+            options[name.replace("_", "-")] = getattr(spec.optimizer, name)
     if spec.samples_per_epoch and spec.steps:
         options["epochs"] = spec.steps * spec.batch_size // spec.samples_per_epoch
     command += [f"--{name}={value}" for name, value in options.items() if value is not None]
@@ -156,12 +186,8 @@ def rerun_command(spec: RunSpec, version: str | None) -> list[str]:
         **{f"{spec.problem}.{name}": value for name, value in spec.problem_parameters.items()},
         **{f"{spec.framework}.{name}": value for name, value in spec.framework_options.items()},
     }
-    command += [f"--set={name}={_text(value)}" for name, value in settings.items()]
+    command += [f"--set={name}={as_text(value)}" for name, value in settings.items()]
     return command + ([] if spec.verify else ["--no-verify"]) + (["--anonymous"] if spec.anonymous else [])
-
-
-def _text(value: Any) -> str:
-    return str(value).lower() if isinstance(value, bool) else str(value)
 
 
 def _utc(moment: datetime) -> str:
@@ -250,6 +276,17 @@ def _environment(facts: RunFacts) -> dict[str, Any]:
     }
 
 
+def _inputs(facts: RunFacts) -> dict[str, Any]:
+    found, data = facts.event("result").get("data", {}), facts.data
+    members = ("name", "source", "digest", "samples", "sample_shape", "classes", "files")
+    return {
+        "kind": facts.spec.inputs,
+        "distinct_batches": found.get("distinct_batches"),
+        "epoch_order_digests": found.get("epochs", []),
+        "data": {name: data[name] for name in members} if data else None,
+    }
+
+
 def _timing(facts: RunFacts) -> dict[str, Any]:
     result = facts.event("result")
     seconds = result.get("seconds", {})
@@ -274,7 +311,13 @@ def _timing(facts: RunFacts) -> dict[str, Any]:
         "samples_seconds": samples,
         "step_seconds": _step_seconds(samples),
         "total_seconds": sum(samples) if samples else None,
+        "wall_seconds": _seconds(result.get("wall_nanoseconds")),
+        "window_seconds": facts.spec.window,
     }
+
+
+def _seconds(nanoseconds: int | None) -> float | None:
+    return None if nanoseconds is None else nanoseconds / 1e9
 
 
 def _step_seconds(samples: list[float]) -> dict[str, Any] | None:
@@ -300,13 +343,17 @@ def _metrics(facts: RunFacts, cost: GraphCost, timing: Mapping[str, Any]) -> dic
     spec, result = facts.spec, facts.event("result")
     total, steps = timing["total_seconds"], len(timing["samples_seconds"])
     throughput = spec.batch_size * steps / total if total else None
-    per_epoch = spec.samples_per_epoch
+    per_epoch, wall = spec.samples_per_epoch, timing["wall_seconds"]
+    training = spec.mode == "training"
     return {
         "throughput": throughput,
         "flops_per_second": cost.flops * steps / total if total else None,
         "loss_first": result.get("loss_first"),
         "loss_last": result.get("loss_last"),
+        "accuracy": result.get("accuracy"),
         "epoch_seconds": per_epoch / throughput if per_epoch and throughput else None,
+        "training_seconds": wall if training else None,
+        "batches_per_second": steps / wall if wall and not training else None,
     }
 
 

@@ -64,6 +64,7 @@ def reference_path(folder: Path, job: Job, packages: Mapping[str, str]) -> Path:
         "batch_size": job.batch_size,
         "samples": job.verification_samples,
         "seed": job.seed,
+        "data": Path(job.data).name if job.data else None,
         "code": _code_digest(job.problem, packages),
     }
     text = json.dumps(decisive, sort_keys=True)
@@ -75,7 +76,7 @@ def _code_digest(problem: str, packages: Mapping[str, str]) -> str:
     own = Path(packages["benchmarker"]) / "benchmarker"
     files = [own / "framework.py", own / "problem.py", *_problem_files(problem, packages)]
     for folder in ("graph", "layers", "plugins/numpy", "worker"):
-        files += sorted((own / folder).glob("*.py"))
+        files += sorted((own / folder).rglob("*.py"))
     digest = hashlib.sha256()
     for path in files:
         if path.is_file():

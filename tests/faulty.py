@@ -81,13 +81,15 @@ class SwappedMomentum(NumpyOperators):
 class KerasGates(NumpyOperators):
     """Takes the gates in the order i, f, c, o."""
 
-    def lstm(self, x: Array, w: Array, r: Array, b: Array, *, hidden_size: int) -> Any:
+    def lstm(self, x: Array, w: Array, r: Array, b: Array, **attributes: Any) -> Any:
+        hidden_size = attributes["hidden_size"]
+
         def reorder(array: Array) -> Array:
             blocks = np.split(array, array.shape[1] // hidden_size, axis=1)
             order = [4 * (i // 4) + (0, 3, 1, 2)[i % 4] for i in range(len(blocks))]
             return np.concatenate([blocks[i] for i in order], axis=1)
 
-        return super().lstm(x, reorder(w), reorder(r), reorder(b), hidden_size=hidden_size)
+        return super().lstm(x, reorder(w), reorder(r), reorder(b), **attributes)
 
 
 class LastAxisSoftmax(NumpyOperators):
@@ -199,7 +201,9 @@ class EpsilonInsideAdam(NumpyFramework):
 
     def build(self, graph: Graph, parameters: Mapping[str, Array], **arguments: Any) -> NumpyProgram:
         optimizer = arguments["optimizer"]
-        inside = replace(optimizer, epsilon=optimizer.epsilon / np.sqrt(1 - optimizer.beta2))
+        inside = optimizer
+        if optimizer.kind in ("adam", "adamw"):
+            inside = replace(optimizer, epsilon=optimizer.epsilon / np.sqrt(1 - optimizer.beta2))
         return super().build(graph, parameters, **{**arguments, "optimizer": inside})
 
 
@@ -208,5 +212,7 @@ class NesterovMomentum(NumpyFramework):
 
     def build(self, graph: Graph, parameters: Mapping[str, Array], **arguments: Any) -> NumpyProgram:
         optimizer = arguments["optimizer"]
-        other = replace(optimizer, momentum=0.95 * optimizer.momentum)
+        other = optimizer
+        if optimizer.kind == "momentum":
+            other = replace(optimizer, momentum=0.95 * optimizer.momentum)
         return super().build(graph, parameters, **{**arguments, "optimizer": other})

@@ -16,6 +16,7 @@ WORKER_SIDE = (
     "errors",
     "framework",
     "graph",
+    "layers",
     "layouts",
     "options",
     "plugins",

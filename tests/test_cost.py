@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import math
 import subprocess
 import sys
+from typing import Any
 
 import pytest
 
 from benchmarker.errors import UsageError
 from benchmarker.framework import OPTIMIZERS, Optimizer
 from benchmarker.graph.cost import OPTIMIZER_VALUES, Cost, graph_cost
+from benchmarker.graph.counting import PRODUCTS
 from benchmarker.graph.graph import Graph
 from benchmarker.graph.initializers import ZEROS
 from benchmarker.graph.network import Network
@@ -63,7 +66,7 @@ def test_every_primitive_is_counted_and_composites_by_their_bodies() -> None:
 @pytest.mark.parametrize("training", [False, True])
 def test_every_case_has_a_cost(case: OperatorCase, training: bool) -> None:
     cost = graph_cost(case.graph(training=training), training=training)
-    has_products = case.operator in ("conv", "gemm", "lstm")
+    has_products = case.operator in (*PRODUCTS, "attention")
     assert (cost.forward_flops > 0) == has_products
     assert (cost.backward_flops > 0) == (has_products and training)
     assert min(cost.bytes, cost.elementwise_flops) >= 0
@@ -93,6 +96,108 @@ def test_a_matrix_product_counts_the_same_however_it_is_stored(trans_a: bool, tr
     b = net.parameter("b", (7, 5) if trans_b else (5, 7), ZEROS)
     net.output(net.gemm(a, b, trans_a=trans_a, trans_b=trans_b))
     assert graph_cost(net.graph()).flops == 2 * 3 * 5 * 7
+
+
+def forward_flops(net: Network) -> int:
+    return graph_cost(net.graph()).forward_flops
+
+
+def test_a_transposed_convolution_multiplies_as_often_as_the_convolution_it_goes_back_through() -> None:
+    forth, back = Network("forth", 2), Network("back", 2)
+    forth.output(forth.convolution("conv", forth.input("x", (3, 11, 11)), 4, 3, stride=2))
+    attributes = {"output_padding": (0, 0), "strides": (2, 2), "pads": (0,) * 4, "dilations": (1, 1)}
+    x, w = back.input("x", (4, 5, 5)), back.parameter("w", (4, 3, 3, 3), ZEROS)
+    back.output(back.conv_transpose(x, w, **attributes))
+    assert forward_flops(back) == forward_flops(forth) == 2 * (2 * 4 * 25) * (3 * 9)
+
+
+def test_a_grouped_transposed_convolution_multiplies_within_its_groups() -> None:
+    net = Network("grouped", 2)
+    x, w, b = (
+        net.input("x", (4, 5, 5)),
+        net.parameter("w", (4, 3, 3, 3), ZEROS),
+        net.parameter("b", (6,), ZEROS),
+    )
+    attributes = {"output_padding": (0, 0), "strides": (1, 1), "pads": (1,) * 4, "dilations": (1, 1)}
+    net.output(net.conv_transpose(x, w, b, group=2, **attributes))
+    (node,) = graph_cost(net.graph()).nodes
+    assert node.flops == 2 * (2 * 4 * 25) * (3 * 9)
+    assert node.elementwise_flops == 2 * 6 * 25  # the bias
+
+
+def test_matrix_products_count_each_pair_of_matrices() -> None:
+    net = Network("matmul", 2)
+    net.output(net.matmul(net.input("a", (1, 4, 5)), net.parameter("b", (3, 5, 6), ZEROS)))
+    assert forward_flops(net) == 2 * (2 * 3 * 4 * 6) * 5
+
+
+def test_attention_multiplies_scores_and_values() -> None:
+    net = Network("attention", 2)
+    q, k, v = (
+        net.input(name, shape) for name, shape in (("q", (3, 4, 5)), ("k", (3, 6, 5)), ("v", (3, 6, 7)))
+    )
+    net.output(net.attention(q, k, v, scale=0.5))
+    cost = graph_cost(net.graph())
+    assert cost.forward_flops == 2 * (2 * 3) * 4 * 6 * (5 + 7)
+    assert cost.elementwise_flops == 2 * 3 * (4 * 5 + 5 * 4 * 6)  # the scale of q, the softmax
+
+
+def recurrent(kind: str, direction: str = "forward") -> Network:
+    net = Network(kind, 7)
+    x = net.transpose(net.input("x", (5, 3)), perm=(1, 0, 2))
+    layer = net.lstm_layer if kind == "lstm" else net.gru_layer
+    y = layer("layer", x, 4, direction=direction)[0]
+    net.output(y)
+    net.loss(net.reduce_mean(y))
+    return net
+
+
+@pytest.mark.parametrize(("kind", "gates"), [("lstm", 4), ("gru", 3)])
+@pytest.mark.parametrize(("direction", "directions"), [("forward", 1), ("bidirectional", 2)])
+def test_recurrent_layers_multiply_each_gate_step_and_direction(
+    kind: str, gates: int, direction: str, directions: int
+) -> None:
+    graph = recurrent(kind, direction).graph()
+    one = 2 * (5 * 7) * directions * gates * 4  # steps, samples, cells
+    assert graph_cost(graph.without_loss()).flops == one * (3 + 4)
+    cost = graph_cost(graph, training=True)
+    assert cost.forward_flops == one * (3 + 4)
+    # Back: the gradients of both weights and of the state, but none of the mini-batch.
+    assert cost.backward_flops == one * (3 + 4 + 4)
+
+
+def test_a_looked_up_table_moves_the_rows_that_are_asked_for() -> None:
+    net = Network("lookup", 2)
+    y = net.gather(net.parameter("table", (1000, 8), ZEROS), net.input("rows", (3,), "int64"))
+    net.output(y)
+    net.loss(net.reduce_mean(y))
+    graph = net.graph()
+    rows, indices = 4 * 6 * 8, 8 * 6
+    (inference,) = graph_cost(graph.without_loss()).nodes
+    assert inference.bytes == 2 * rows + indices
+    training = graph_cost(graph, training=True).nodes[0]
+    assert training.bytes == inference.bytes + 3 * rows + indices
+    assert training.forward_flops == training.elementwise_flops == 0
+
+
+def test_interpolation_costs_and_repetition_does_not() -> None:
+    for mode, operations in (("nearest", 0), ("linear", 9)):
+        net = Network("resize", 2)
+        net.output(net.resize(net.input("x", (3, 4, 5)), sizes=(8, 10), mode=mode))
+        assert graph_cost(net.graph()).elementwise_flops == operations * 2 * 3 * 8 * 10
+
+
+def test_nothing_goes_back_through_a_stop() -> None:
+    net = Network("stopped", 2)
+    x = net.input("x", (4,))
+    y = net.named("before").gemm(x, net.parameter("w", (4, 4), ZEROS))
+    z = net.named("after").gemm(net.stop_gradient(y), net.parameter("v", (4, 4), ZEROS))
+    net.output(z)
+    net.loss(net.reduce_mean(z))
+    cost = graph_cost(net.graph(), training=True)
+    backward = {node.name: node.backward_flops for node in cost.nodes if node.operator == "gemm"}
+    # The second's own weight, and neither its operand nor anything before the stop.
+    assert backward == {"before": 0, "after": 2 * 2 * 4 * 4}
 
 
 def shared() -> Graph:
@@ -176,6 +281,52 @@ def test_training_keeps_what_the_backward_pass_needs() -> None:
     assert graph_cost(graph, training=True).activation_bytes == kept
 
 
+def kept_beside_the_operand(operator: str, x: tuple[int, ...], **attributes: Any) -> int:
+    """Return the bytes that training keeps for one operator, without the mini-batch and its shift."""
+    net = Network("one", x[0])
+    shift = net.parameter("shift", x, ZEROS)
+    y = getattr(net, operator)(net.add(net.input("x", x[1:]), shift), **attributes)
+    net.output(y)
+    net.loss(net.reduce_mean(y))
+    return graph_cost(net.graph(), training=True).activation_bytes - 4 * math.prod(x)
+
+
+def test_a_choice_keeps_where_it_chose() -> None:
+    assert kept_beside_the_operand("reduce_max", (2, 6), axes=(1,)) == 8 * 2
+    assert kept_beside_the_operand("top_k", (2, 6), k=3) == 8 * 2 * 3
+
+
+def test_what_only_moves_or_adds_keeps_nothing() -> None:
+    assert kept_beside_the_operand("reduce_sum", (2, 6), axes=(1,)) == 0
+    assert kept_beside_the_operand("slice", (2, 6), axes=(1,), starts=(0,), ends=(2,)) == 0
+    assert kept_beside_the_operand("expand", (2, 6), shape=(3, 2, 6)) == 0
+    assert kept_beside_the_operand("affine", (2, 6), alpha=2.0) == 0
+    assert kept_beside_the_operand("stop_gradient", (2, 6)) == 0
+
+
+def test_functions_keep_their_operand_or_their_result() -> None:
+    for operator in ("abs", "erf", "softplus", "log", "exp", "sqrt", "log_softmax", "leaky_relu"):
+        assert kept_beside_the_operand(operator, (2, 6)) == 4 * 12, operator
+
+
+def test_recurrent_layers_keep_their_gates() -> None:
+    x, y = 4 * 5 * 7 * 3, 4 * 5 * 7 * 4
+    for kind, extra in (("lstm", 5), ("gru", 4)):
+        kept = graph_cost(recurrent(kind).graph(), training=True).activation_bytes
+        last = 4 * 7 * 4 * (2 if kind == "lstm" else 1)
+        assert kept == 2 * x + (1 + extra) * y + last  # x and x transposed
+
+
+def test_ctc_keeps_the_softmax() -> None:
+    net = Network("ctc", 3)
+    x = net.transpose(net.input("x", (6, 5)), perm=(1, 0, 2))
+    scores = net.add(x, net.parameter("shift", (5,), ZEROS))
+    net.output(scores)
+    net.loss(net.ctc_loss(scores, net.input("label", (2,), "int64")))
+    kept = graph_cost(net.graph(), training=True).activation_bytes
+    assert kept == 4 * 3 * 6 * 5 + 8 * 3 * 2 + 4 * 6 * 3 * 5
+
+
 def test_memory_by_what_it_holds() -> None:
     graph = mnist_mlp.benchmarker_problem().graph(1)
     values = graph.parameter_count * 4
@@ -183,7 +334,9 @@ def test_memory_by_what_it_holds() -> None:
     assert inference.keys() == {"parameters", "activations", "total"}
     assert inference["parameters"] == values
     cost = graph_cost(graph, training=True)
-    for kind, kept in (("sgd", 0), ("momentum", 1), ("adam", 2)):
+    states = {"sgd": 0, "momentum": 1, "nesterov": 1, "rmsprop": 1, "adagrad": 1, "adam": 2, "adamw": 2}
+    assert states.keys() == set(OPTIMIZERS)
+    for kind, kept in states.items():
         memory = cost.memory(Optimizer(kind))
         assert memory["gradients"] == values
         assert memory["optimizer_state"] == kept * values

@@ -46,7 +46,9 @@ def test_every_operator_is_documented_and_knows_its_arguments() -> None:
 
 
 def test_shape_inference_knows_every_primitive() -> None:
-    assert {name for name, info in OPERATORS.items() if info.kind == "primitive"} == native_operators(Shapes)
+    primitives = {name for name, info in OPERATORS.items() if info.kind == "primitive"}
+    # It also knows a composite whose own argument it checks.
+    assert native_operators(Shapes) == primitives | {"rms_normalization"}
 
 
 # --- building --------------------------------------------------------------------------------
@@ -113,6 +115,16 @@ def float32(*shape: int) -> TensorType:
     return TensorType(shape)
 
 
+def int64(*shape: int) -> TensorType:
+    return TensorType(shape, "int64")
+
+
+DOUBLING: dict[str, Any] = {
+    "strides": (2, 2),
+    "pads": (1, 0, 1, 1),
+    "output_padding": (1, 0),
+    "dilations": (1, 1),
+}
 SHAPES: tuple[tuple[str, tuple[TensorType, ...], dict[str, Any], tuple[int, ...]], ...] = (
     (
         "conv",
@@ -141,6 +153,43 @@ SHAPES: tuple[tuple[str, tuple[TensorType, ...], dict[str, Any], tuple[int, ...]
     ("reshape", (float32(2, 3, 4),), {"shape": (4, -1, 0)}, ()),
     ("transpose", (float32(2, 3, 4),), {"perm": (2, 0, 1)}, (4, 2, 3)),
     ("reduce_mean", (float32(2, 3),), {}, ()),
+    ("reduce_sum", (float32(2, 3, 4),), {"axes": (-1,)}, (2, 3)),
+    ("reduce_max", (float32(2, 3, 4),), {"axes": (0, 2), "keepdims": True}, (1, 3, 1)),
+    ("reduce_mean", (float32(2, 3),), {"keepdims": True}, (1, 1)),
+    ("top_k", (float32(2, 7),), {"k": 3}, (2, 3)),
+    ("conv_transpose", (float32(2, 4, 5, 6), float32(4, 3, 3, 2)), DOUBLING, (2, 3, 10, 11)),
+    (
+        "conv_transpose",
+        (float32(2, 4, 5, 6), float32(4, 3, 3, 2), float32(6)),
+        {**DOUBLING, "group": 2},
+        (2, 6, 10, 11),
+    ),
+    ("resize", (float32(2, 3, 4, 5),), {"sizes": (8, 15)}, (2, 3, 8, 15)),
+    ("resize", (float32(2, 3, 4, 5),), {"sizes": (3, 7), "mode": "linear"}, (2, 3, 3, 7)),
+    ("matmul", (float32(2, 1, 4, 5), float32(3, 5, 6)), {}, (2, 3, 4, 6)),
+    ("matmul", (float32(4, 5), float32(7, 5, 2)), {}, (7, 4, 2)),
+    ("div", (float32(2, 1, 4), float32(3, 1)), {}, (2, 3, 4)),
+    ("sub", (float32(4), float32()), {}, (4,)),
+    (
+        "attention",
+        (float32(2, 3, 4, 5), float32(2, 3, 6, 5), float32(2, 3, 6, 7)),
+        {"scale": 1.0},
+        (2, 3, 4, 7),
+    ),
+    ("rotary_embedding", (float32(2, 3, 4, 6), float32(4, 3), float32(4, 3)), {}, (2, 3, 4, 6)),
+    ("layer_normalization", (float32(2, 3, 4), float32(3, 4), float32(3, 4)), {"axis": 1}, (2, 3, 4)),
+    ("group_normalization", (float32(2, 6, 4), float32(6), float32(6)), {"num_groups": 3}, (2, 6, 4)),
+    ("concat", (float32(2, 3), float32(2, 1), float32(2, 4)), {"axis": -1}, (2, 8)),
+    ("slice", (float32(6, 7),), {"axes": (1,), "starts": (1,), "ends": (7,), "steps": (4,)}, (6, 2)),
+    ("pad", (float32(2, 3),), {"pads": (1, 0, 0, 2)}, (3, 5)),
+    ("expand", (float32(3, 1),), {"shape": (2, 3, 4)}, (2, 3, 4)),
+    ("gather", (float32(9, 4), int64(2, 3)), {}, (2, 3, 4)),
+    ("gather", (float32(2, 9, 4), int64(5)), {"axis": 1}, (2, 5, 4)),
+    ("gather", (float32(2, 9), int64()), {"axis": -1}, (2,)),
+    ("gather_elements", (float32(4, 6), int64(4, 2)), {}, (4, 2)),
+    ("softmax_cross_entropy_loss", (float32(2, 3, 4), int64(2, 4)), {}, ()),
+    ("softmax_cross_entropy_loss", (float32(2, 3, 4), int64(2, 4)), {"reduction": "none"}, (2, 4)),
+    ("ctc_loss", (float32(8, 2, 5), int64(2, 3)), {}, ()),
 )
 
 
@@ -181,9 +230,121 @@ IMPOSSIBLE: tuple[tuple[str, tuple[TensorType, ...], dict[str, Any], str], ...] 
     ),
     (
         "softmax_cross_entropy_loss",
-        (float32(2, 3), TensorType((3,), "int64")),
+        (float32(2, 3), int64(3)),
         {},
-        "scores \\(N, C\\) and labels",
+        "scores \\(N, C, ...\\) and labels \\(N, ...\\), got \\(2, 3\\) and \\(3,\\)",
+    ),
+    ("softmax_cross_entropy_loss", (float32(2, 3), float32(2)), {}, "needs int64 indices, got float32"),
+    (
+        "softmax_cross_entropy_loss",
+        (float32(2, 3), int64(2), float32(2)),
+        {},
+        "weights must have shape \\(3,\\)",
+    ),
+    (
+        "softmax_cross_entropy_loss",
+        (float32(2, 3), int64(2)),
+        {"reduction": "average"},
+        "must be none, sum or mean, got 'average'",
+    ),
+    ("ctc_loss", (float32(4, 2, 5), int64(2, 5)), {}, "with S at most T"),
+    ("ctc_loss", (float32(4, 2, 5), int64(3, 2)), {}, "scores \\(T, N, C\\) and labels \\(N, S\\)"),
+    ("conv", (float32(1, 3, 9), float32(4, 3, 3), float32(3)), WINDOW, "conv: b must have shape \\(4,\\)"),
+    ("conv_transpose", (float32(1, 4, 5), float32(4, 3, 3)), DOUBLING, "needs 1 kernel sizes.* and 2 pads"),
+    (
+        "conv_transpose",
+        (float32(1, 5, 4, 4), float32(4, 3, 3, 3)),
+        DOUBLING,
+        "of 5 channels needs a weight of as many",
+    ),
+    (
+        "conv_transpose",
+        (float32(1, 4, 4, 4), float32(4, 3, 3, 3), float32(4)),
+        DOUBLING,
+        "conv_transpose: b must have shape \\(3,\\)",
+    ),
+    (
+        "conv_transpose",
+        (float32(1, 4, 4, 4), float32(4, 3, 3, 3)),
+        {**DOUBLING, "output_padding": (2, 0)},
+        "output padding \\(2, 0\\) must be smaller than stride",
+    ),
+    (
+        "conv_transpose",
+        (float32(1, 4, 4, 4), float32(4, 3, 3, 3)),
+        {**DOUBLING, "strides": (0, 1)},
+        "strides and dilations must be at least 1",
+    ),
+    (
+        "conv_transpose",
+        (float32(1, 4, 1, 1), float32(4, 3, 1, 1)),
+        {**DOUBLING, "output_padding": (0, 0)},
+        "leaves nothing: \\(-1, 0\\)",
+    ),
+    ("resize", (float32(2, 3, 4, 5),), {"sizes": (8, 11)}, "multiples of the old sizes, got \\(4, 5\\) to"),
+    ("resize", (float32(2, 3, 4, 5),), {"sizes": (8, 10), "mode": "cubic"}, "nearest or linear, got 'cubic'"),
+    ("resize", (float32(2, 3, 4),), {"sizes": (8,)}, "input \\(N, C, H, W\\) and two sizes"),
+    ("matmul", (float32(2, 3), float32(4, 5)), {}, "the last axis of one must fit the last but one"),
+    ("matmul", (float32(2, 3, 4), float32(3, 4, 5)), {}, "\\(2,\\) and \\(3,\\) do not broadcast"),
+    ("matmul", (float32(3), float32(3, 5)), {}, "matmul of \\(3,\\) and \\(3, 5\\)"),
+    ("sub", (float32(2, 3), float32(4)), {}, "do not broadcast"),
+    ("clip", (float32(2),), {"min": 1.0, "max": 0.5}, "min must be at most max, got 1.0 and 0.5"),
+    ("cast", (float32(2),), {}, "int64 into floating-point values, got float32"),
+    ("log_softmax", (float32(2, 3),), {"axis": -3}, "log_softmax: axis -3 is not an axis"),
+    ("reduce_sum", (float32(2, 3),), {"axes": (2,)}, "reduce_sum: axis 2 is not an axis of \\(2, 3\\)"),
+    ("top_k", (float32(2, 3),), {"k": 4}, "between 1 and the size of the last axis of \\(2, 3\\), got 4"),
+    ("layer_normalization", (float32(2, 3), float32(2), float32(3)), {}, "scale must have shape \\(3,\\)"),
+    (
+        "group_normalization",
+        (float32(2, 6), float32(6), float32(6)),
+        {"num_groups": 4},
+        "a multiple of 4 groups",
+    ),
+    (
+        "group_normalization",
+        (float32(2, 6), float32(6), float32(2)),
+        {"num_groups": 2},
+        "b must have shape \\(6,\\)",
+    ),
+    ("rms_normalization", (float32(2, 3), float32(2)), {}, "scale must have shape \\(3,\\), got \\(2,\\)"),
+    ("concat", (float32(2, 3),), {"axis": 0}, "two tensors or more, got 1"),
+    (
+        "concat",
+        (float32(2, 3), float32(3, 3)),
+        {"axis": 1},
+        "the other axes of \\(2, 3\\), \\(3, 3\\) differ",
+    ),
+    ("concat", (float32(2, 3), float32(2, 3, 1)), {"axis": 1}, "differ"),
+    ("split", (float32(2, 7),), {"axis": 1, "num_outputs": 2}, "does not come apart into 2 equal parts"),
+    ("split", (float32(2, 7),), {"axis": 1, "num_outputs": 1}, "equal parts, two or more"),
+    (
+        "slice",
+        (float32(5),),
+        {"axes": (0,), "starts": (2,), "ends": (6,)},
+        "slice 2:6:1 of axis 0 of \\(5,\\)",
+    ),
+    ("slice", (float32(5),), {"axes": (0, 0), "starts": (0, 1), "ends": (2, 3)}, "as many, each axis once"),
+    ("pad", (float32(2, 3),), {"pads": (1, 0)}, "needs 4 pads of at least 0, got \\(1, 0\\)"),
+    ("expand", (float32(2, 3),), {"shape": (2, 1)}, "\\(2, 3\\) does not broadcast to \\(2, 1\\)"),
+    ("gather", (float32(9, 4), float32(2)), {}, "gather needs int64 indices, got float32"),
+    (
+        "gather_elements",
+        (float32(4, 6), int64(3, 2)),
+        {"axis": 1},
+        "\\(3, 2\\) must have the shape of \\(4, 6\\)",
+    ),
+    ("causal_mask", (float32(2, 3),), {}, "scores \\(..., L, L\\), got \\(2, 3\\)"),
+    (
+        "gru",
+        (float32(5, 2, 3), float32(2, 12, 3), float32(2, 12, 4), float32(2, 12)),
+        {"hidden_size": 4, "direction": "bidirectional"},
+        "gru: b must have shape \\(2, 24\\), got \\(2, 12\\)",
+    ),
+    (
+        "gru",
+        (float32(5, 2, 3), float32(1, 12, 3), float32(1, 12, 4), float32(1, 24)),
+        {"hidden_size": 4, "direction": "reverse"},
+        "must be forward or bidirectional, got 'reverse'",
     ),
 )
 
@@ -194,6 +355,19 @@ def test_impossible_shapes_are_one_sentence(
 ) -> None:
     with pytest.raises(UsageError, match=message):
         getattr(Shapes(), operator)(*inputs, **attributes)
+
+
+def test_recurrent_layers_return_what_each_direction_saw() -> None:
+    weights = (float32(2, 16, 3), float32(2, 16, 4), float32(2, 32))
+    y, y_h, y_c = Shapes().lstm(float32(5, 7, 3), *weights, hidden_size=4, direction="bidirectional")
+    assert (y.shape, y_h.shape, y_c.shape) == ((5, 2, 7, 4), (2, 7, 4), (2, 7, 4))
+    weights = (float32(1, 12, 3), float32(1, 12, 4), float32(1, 24))
+    y, y_h = Shapes().gru(float32(5, 7, 3), *weights, hidden_size=4)
+    assert (y.shape, y_h.shape) == ((5, 1, 7, 4), (1, 7, 4))
+
+
+def test_a_split_returns_every_part() -> None:
+    assert [t.shape for t in Shapes().split(float32(2, 6), axis=-1, num_outputs=3)] == [(2, 2)] * 3
 
 
 # --- JSON ------------------------------------------------------------------------------------

@@ -12,7 +12,17 @@ from benchmarker.graph.graph import Graph
 from benchmarker.graph.initializers import ONES
 from benchmarker.graph.network import Network
 from benchmarker.graph.types import Node
-from benchmarker.layouts import Layout, gates, parameter_layouts, permuted, plain, reorder_gates, two_biases
+from benchmarker.layouts import (
+    Layout,
+    direction_count,
+    directions,
+    gates,
+    parameter_layouts,
+    permuted,
+    plain,
+    reorder_gates,
+    two_biases,
+)
 
 Array = np.ndarray
 HIDDEN = 3
@@ -27,6 +37,8 @@ LAYOUTS: dict[str, tuple[Layout, tuple[int, ...]]] = {
     "gates-other-axis": (gates((1, 2, 0), 1), (1, 5, 3 * HIDDEN)),
     "two-biases": (two_biases((0, 2, 3, 1)), (1, 8 * HIDDEN)),
     "two-biases-rotated": (two_biases((1, 2, 3, 0)), (1, 8 * HIDDEN)),
+    "gates-both-ways": (directions(gates((1, 2, 0), 0), 2), (2, 3 * HIDDEN, 5)),
+    "two-biases-both-ways": (directions(two_biases((1, 0, 2)), 2), (2, 6 * HIDDEN)),
 }
 
 
@@ -91,6 +103,25 @@ def test_two_biases_by_hand() -> None:
     first, second = two_biases((0, 2, 3, 1)).encode(array)
     assert first.tolist() == [0, 2, 3, 1]
     assert second.tolist() == [4, 6, 7, 5]
+
+
+def test_each_direction_has_arrays_of_its_own() -> None:
+    array = np.arange(12.0).reshape(2, 6)
+    native = directions(two_biases((1, 0, 2)), 2).encode(array)
+    assert [part.tolist() for part in native] == [[1, 0, 2], [4, 3, 5], [7, 6, 8], [10, 9, 11]]
+
+
+def test_one_direction_is_the_layout_itself() -> None:
+    layout = gates((1, 2, 0), 0)
+    assert directions(layout, 1) is layout
+
+
+def test_the_number_of_directions_is_the_nodes() -> None:
+    net = Network("both", 2)
+    x = net.transpose(net.input("x", (3, 4)), perm=(1, 0, 2))
+    net.gru_layer("forward", x, 5)
+    net.lstm_layer("both", x, 5, direction="bidirectional")
+    assert [direction_count(node) for node in net.graph().nodes[1:]] == [1, 2]
 
 
 def test_reordering_along_the_last_axis() -> None:

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from benchmarker.errors import UsageError
-from benchmarker.options import option_types, parse_options
+from benchmarker.options import as_text, option_types, parse_options, split_values
 
 
 @dataclass(frozen=True)
@@ -88,3 +88,32 @@ def test_an_unknown_name_is_refused_with_the_nearest() -> None:
 
 def test_the_types_of_the_fields() -> None:
     assert option_types(Options) == {"size": int, "rate": float, "fast": bool, "name": str}
+
+
+@pytest.mark.parametrize(
+    ("text", "values"),
+    [
+        ("a,b", ["a", "b"]),
+        (" a , b ", ["a", "b"]),
+        ("", [""]),
+        ("a,,b", ["a", "", "b"]),
+        ('[{"a":1,"b":[2,3]}],[4]', ['[{"a":1,"b":[2,3]}]', "[4]"]),
+        ('["x,]",2],y', ['["x,]",2]', "y"]),
+        (r'["x\",",2],y', [r'["x\",",2]', "y"]),
+        ('"a,b",c', ["a,b", "c"]),
+        ('"a,b', ['"a,b']),
+        ("a],b", ["a]", "b"]),
+    ],
+)
+def test_values_are_split_at_commas_that_are_in_nothing(text: str, values: list[str]) -> None:
+    assert split_values(text) == values
+
+
+@pytest.mark.parametrize("value", ["plain", "a,b", '"quoted"', "[1,2]", "[1,2", ",", "1e-3", ""])
+def test_a_text_comes_back_from_the_command(value: str) -> None:
+    assert split_values(as_text(value)) == [value]
+    assert split_values(",".join((as_text(value), "x"))) == [value, "x"]
+
+
+def test_other_values_as_text() -> None:
+    assert [as_text(value) for value in (True, False, 3, 0.1)] == ["true", "false", "3", "0.1"]

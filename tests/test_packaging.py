@@ -24,7 +24,7 @@ from tests.sources import (
 
 DISTRIBUTIONS = {"cpuinfo": "py-cpuinfo", "pynvml": "nvidia-ml-py"}
 """Where the name of a distribution is not that of its module."""
-OPTIONAL = {"pandas"}
+OPTIONAL = {"pandas", "sklearn"}
 
 
 @functools.cache

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 from dataclasses import replace
 from pathlib import Path
@@ -11,9 +12,10 @@ import pytest
 
 from benchmarker import planning, registry
 from benchmarker.errors import UsageError
-from benchmarker.experiment import RunSpec
+from benchmarker.experiment import Request, RunSpec, specification
+from benchmarker.experiment_faults import faults
 from benchmarker.framework import FrameworkPlugin, Optimizer
-from benchmarker.planning import Experiment, parse_framework, plan, refusal
+from benchmarker.planning import Experiment, early_stop_key, parse_framework, plan, refusal
 from benchmarker.worker_environment import default_threads, usable_cpus
 
 SMALL = {"resnet50.image_size": ("32",)}
@@ -63,13 +65,13 @@ def test_what_is_asked_for_goes_into_the_run() -> None:
         batch_sizes=(2,),
         precisions=("fp64",),
         threads=(1,),
-        affinity=(cpu,),
+        affinity=((cpu,),),
         seeds=(7,),
-        steps=11,
-        warmup=0,
+        steps=(11,),
+        warmup=(0,),
         verify=False,
         timeout=5.0,
-        environment="managed",
+        environments=("managed",),
         anonymous=True,
     )
     assert (run.mode, run.batch_size, run.precision, run.threads) == ("inference", 2, "fp64", 1)
@@ -209,11 +211,16 @@ def test_the_problems_own_optimizer_is_kept_whole(monkeypatch: pytest.MonkeyPatc
 
 def test_another_optimizer_has_its_own_defaults() -> None:
     (run,) = planned(problem="resnet50", optimizers=("adam",), settings=SMALL)
-    assert run.optimizer == Optimizer("adam")
+    assert run.optimizer == Optimizer.default("adam")
 
 
 def test_a_learning_rate_goes_over_both() -> None:
-    runs = planned(problem="resnet50", optimizers=("momentum", "adam"), learning_rate=0.5, settings=SMALL)
+    runs = planned(
+        problem="resnet50",
+        optimizers=("momentum", "adam"),
+        hyperparameters={"learning_rate": (0.5,)},
+        settings=SMALL,
+    )
     own = registry.problem("resnet50").optimizer
     assert [run.optimizer for run in runs] == [replace(own, learning_rate=0.5), Optimizer("adam", 0.5)]
 
@@ -222,28 +229,28 @@ def test_a_learning_rate_goes_over_both() -> None:
 
 
 def test_a_problem_size_gives_whole_epochs() -> None:
-    (run,) = planned(batch_sizes=(4,), samples_per_epoch=32)
+    (run,) = planned(batch_sizes=(4,), samples_per_epoch=(32,))
     assert (run.steps, run.samples_per_epoch) == (8, 32)
-    (run,) = planned(batch_sizes=(4,), samples_per_epoch=32, epochs=3)
+    (run,) = planned(batch_sizes=(4,), samples_per_epoch=(32,), epochs=(3,))
     assert run.steps == 24
-    assert [r.steps for r in planned(batch_sizes=(4, 8), samples_per_epoch=32)] == [8, 4]
+    assert [r.steps for r in planned(batch_sizes=(4, 8), samples_per_epoch=(32,))] == [8, 4]
 
 
 def test_a_problem_size_must_be_whole_batches() -> None:
-    assert refused(batch_sizes=(4,), samples_per_epoch=30) == (
+    assert refused(batch_sizes=(4,), samples_per_epoch=(30,)) == (
         "the problem size must be a multiple of the batch size, got 30 samples in batches of 4"
     )
-    assert "multiple" in refused(batch_sizes=(5, 4), samples_per_epoch=30)
+    assert "multiple" in refused(batch_sizes=(5, 4), samples_per_epoch=(30,))
 
 
 def test_steps_and_problem_size_exclude_each_other() -> None:
-    assert refused(batch_sizes=(4,), samples_per_epoch=32, steps=8) == (
+    assert refused(batch_sizes=(4,), samples_per_epoch=(32,), steps=(8,)) == (
         "give either a number of steps or a problem size, not both"
     )
 
 
 def test_epochs_need_a_problem_size() -> None:
-    assert refused(epochs=2) == "2 epochs need a problem size, the number of samples of an epoch"
+    assert refused(epochs=(2,)) == "2 epochs need a problem size, the number of samples of an epoch"
 
 
 # --- refusals ------------------------------------------------------------------------------------
@@ -252,28 +259,34 @@ USAGE: tuple[tuple[dict[str, Any], str], ...] = (
     ({"modes": ("train",)}, "unknown mode 'train'; did you mean 'training'?"),
     ({"modes": ("gradient",)}, "unknown mode 'gradient'"),
     ({"precisions": ("fp8",)}, "unknown precision 'fp8'; known: bf16, fp16, fp32, fp64, tf32"),
-    ({"optimizers": ("lion",)}, "unknown optimizer 'lion'; known: adam, momentum, sgd"),
+    ({"optimizers": ("lion",)}, "unknown optimizer 'lion'; known: adagrad, adam, adamw"),
     ({"devices": ("tpu",)}, "unknown device 'tpu'"),
-    ({"launcher": "slurm"}, "unknown launcher 'slurm'; known: local"),
+    ({"launchers": ("slurm",)}, "unknown launcher 'slurm'; known: local"),
     ({"batch_sizes": (0,)}, "the batch size must be at least 1, got 0"),
     ({"batch_sizes": (4, -4)}, "the batch size must be at least 1, got -4"),
     ({"threads": (0,)}, "the number of threads must be at least 1, got 0"),
     ({"seeds": (-1,)}, "the seed must be at least 0, got -1"),
-    ({"steps": 0}, "the number of steps must be at least 1, got 0"),
-    ({"warmup": -1}, "the number of warm-up steps must be at least 0, got -1"),
+    ({"steps": (0,)}, "the number of steps must be at least 1, got 0"),
+    ({"warmup": (-1,)}, "the number of warm-up steps must be at least 0, got -1"),
     ({"repeats": 0}, "the number of repeats must be at least 1, got 0"),
-    ({"epochs": 0}, "the number of epochs must be at least 1, got 0"),
-    ({"samples_per_epoch": 0}, "the problem size must be at least 1, got 0"),
+    ({"epochs": (0,)}, "the number of epochs must be at least 1, got 0"),
+    ({"samples_per_epoch": (0,)}, "the problem size must be at least 1, got 0"),
     ({"timeout": 0.0}, "the timeout must be more than 0 seconds and finite, got 0"),
     ({"timeout": -2.5}, "the timeout must be more than 0 seconds and finite, got -2.5"),
     ({"timeout": math.nan}, "the timeout must be more than 0 seconds and finite, got nan"),
     ({"timeout": math.inf}, "the timeout must be more than 0 seconds and finite, got inf"),
-    ({"learning_rate": math.nan}, "the learning rate must be at least 0 and finite, got nan"),
-    ({"learning_rate": -0.1}, "the learning rate must be at least 0 and finite, got -0.1"),
-    ({"gpus": (0, 1)}, "a run uses one GPU, got --gpus=0,1"),
-    ({"gpus": (-1,)}, "the index of the GPU must be at least 0, got -1"),
-    ({"affinity": (9999,)}, "CPU 9999 cannot be used; usable are "),
-    ({"affinity": (-1,)}, "CPU -1 cannot be used; usable are "),
+    (
+        {"hyperparameters": {"learning_rate": (math.nan,)}},
+        "the learning rate must be a number of at least 0, got nan",
+    ),
+    (
+        {"hyperparameters": {"learning_rate": (-0.1,)}},
+        "the learning rate must be a number of at least 0, got -0.1",
+    ),
+    ({"gpus": ((0, 1),)}, "a run uses one GPU, got --gpus=0,1"),
+    ({"gpus": ((-1,),)}, "the index of the GPU must be at least 0, got -1"),
+    ({"affinity": ((9999,),)}, "CPU 9999 cannot be used; usable are "),
+    ({"affinity": ((-1,),)}, "CPU -1 cannot be used; usable are "),
     ({"modes": ()}, "there must be at least one mode, got none"),
     ({"precisions": ()}, "there must be at least one precision, got none"),
     ({"seeds": ()}, "there must be at least one seed, got none"),
@@ -355,7 +368,7 @@ def test_cuda_needs_a_driver(monkeypatch: pytest.MonkeyPatch) -> None:
         "device cuda was asked for, but no NVIDIA driver is loaded here; use --device=cpu"
     )
     loaded[0] = True
-    cpu, cuda = planned("pytorch", devices=("cpu", "cuda"), gpus=(3,))
+    cpu, cuda = planned("pytorch", devices=("cpu", "cuda"), gpus=((3,),))
     assert (cpu.gpus, cuda.gpus) == ((), (3,))
     assert planned("pytorch", devices=("cuda",))[0].gpus == (0,)
     assert "does not run on cuda" in refused("numpy", devices=("cuda",))
@@ -380,4 +393,134 @@ def test_several_optimizers_are_one_run_of_inference() -> None:
 
 def test_a_gpu_on_a_cpu_is_refused() -> None:
     with pytest.raises(UsageError, match="--gpus=0 needs --device=cuda, got --device=cpu"):
-        plan(Experiment(("numpy",), ("mnist_mlp",), gpus=(0,)))
+        plan(Experiment(("numpy",), ("mnist_mlp",), gpus=((0,),)))
+
+
+# --- requests, constants and amounts ---------------------------------------------------------------
+
+
+def test_a_request_brings_its_settings_and_those_of_the_experiment_go_over_them() -> None:
+    problems = (Request("mnist_mlp", {"hidden1": (8, 9), "classes": (3,)}), "mnist_mlp")
+    runs = plan(Experiment(("numpy",), problems, settings={"classes": ("4",)}))
+    keys = [(run.problem_parameters["hidden1"], run.problem_parameters["classes"]) for run in runs]
+    assert keys == [(8, 4), (9, 4), (128, 4)]
+
+
+def test_constants_of_a_flag_go_over_those_of_every_optimizer_that_has_them() -> None:
+    runs = planned(
+        optimizers=(Request("momentum", {"momentum": (0.5, 0.6), "learning_rate": (0.1,)}), "adam"),
+        hyperparameters={"learning_rate": (0.2, 0.3), "beta1": (0.7,)},
+    )
+    assert [run.optimizer for run in runs] == [
+        *(Optimizer("momentum", rate, momentum) for momentum in (0.5, 0.6) for rate in (0.2, 0.3)),
+        *(Optimizer("adam", rate, beta1=0.7) for rate in (0.2, 0.3)),
+    ]
+
+
+def test_what_makes_no_difference_is_one_run() -> None:
+    runs = planned(
+        modes=("inference", "training"),
+        steps=(3, 5),
+        windows=(0.5,),
+        hyperparameters={"learning_rate": (1, 2)},
+    )
+    found = [(run.mode, run.steps, run.window, run.optimizer.learning_rate) for run in runs]
+    assert found[0][:3] == ("inference", None, 0.5)
+    assert found[1:] == [("training", steps, None, rate) for rate in (1.0, 2.0) for steps in (3, 5)]
+
+
+def test_amounts_span_the_matrix() -> None:
+    runs = planned(batch_sizes=(2, 4), samples_per_epoch=(8, 16), epochs=(1, 3), warmup=(0, 1))
+    assert [(r.batch_size, r.samples_per_epoch, r.steps, r.warmup) for r in runs[:6]] == [
+        (2, 8, 4, 0),
+        (2, 8, 4, 1),
+        (2, 8, 12, 0),
+        (2, 8, 12, 1),
+        (2, 16, 8, 0),
+        (2, 16, 8, 1),
+    ]
+    assert len(runs) == 16
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (
+            {"hyperparameters": {"momentum": (0.5,)}},
+            "optimizer 'sgd' has no momentum; momentum, nesterov have it",
+        ),
+        (
+            {"hyperparameters": {"beta1": (1.0,)}, "optimizers": ("adam",)},
+            "beta1 must be a number of at least 0 and",
+        ),
+        ({"hyperparameters": {"rate": (1.0,)}}, "an optimizer has no 'rate'; known: beta1"),
+        ({"optimizers": (Request("adam", {"momentum": (0.5,)}),)}, "optimizer 'adam' has no momentum"),
+        ({"problem": "mnist_mlp,mnist_mlp"}, "problem 'mnist_mlp' is named twice"),
+        ({"windows": (1.0,)}, "a window is for inference; training takes a number of steps or epochs"),
+        (
+            {"windows": (0.0,), "modes": ("inference",)},
+            "the window must be more than 0 seconds and finite, got 0",
+        ),
+        (
+            {"windows": (1.0,), "modes": ("inference",), "steps": (2,)},
+            "a number of steps or a window, not both",
+        ),
+        ({"monitors": ("cpus",)}, "unknown monitor 'cpus'; did you mean 'cpu'?"),
+        ({"accept": {"min_speed": 1.0}}, "unknown threshold 'min_speed'"),
+        ({"accept": {"max_loss": math.inf}}, "the threshold max_loss must be a finite number, got inf"),
+        (
+            {"accept": {"min_batches_per_second": 1.0}},
+            "min_batches_per_second is for inference, got training only",
+        ),
+        ({"accept": {"min_accuracy": 1.0}}, "min_accuracy needs a data set"),
+        ({"data": ("mnits",)}, "unknown data set 'mnits'; did you mean 'mnist'?"),
+        ({"inputs": ("feed",)}, "unknown inputs 'feed'; did you mean 'fed'?"),
+        ({"data_dir": "somewhere"}, "the folder 'somewhere' needs the name of a data set"),
+    ],
+    ids=lambda value: str(value)[:50],
+)
+def test_what_does_not_fit_together_is_refused(options: dict[str, Any], message: str) -> None:
+    assert message in refused(**options)
+
+
+def test_a_fault_says_where_it_is() -> None:
+    experiment = Experiment(
+        ("numpy", Request("numpy", {"compil": ("x",)})),
+        ("mnist_mlp", Request("conv2d", {"filters": (2, "x"), "filter": (1,)})),
+        batch_sizes=(0,),
+        optimizers=("adam", Request("sgd", {"beta1": (0.1,)})),
+        settings={"hidden1": ("many",), "nobody": ("1",)},
+    )
+    assert {fault.where for fault in faults(experiment)} == {
+        ("batch_size",),
+        ("framework", 1, "compil"),
+        ("problem", 1, "filters", 1),
+        ("problem", 1, "filter"),
+        ("optimizer", 1, "beta1"),
+        ("set", "hidden1", 0),
+        ("set", "nobody"),
+    }
+
+
+def test_every_impossible_problem_is_told() -> None:
+    wrong = Request("mnist_mlp", {"hidden1": (0,)})
+    layers = Request("architecture", {"layers": ("[]",)})
+    found = list(faults(Experiment(("numpy",), (wrong, "mnist_mlp", layers))))
+    assert [fault.where for fault in found] == [("problem", 0), ("problem", 2)]
+
+
+def test_runs_that_differ_in_batch_size_alone_stop_together() -> None:
+    runs = planned("numpy,pytorch", batch_sizes=(2, 4), samples_per_epoch=(8,), seeds=(1, 2), repeats=2)
+    groups = {early_stop_key(run) for run in runs}
+    assert len(groups) == 4
+    assert len({early_stop_key(run) for run in runs if run.framework == "numpy" and run.seed == 1}) == 1
+
+
+def test_a_specification_is_json_and_leaves_out_what_changes_nothing() -> None:
+    (run,) = planned(timeout=3.0, anonymous=True, windows=(1.0,), modes=("inference",), monitors=("cpu",))
+    found = specification(run)
+    assert json.loads(json.dumps(found)) == found
+    assert not {"timeout", "anonymous"} & set(found)
+    assert found["optimizer"] is None
+    assert found["monitors"] == ["cpu"]
+    assert specification(planned(timeout=4.0)[0]) == specification(planned()[0])

@@ -82,6 +82,19 @@ SPECS: dict[str, RunSpec] = {
         },
     ),
     "tensorflow": spec("tensorflow", mode="inference", precision="bf16"),
+    "window": spec(mode="inference", window=2.5, samples_per_epoch=256),
+    "constants": replace(
+        spec(), optimizer=Optimizer("adamw", 1e-4, beta1=0.8, epsilon=1e-3, weight_decay=0.1)
+    ),
+    "decay": replace(spec(), optimizer=Optimizer("rmsprop", 0.1, decay=0.5)),
+    "monitors": spec(monitors=("cpu", "os")),
+    "no-monitors": spec(monitors=()),
+    "layers": replace(
+        spec(problem="architecture"),
+        problem_parameters=registry.problem("architecture").configure(
+            registry.problem("architecture").reduced
+        ),
+    ),
     "unverified": spec(verify=False, anonymous=True, environment="managed"),
 }
 

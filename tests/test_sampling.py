@@ -14,6 +14,10 @@ MILLISECOND = 1_000_000
 SECOND = 1_000_000_000
 
 
+def nothing() -> None:
+    """What steps take that need nothing."""
+
+
 class Laboratory:
     """A virtual clock, and a step whose times are given; notes every call."""
 
@@ -50,10 +54,10 @@ class Laboratory:
         self.now += self._report_ns
 
     def sample(self, count: int, **options: Any) -> Any:
-        return sample(self.step, self.synchronize, "batch", count, clock=self.clock, **options)
+        return sample(self.step, self.synchronize, lambda: "batch", count, clock=self.clock, **options)
 
     def warm_up(self, count: int | None, **options: Any) -> Any:
-        return warm_up(self.step, self.synchronize, "batch", count, clock=self.clock, **options)
+        return warm_up(self.step, self.synchronize, lambda: "batch", count, clock=self.clock, **options)
 
 
 def test_each_sample_is_exactly_step_and_synchronisation() -> None:
@@ -156,18 +160,18 @@ def test_the_number_of_steps_fills_three_seconds_within_bounds(seconds: float, s
 
 
 def test_a_real_sleep_is_measured() -> None:
-    samples = sample(lambda batch: time.sleep(0.01), lambda output: None, None, 5)
+    samples = sample(lambda batch: time.sleep(0.01), lambda output: None, nothing, 5)
     assert min(samples.seconds) >= 0.01
     assert sorted(samples.seconds)[2] < 0.05
 
 
 def test_what_synchronize_waits_for_is_measured() -> None:
-    samples = sample(lambda batch: None, lambda output: time.sleep(0.01), None, 5)
+    samples = sample(lambda batch: None, lambda output: time.sleep(0.01), nothing, 5)
     assert min(samples.seconds) >= 0.01
 
 
 def test_an_empty_step_takes_microseconds() -> None:
-    samples = sample(lambda batch: None, lambda output: None, None, 500)
+    samples = sample(lambda batch: None, lambda output: None, nothing, 500)
     assert sorted(samples.nanoseconds)[250] < 50_000
 
 
@@ -176,6 +180,6 @@ def test_a_loop_timed_from_outside_agrees() -> None:
         return sum(range(20_000))
 
     start = time.perf_counter_ns()
-    samples = sample(step, lambda output: None, None, 200)
+    samples = sample(step, lambda output: None, nothing, 200)
     outside = time.perf_counter_ns() - start
     assert 0.5 * outside < sum(samples.nanoseconds) <= outside

@@ -32,8 +32,8 @@ class Plain(Operators):
     def relu(self, x: Any) -> Any:
         return np.maximum(x, 0)
 
-    def reduce_mean(self, x: Any) -> Any:
-        return x.mean()
+    def reduce_mean(self, x: Any, *, axes: tuple[int, ...] = (), keepdims: bool = False) -> Any:
+        return x.mean(axis=axes or None, keepdims=keepdims)
 
     def reshape(self, x: Any, *, shape: tuple[int, ...]) -> Any:
         return x.reshape([x.shape[i] if size == 0 else size for i, size in enumerate(shape)])
@@ -137,6 +137,22 @@ def test_unused_outputs_of_a_node_are_dropped_at_once() -> None:
 
     binding: dict[str, Callable[..., Any]] = {"transpose_1": str, "lstm": lstm, "relu_1": relu}
     assert straight_line(graph, binding)("x", "w", "r", "b") == (("last", True),)
+
+
+def test_parts_of_a_split_are_joined_again_in_any_order() -> None:
+    class Parts(Operators):
+        def split(self, x: Any, *, axis: int, num_outputs: int) -> Any:
+            return tuple(np.split(x, num_outputs, axis=axis))
+
+        def concat(self, *xs: Any, axis: int) -> Any:
+            return np.concatenate(xs, axis=axis)
+
+    net = Network("turned", 1)
+    parts = net.split(net.input("x", (6,)), axis=1, num_outputs=3)
+    net.output(net.concat(*reversed(parts), axis=1))
+    graph = net.graph()
+    run = straight_line(graph, bind_operators(graph, Parts()))
+    assert run(np.arange(6).reshape(1, 6))[0].tolist() == [[4, 5, 2, 3, 0, 1]]
 
 
 def test_an_absent_input_is_none() -> None:

@@ -15,6 +15,8 @@ from benchmarker.worker.verification import (
     FLOOR,
     MARGIN,
     MAX_COMPARED,
+    NO_ERRORS,
+    VANISHED,
     WIDEST,
     Errors,
     Excerpt,
@@ -267,15 +269,15 @@ def test_a_tensor_that_is_zero_but_for_rounding_is_judged_on_the_scale_of_its_ki
     typical = float(np.median([np.abs(e.excerpt.values).max() for e in (*others, vanishing)]))
 
     values = vanishing.excerpt.values
-    assert bound.relative == pytest.approx(FLOOR * typical / np.abs(values).max())
-    assert bound.norm == pytest.approx(FLOOR * typical * math.sqrt(16) / np.linalg.norm(values))
+    assert bound.relative == pytest.approx(VANISHED * typical / np.abs(values).max())
+    assert bound.norm == pytest.approx(VANISHED * typical * math.sqrt(16) / np.linalg.norm(values))
 
     def passed(size: float) -> bool:
         return judge(vanishing, np.full(16, size), bound).passed
 
     assert passed(0.0)
-    assert passed(0.5 * FLOOR * typical)
-    assert not passed(2 * FLOOR * typical)
+    assert passed(0.5 * VANISHED * typical)
+    assert not passed(2 * VANISHED * typical)
     assert not passed(math.nan)
 
 
@@ -303,20 +305,37 @@ def test_each_kind_is_looked_at_for_itself() -> None:
     assert "each gradient" in (too_ill_conditioned([*outputs, gradient]) or "")
 
 
+def part(*values: float) -> Excerpt:
+    return excerpt("p", np.array(values))
+
+
 def test_an_update_is_allowed_the_rounding_of_its_parameter() -> None:
-    base, before = Tolerance(1e-5, 2e-5), np.array([0.5, -2.0], np.float32)
-    rounding = 4 * 2.0**-24 * 2.0
-    assert update_tolerance(base, before, 0.1) == Tolerance(2e-5 + rounding / 0.1, 4e-5 + rounding / 0.1)
-    assert update_tolerance(base, np.zeros(2, np.float32), 0.1) == Tolerance(2e-5, 4e-5)
-    assert update_tolerance(base, before, 0.0).relative == 2e-5 + WIDEST
-    assert update_tolerance(Tolerance(0.4, 0.5), np.zeros(2, np.float32), 0.1) == Tolerance(WIDEST, WIDEST)
+    base, before, unit = Tolerance(1e-5, 2e-5), part(0.5, -2.0, 0.0), 4 * 2.0**-24
+    change = part(0.03, 0.1, -0.2)
+    found = update_tolerance(base, before, change)
+    assert found.relative == pytest.approx(2e-5 + unit * 2.0 / 0.2)
+    assert found.norm == pytest.approx(4e-5 + unit * before.norm / change.norm)
+    assert update_tolerance(base, part(0.0, 0.0, 0.0), change) == Tolerance(2e-5, 4e-5)
+    assert update_tolerance(base, before, part(0.0, 0.0, 0.0)).relative == 2e-5 + WIDEST
+    assert update_tolerance(Tolerance(0.4, 0.5), part(0.0, 0.0, 0.0), change) == Tolerance(WIDEST, WIDEST)
+
+
+def test_an_update_with_one_large_element_is_allowed_the_rounding_of_all_others() -> None:
+    """The norm of what rounding does grows with all elements, that of the change may lie in one."""
+    before = np.full(10_000, 0.03, np.float32)
+    change = np.full(10_000, 1e-9)
+    change[0] = 1e-6
+    after = (before + change).astype(np.float32)
+    wanted = Expected("p", "update", excerpt("p", change), NO_ERRORS)
+    limit = update_tolerance(TIGHT, excerpt("p", before), wanted.excerpt)
+    assert judge(wanted, after.astype(np.float64) - before, limit).passed
 
 
 def test_an_update_below_the_rounding_of_its_parameter_cannot_be_seen() -> None:
-    before = np.ones(4, np.float32)
-    tiny = 1e-9
+    before, tiny = np.ones(4, np.float32), 1e-9
     assert (before - np.float32(tiny) == before).all()
-    assert update_tolerance(TIGHT, before, tiny).relative > 1.0
+    limit = update_tolerance(TIGHT, excerpt("p", before), excerpt("p", np.full(4, tiny)))
+    assert limit.relative > 1.0
 
 
 # --- the verdict ---------------------------------------------------------------------------------

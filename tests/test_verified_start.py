@@ -147,15 +147,35 @@ def test_inference_is_verified_by_its_outputs(tmp_path: Path) -> None:
     assert len(sent["result"]["samples_nanoseconds"]) == 1
 
 
-@pytest.mark.parametrize("optimizer", ["sgd", "momentum"])
-def test_training_is_verified_by_loss_gradients_and_updates(optimizer: str, tmp_path: Path) -> None:
-    verification = verdict_of(replace(JOB, optimizer=Optimizer(optimizer)), tmp_path)
+@pytest.mark.parametrize("decay", [0.0, 0.1])
+@pytest.mark.parametrize("optimizer", ["sgd", "momentum", "nesterov"])
+def test_training_is_verified_by_loss_gradients_and_updates(
+    optimizer: str, decay: float, tmp_path: Path
+) -> None:
+    verification = verdict_of(replace(JOB, optimizer=Optimizer(optimizer, weight_decay=decay)), tmp_path)
     assert verification["status"] == "passed"
     assert compared(verification) == GRADIENTS + FIRST_STEP
 
 
-def test_the_update_of_adam_is_left_to_the_conformance_suite(tmp_path: Path) -> None:
-    verification = verdict_of(replace(JOB, optimizer=Optimizer("adam", 0.001)), tmp_path)
+@pytest.mark.parametrize("decay", [0.0, 0.1])
+@pytest.mark.parametrize("change", [{"momentum": 0.8}, {"weight_decay": 0.2}, {"learning_rate": 0.011}])
+def test_a_first_step_by_another_constant_is_found(
+    change: dict[str, float], decay: float, tmp_path: Path
+) -> None:
+    class Other(NumpyFramework):
+        def build(self, *arguments: Any, **options: Any) -> Any:
+            options["optimizer"] = replace(options["optimizer"], **change)
+            return super().build(*arguments, **options)
+
+    optimizer = Optimizer("nesterov", weight_decay=decay)
+    verification = verdict_of(replace(JOB, optimizer=optimizer), tmp_path, Other)
+    assert verification["status"] == "failed"
+    assert {t["kind"] for t in verification["tensors"] if not t["passed"]} == {"update"}
+
+
+@pytest.mark.parametrize("optimizer", ["adam", "adamw", "rmsprop", "adagrad"])
+def test_the_update_of_others_is_left_to_the_conformance_suite(optimizer: str, tmp_path: Path) -> None:
+    verification = verdict_of(replace(JOB, optimizer=Optimizer(optimizer, 0.001)), tmp_path)
     assert verification["status"] == "passed"
     assert compared(verification) == [*GRADIENTS, ("loss", "loss of the first step")]
 

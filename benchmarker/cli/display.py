@@ -40,6 +40,7 @@ class Display(Progress):
         self._started = time.monotonic()
         self._durations: list[float] = []
         self._shown = ""
+        self._stage = ""
 
     def note(self, text: str) -> None:
         """Show a line of something slow."""
@@ -47,11 +48,7 @@ class Display(Progress):
 
     def started(self, spec: RunSpec, index: int, total: int) -> None:
         """Show which run begins."""
-        version = f"=={spec.framework_version}" if spec.framework_version else ""
-        self._head = (
-            f"[{index + 1}/{total}] {spec.framework}{version} {spec.problem} {spec.mode}, "
-            f"batch {spec.batch_size}, {spec.precision}"
-        )
+        self._head = f"[{index + 1}/{total}] {spec.label}"
         if self._durations:
             average = sum(self._durations) / len(self._durations)
             self._head += f", about {_duration(average * (total - index))} for all that is left"
@@ -61,12 +58,13 @@ class Display(Progress):
 
     def stage(self, name: str) -> None:
         """Show the stage."""
-        self._show(_STAGES.get(name, name))
+        self._stage = _STAGES.get(name, name)
+        self._show(self._stage)
 
     def steps(self, done: int, total: int | None, step_seconds: float) -> None:
         """Show how many steps are done and how long the rest takes."""
         if total is None:
-            self._show(f"warming up, step {done}")
+            self._show(f"{self._stage}, step {done}")
         else:
             self._show(f"step {done} of {total}, {_duration((total - done) * step_seconds)} still")
 
@@ -76,6 +74,10 @@ class Display(Progress):
         status = record["status"]
         message = "" if record["error"] is None else f": {record['error']['message']}"
         self._line(f"{self._head}: {status}{message} ({_duration(self._durations[-1])})")
+
+    def skipped(self, spec: RunSpec, reason: str) -> None:
+        """Show which run is left out."""
+        self._line(f"{spec.label}: left out, {reason}")
 
     def close(self) -> None:
         """Leave the terminal clean."""

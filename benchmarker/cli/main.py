@@ -17,6 +17,8 @@ COMMANDS = {
     "run": "run benchmarks (the default command)",
     "list": "show frameworks, problems, collectors and launchers",
     "show": "show a problem: parameters, layers, cost",
+    "verify": "prove that frameworks compute the same function",
+    "blueprint": "check blueprint files, or print their schema for editors",
     "check": "run the conformance suite over a framework",
     "env": "list, make and remove the environments of frameworks",
     "validate": "check records against the schema",
@@ -34,6 +36,7 @@ def _overview() -> str:
     rows = "\n".join(f"  {name:<10}{what}" for name, what in COMMANDS.items())
     return (
         "usage: benchmarker [run] --framework=NAME[,NAME...] --problem=NAME[,NAME...] [options]\n"
+        "       benchmarker [run] BLUEPRINT.toml [options]\n"
         "       benchmarker COMMAND [options]\n\n"
         "Measures how fast deep learning is on this machine, with which framework, and whether to\n"
         "believe the number.\n\n"
@@ -66,7 +69,7 @@ def _dispatch(arguments: list[str]) -> int:
     if arguments[0] == "--version":
         print(f"benchmarker {__version__}")
         return 0
-    if arguments[0].startswith("-"):
+    if arguments[0].startswith("-") or arguments[0].endswith((".toml", ".py")):
         return _run_command("run", arguments)
     if arguments[0] not in COMMANDS:
         message = f"unknown command '{arguments[0]}'{did_you_mean(arguments[0], COMMANDS)}"

@@ -30,6 +30,9 @@ OPTIMIZER_VALUES: Mapping[str, int] = {
 }
 """Values that an optimizer keeps for each trainable one."""
 
+STOPS = frozenset({"cast", "stop_gradient"})
+"""Operators through which nothing flows back."""
+
 
 class HasKind(Protocol):
     """An optimizer, as far as its memory is concerned."""
@@ -220,7 +223,7 @@ class Cost(Operators):
         forward, backward = products(operator, application)
         moved = (0, 0) if self._is_view(operator) else _bytes_moved(operator, application)
         self._tally += _Tally(forward, backward, ELEMENTWISE[operator](application), *moved)
-        tensors = self._outputs(operator, inputs, outputs, any(needed))
+        tensors = self._outputs(operator, inputs, outputs, any(needed) and operator not in STOPS)
         self.uses.append(ActivationUse.of(operator, inputs, tensors, self.training))
         return tensors if isinstance(result, tuple) else tensors[0]
 
@@ -289,7 +292,7 @@ def graph_cost(graph: Graph, *, training: bool = False) -> GraphCost:
     peak = activation_peak(cost.uses, batch, results)
     return GraphCost(
         nodes=nodes,
-        batch_size=graph.batch_size,
+        batch_size=graph.batch_size if graph.inputs else 1,
         parameter_count=graph.parameter_count,
         parameter_bytes=sum(p.type.bytes for p in graph.parameters),
         gradient_bytes=sum(p.type.bytes for p in graph.trainable) if training else 0,
@@ -325,9 +328,9 @@ def _node_costs(
 
 
 def _behind(graph: Graph, value: str | None) -> set[str]:
-    """Return the values that ``value`` depends on, itself included."""
+    """Return the values to which a gradient of ``value`` can flow back, itself included."""
     needed = {value} if value else set()
     for node in reversed(graph.nodes):
-        if needed.intersection(node.outputs):
+        if needed.intersection(node.outputs) and node.operator not in STOPS:
             needed.update(node.inputs)
     return needed

@@ -121,6 +121,7 @@ class Network(Recorder):
         rank = len(x.shape) - 2
         channels = x.shape[1]
         sizes = _spatial(kernel, rank)
+        self._positive(name, (filters, *sizes))
         if groups < 1 or channels % groups or filters % groups:
             raise UsageError(
                 f"'{name}': {channels} channels and {filters} filters must be multiples of the "
@@ -170,6 +171,7 @@ class Network(Recorder):
         """Transposed convolution with its weight ``(channels, filters, kernel)`` and bias."""
         rank, channels = len(x.shape) - 2, x.shape[1]
         sizes = _spatial(kernel, rank)
+        self._positive(name, (filters, *sizes))
         w = self.parameter(
             f"{name}.weight", (channels, filters, *sizes), he_normal(channels * math.prod(sizes))
         )
@@ -251,6 +253,7 @@ class Network(Recorder):
     def _recurrent(
         self, name: str, x: Value, units: int, gates: int, direction: str
     ) -> tuple[Value, Value, Value]:
+        self._positive(name, (units,))
         start = inverse_sqrt_uniform(units)
         directions = 2 if direction == "bidirectional" else 1
         return (

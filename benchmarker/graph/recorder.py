@@ -36,6 +36,7 @@ class Recorder(Operators):
         self.types: dict[str, TensorType] = {}
         self._shapes = Shapes(training=True)
         self._calls: dict[str, int] = {}
+        self._named: set[str] = set()
 
     def named(self, name: str) -> Recorder:
         """Return the same network, whose next node has this name: ``net.named("fc").gemm(...)``."""
@@ -69,8 +70,9 @@ class Recorder(Operators):
         return f"{operator}_{self._calls[operator]}"
 
     def _unused(self, name: str) -> str:
-        if name in self.types or any(node.name == name for node in self.nodes):
+        if name in self.types or name in self._named:
             raise UsageError(f"the graph has two values named '{name}'")
+        self._named.add(name)
         return name
 
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from benchmarker.framework import Optimizer
 from benchmarker.graph.network import Network
-from benchmarker.problem import Problem
+from benchmarker.problem import Problem, Published
 
 
 @dataclass(frozen=True)
@@ -53,4 +53,7 @@ def benchmarker_problem() -> Problem:
         build=build,
         optimizer=Optimizer("sgd", learning_rate=0.01),
         batch_size=4,
+        published=(Published(64 * 64 * 9 + 64, 2 * 64 * 64 * 9 * 56 * 56),),
+        reduced={"channels": 8, "height": 12, "width": 10, "filters": 6},
+        reduced_batch_size=2,
     )

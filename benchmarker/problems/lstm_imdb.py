@@ -6,7 +6,8 @@ from dataclasses import dataclass
 
 from benchmarker.framework import Optimizer
 from benchmarker.graph.network import Network
-from benchmarker.problem import Problem
+from benchmarker.layers.recurrent import last_state
+from benchmarker.problem import Problem, Published
 
 
 @dataclass(frozen=True)
@@ -23,10 +24,7 @@ def build(net: Network, p: Parameters) -> None:
     """Add the network to ``net``."""
     x = net.input("review", (p.words, p.features))
     label = net.labels("label", p.classes)
-    x = net.transpose(x, perm=(1, 0, 2))
-    _, last, _ = net.lstm_layer("lstm", x, p.units)
-    x = net.reshape(last, shape=(net.batch_size, p.units))
-    x = net.dense("classifier", x, p.classes)
+    x = net.dense("classifier", last_state(net, "lstm", x, p.units), p.classes)
     net.output(x)
     net.loss(net.softmax_cross_entropy_loss(x, label))
 
@@ -41,4 +39,7 @@ def benchmarker_problem() -> Problem:
         build=build,
         optimizer=Optimizer("adam", learning_rate=0.01),
         batch_size=128,
+        published=(Published(92_418, 250 * 8 * 128 * (50 + 128) + 2 * 128 * 2),),
+        reduced={"words": 7, "features": 5, "units": 6},
+        reduced_batch_size=4,
     )

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from benchmarker.framework import Optimizer
 from benchmarker.graph.network import Network
-from benchmarker.problem import Problem
+from benchmarker.problem import Problem, Published
 
 
 @dataclass(frozen=True)
@@ -40,4 +40,6 @@ def benchmarker_problem() -> Problem:
         build=build,
         optimizer=Optimizer("sgd", learning_rate=0.01),
         batch_size=128,
+        published=(Published(109_386, 218_368),),
+        reduced_batch_size=8,
     )

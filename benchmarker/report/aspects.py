@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -80,11 +81,26 @@ def _settings(names: Sequence[str], path: str) -> Callable[[Record], str]:
 
 
 def _setting(value: Any) -> str:
-    return str(value).lower() if isinstance(value, bool) else str(value)
+    text = str(value).lower() if isinstance(value, bool) else str(value)
+    if len(text) <= _LONGEST_SETTING:
+        return text
+    # A text as long as an inline architecture is told apart by its digest.
+    return f"{text[:8]}…{hashlib.sha256(text.encode()).hexdigest()[:8]}"
 
 
 def _affinity(record: Record) -> str:
     return ",".join(map(str, record["execution"]["affinity"])) or "none"
+
+
+_LONGEST_SETTING = 40
+
+
+def _inputs(record: Record) -> str:
+    return str(value_at(record, "inputs.kind") or "resident")
+
+
+def _data(record: Record) -> str:
+    return str(value_at(record, "inputs.data.name") or "drawn")
 
 
 def _optimizer(record: Record) -> str:
@@ -103,6 +119,8 @@ _FIXED = (
     Aspect("threads", _threads, caption="{}"),
     Aspect("device name", _text("device.name"), within="framework.name"),
     Aspect("optimizer", _optimizer, within="problem.name"),
+    Aspect("data", _data, within="problem.name"),
+    Aspect("inputs", _inputs),
     Aspect("affinity", _affinity),
     Aspect("seed", _text("seed")),
     Aspect("launcher", _text("execution.launcher")),

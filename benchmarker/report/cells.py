@@ -23,6 +23,9 @@ _ASKED = (
     "precision",
     "seed",
     "optimizer",
+    "inputs.kind",
+    "inputs.data.digest",
+    "timing.window_seconds",
     "device.type",
     "device.count",
     "execution.launcher",
@@ -31,7 +34,7 @@ _ASKED = (
     "environment.kind",
 )
 _FOUND = ("framework.full", "environment.python", "platform.host.name", "platform.cpu.model", "device.name")
-_WORK = ("problem.name", "problem.parameters", "mode", "batch_size")
+_WORK = ("problem.name", "problem.parameters", "mode", "batch_size", "inputs.data.name")
 
 
 def value_at(record: Mapping[str, Any], path: str) -> Any:

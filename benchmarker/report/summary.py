@@ -61,8 +61,10 @@ def _lines(record: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     yield "phases", _phases(record["timing"])
     yield "step", _step(record["timing"]["step_seconds"])
     yield "throughput", _throughput(record["metrics"])
+    yield "in all", _in_all(record)
     yield "verification", _verification(record["verification"])
     yield "memory", _memory(record["memory"])
+    yield "acceptance", _acceptance(record.get("acceptance"))
 
 
 def _error(record: Mapping[str, Any]) -> str:
@@ -122,6 +124,30 @@ def _throughput(metrics: Mapping[str, Any]) -> str:
         return ""
     rate = metrics["flops_per_second"]
     return f"{significant(metrics['throughput'])} samples/s" + (f", {count(rate, 'FLOP/s')}" if rate else "")
+
+
+def _in_all(record: Mapping[str, Any]) -> str:
+    """Return what the run took as a whole: seconds of training, or mini-batches a second of inference."""
+    metrics, timing = record["metrics"], record["timing"]
+    steps = len(timing["samples_seconds"] or ())
+    if metrics.get("training_seconds") is not None:
+        return f"{duration(metrics['training_seconds'])} for {steps} training steps"
+    if metrics.get("batches_per_second") is None:
+        return ""
+    window = timing.get("window_seconds")
+    asked = f", {window:g} s were asked for" if window else ""
+    wall = duration(timing["wall_seconds"])
+    return f"{significant(metrics['batches_per_second'])} mini-batches/s over {wall}{asked}"
+
+
+def _acceptance(acceptance: Mapping[str, Any] | None) -> str:
+    if acceptance is None:
+        return ""
+    failed = [limit["name"] for limit in acceptance["limits"] if not limit["passed"]]
+    kept = (
+        f"{len(acceptance['limits'])} limits kept" if len(acceptance["limits"]) > 1 else "the limit is kept"
+    )
+    return f"failed: {', '.join(failed)}" if failed else f"passed: {kept}"
 
 
 def _verification(verification: Mapping[str, Any]) -> str:

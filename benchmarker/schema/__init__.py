@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 Record = dict[str, Any]
 
-NEWEST = "1.0"
+NEWEST = "1.1"
 """The version that this release writes."""
 
 _MAJORS = (1,)

@@ -49,6 +49,7 @@ def inconsistencies(record: Mapping[str, Any]) -> Iterator[Finding]:
     yield from _throughput(record)
     yield from _verification(record["verification"])
     yield from _collectors(record)
+    yield from _acceptance(record.get("acceptance"))
 
 
 def _status(record: Mapping[str, Any]) -> Iterator[Finding]:
@@ -165,3 +166,19 @@ def _collectors(record: Mapping[str, Any]) -> Iterator[Finding]:
             )
         if outcome["status"] == "ok" and name not in record["platform"]:
             yield json_path(["platform", name]), "is missing although its collector is 'ok'"
+
+
+def _acceptance(acceptance: Mapping[str, Any] | None) -> Iterator[Finding]:
+    if acceptance is None:
+        return
+    for index, limit in enumerate(acceptance["limits"]):
+        value, least = limit["value"], limit["name"].startswith("min_")
+        kept = value is not None and (value >= limit["limit"] if least else value <= limit["limit"])
+        if limit["passed"] != kept:
+            yield (
+                f"$.acceptance.limits[{index}].passed",
+                f"is {str(limit['passed']).lower()}, but the value {value} and the limit say otherwise",
+            )
+    status = "passed" if all(limit["passed"] for limit in acceptance["limits"]) else "failed"
+    if acceptance["status"] != status:
+        yield "$.acceptance.status", f"is '{acceptance['status']}', but the limits say '{status}'"

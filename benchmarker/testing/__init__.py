@@ -18,6 +18,7 @@ from collections.abc import Callable
 
 from benchmarker.framework import Device, Framework, FrameworkPlugin
 from benchmarker.testing.description import description_checks, packages_imported_by
+from benchmarker.testing.networks import network_checks
 from benchmarker.testing.operators import operator_checks
 from benchmarker.testing.optimizers import optimizer_checks
 from benchmarker.testing.problems import problem_checks
@@ -37,6 +38,7 @@ def conformance_checks() -> tuple[Check, ...]:
         *operator_checks(),
         *state_checks(),
         *program_checks(),
+        *network_checks(),
         *optimizer_checks(),
         *problem_checks(),
         *synchronization_checks(),

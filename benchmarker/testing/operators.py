@@ -19,7 +19,7 @@ def _forward(case: OperatorCase, subject: Subject) -> Measurement:
     graph = case.graph(training=False)
     parameters, batch = case.values(graph, subject.seed)
     program = subject.program(graph, parameters, "inference")
-    require_same_parameters(program, parameters)
+    require_same_parameters(program, graph, parameters)
     reference = reference_program(graph, parameters, "inference")
     return compare(
         fetch_outputs(program, graph, program.load(batch)),
@@ -32,7 +32,7 @@ def _gradient(case: OperatorCase, subject: Subject) -> Measurement:
     graph = case.graph(training=True)
     parameters, batch = case.values(graph, subject.seed)
     program = subject.program(graph, parameters, "training")
-    require_same_parameters(program, parameters)
+    require_same_parameters(program, graph, parameters)
     reference = reference_program(graph, parameters, "training")
     loss, gradients = program.gradients(program.load(batch))
     expected_loss, expected = reference.gradients(reference.load(batch))

@@ -19,10 +19,20 @@ divides by the root of small gradients; an equation that differs is off by 0.02 
 
 _VARIANTS = {
     "sgd": Optimizer("sgd", learning_rate=0.1),
+    "sgd-weight-decay": Optimizer("sgd", learning_rate=0.1, weight_decay=0.1),
     "momentum": Optimizer("momentum", learning_rate=0.05, momentum=0.8),
-    # A large epsilon shows on which side of the root's bias correction it is added.
+    "momentum-weight-decay": Optimizer("momentum", learning_rate=0.05, momentum=0.8, weight_decay=0.1),
+    "nesterov": Optimizer("nesterov", learning_rate=0.05, momentum=0.8),
+    "nesterov-weight-decay": Optimizer("nesterov", learning_rate=0.05, momentum=0.8, weight_decay=0.1),
+    # A large epsilon shows on which side of a root or a bias correction it is added.
     "adam": Optimizer("adam", learning_rate=0.02, beta1=0.8, beta2=0.95, epsilon=1e-2),
     "adam-default-epsilon": Optimizer("adam", learning_rate=0.02),
+    "adam-weight-decay": Optimizer("adam", learning_rate=0.02, epsilon=1e-2, weight_decay=0.1),
+    "adamw": Optimizer("adamw", learning_rate=0.02, beta1=0.8, beta2=0.95, epsilon=1e-2, weight_decay=0.1),
+    "rmsprop": Optimizer("rmsprop", learning_rate=0.01, decay=0.8, epsilon=1e-2),
+    "rmsprop-weight-decay": Optimizer("rmsprop", learning_rate=0.01, epsilon=1e-2, weight_decay=0.1),
+    "adagrad": Optimizer("adagrad", learning_rate=0.05, epsilon=1e-2),
+    "adagrad-weight-decay": Optimizer("adagrad", learning_rate=0.05, epsilon=1e-10, weight_decay=0.1),
 }
 
 
@@ -58,7 +68,7 @@ def _travel(optimizer: Optimizer, subject: Subject) -> Measurement:
 
 
 def optimizer_checks() -> tuple[Check, ...]:
-    """Return a check of each optimizer, Adam with a large epsilon and the usual one."""
+    """Return checks of every optimizer, with and without weight decay."""
     assert {o.kind for o in _VARIANTS.values()} == set(OPTIMIZERS)
     return tuple(
         Check(f"optimizer/{name}", partial(_travel, optimizer)) for name, optimizer in _VARIANTS.items()

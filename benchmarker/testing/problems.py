@@ -75,7 +75,7 @@ def _inference(small: SmallProblem, subject: Subject) -> Measurement:
     graph = small.graph().without_loss()
     parameters, batch = draw_parameters(graph, subject.seed), draw_batch(graph, subject.seed)
     program = subject.program(graph, parameters, "inference")
-    require_same_parameters(program, parameters)
+    require_same_parameters(program, graph, parameters)
     found = fetch_outputs(program, graph, program.load(batch))
     return _verdict(graph, parameters, batch, "inference", found)
 
@@ -84,7 +84,7 @@ def _training(small: SmallProblem, subject: Subject) -> Measurement:
     graph = small.graph()
     parameters, batch = draw_parameters(graph, subject.seed), draw_batch(graph, subject.seed)
     program = subject.program(graph, parameters, "training", small.problem.optimizer)
-    require_same_parameters(program, parameters)
+    require_same_parameters(program, graph, parameters)
     loaded = program.load(batch)
     loss, gradients = program.gradients(loaded)
     found = _verdict(graph, parameters, batch, "training", {"loss": np.asarray(loss), **gradients})

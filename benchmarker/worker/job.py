@@ -18,8 +18,9 @@ class Job:
 
     Parameters
     ----------
-    action : {"run", "reference", "check"}
-        Measure a problem; compute the reference's results; run the conformance suite.
+    action : {"run", "reference", "check", "findings"}
+        Measure a problem; compute the reference's results; run the conformance suite; compute what a
+        comparison of frameworks needs.
     framework, problem : str
         Values of the plugins' entry points; ``problem`` is empty for ``check``.
     reference : str or None
@@ -27,6 +28,15 @@ class Job:
         ``reference``.
     verification_samples : int
         How many samples of the mini-batch the reference computes.
+    window_seconds : float or None
+        How long the timed part lasts, instead of a number of steps.
+    data : str or None
+        Folder of a prepared data set; None draws mini-batches from the seed.
+    inputs : {"resident", "fed"}
+        Whether mini-batches are on the device before a step, or are brought there in it.
+    findings : mapping or None
+        What ``findings`` computes: ``path`` to write, ``training``, ``probes``, ``steps``, and whether
+        it is the ``reference``.
     """
 
     action: str
@@ -43,8 +53,12 @@ class Job:
     seed: int = 0
     steps: int | None = None
     warmup: int | None = None
+    window_seconds: float | None = None
     reference: str | None = None
     verification_samples: int = 0
+    data: str | None = None
+    inputs: str = "resident"
+    findings: Mapping[str, Any] | None = None
 
     @staticmethod
     def from_json(data: Mapping[str, Any]) -> Job:

@@ -43,6 +43,10 @@ def _action(name: str) -> Callable[[Job, Channel, Stages], None]:
         from benchmarker.worker.reference_job import compute_reference
 
         return compute_reference
+    if name == "findings":
+        from benchmarker.worker.findings_job import compute_findings
+
+        return compute_findings
     from benchmarker.worker.check_job import check
 
     return check

@@ -5,15 +5,19 @@ from __future__ import annotations
 import json
 import uuid
 import zipfile
-from dataclasses import asdict
+from collections.abc import Mapping
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from benchmarker.errors import BenchmarkerError
+from benchmarker.framework import Optimizer, Program
 from benchmarker.graph.graph import Graph
-from benchmarker.worker.verification import EPSILON, Errors, Excerpt, Expected, errors, excerpt
+from benchmarker.worker import findings
+from benchmarker.worker.findings import COMPARED, Build, Findings, Gradients, Question
+from benchmarker.worker.verification import EPSILON, NO_ERRORS, Errors, Excerpt, Expected, errors, excerpt
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -27,6 +31,26 @@ SWITCHED = 64 * EPSILON["fp32"]
 """How near to switching, as a share of its largest input, rounding may switch a rectifier or a maximum."""
 
 
+def _build(precision: str) -> Build:
+    from benchmarker.framework import Device, NoOptions
+    from benchmarker.plugins.numpy.program import NumpyFramework
+
+    framework = NumpyFramework()
+
+    def build(graph: Graph, parameters: Mapping[str, Array], mode: str, optimizer: Optimizer) -> Program:
+        return framework.build(
+            graph,
+            parameters,
+            mode=mode,
+            device=Device("cpu"),
+            precision=precision,
+            optimizer=optimizer,
+            options=NoOptions(),
+        )
+
+    return build
+
+
 def results(
     graph: Graph,
     parameters: dict[str, Array],
@@ -34,28 +58,25 @@ def results(
     mode: str,
     precision: str,
     switched: float = 0.0,
-) -> dict[str, tuple[str, Array]]:
+) -> Findings:
     """Compute what is verified: outputs, or loss and gradients, by name with their kind."""
-    from benchmarker.framework import Device, NoOptions, Optimizer
-    from benchmarker.plugins.numpy.program import NumpyFramework
-
-    program = NumpyFramework().build(
-        graph,
-        parameters,
-        mode=mode,
-        device=Device("cpu"),
-        precision=precision,
-        optimizer=Optimizer(),
-        options=NoOptions(),
-    )
+    program = _build(precision)(graph, parameters, mode, Optimizer())
     native = program.load(batch)
     if mode == "inference":
         outputs = program.fetch(program.infer(native))
         return {name: ("output", array) for name, array in zip(graph.outputs, outputs)}
-    loss, gradients = program.gradients(native, switched)
-    found: dict[str, tuple[str, Array]] = {"loss": ("loss", np.asarray(loss))}
+    loss, gradients = _switched_gradients(switched)(program, native)
+    found: Findings = {"loss": ("loss", np.asarray(loss))}
     found.update({name: ("gradient", array) for name, array in gradients.items()})
     return found
+
+
+def _switched_gradients(switched: float) -> Gradients:
+    def gradients(program: Program, batch: Any) -> tuple[float, dict[str, Array]]:
+        found: tuple[float, dict[str, Array]] = program.gradients(batch, switched)  # type: ignore[call-arg]
+        return found
+
+    return gradients
 
 
 def compute(graph: Graph, parameters: dict[str, Array], batch: dict[str, Array], mode: str) -> list[Expected]:
@@ -64,21 +85,58 @@ def compute(graph: Graph, parameters: dict[str, Array], batch: dict[str, Array],
     Rounding shows in float32; and, since whether it switches a rectifier is a matter of luck, in the
     gradients with all those switched that it might have.
     """
-    exact = {
-        name: (kind, excerpt(name, array))
-        for name, (kind, array) in results(graph, parameters, batch, mode, "fp64").items()
-    }
-    rounded = results(graph, parameters, batch, mode, "fp32")
-    rounding = {name: errors(excerpt(name, rounded[name][1]), part) for name, (_, part) in exact.items()}
-    switching = dict.fromkeys(exact, 0.0)
-    if mode == "training":
-        switched = results(graph, parameters, batch, mode, "fp64", SWITCHED)
-        switching = {
-            name: errors(excerpt(name, switched[name][1]), part).norm for name, (_, part) in exact.items()
-        }
-    return [
-        Expected(name, kind, part, rounding[name], switching[name]) for name, (kind, part) in exact.items()
-    ]
+
+    def at(precision: str, switched: float = 0.0) -> Findings:
+        return results(graph, parameters, batch, mode, precision, switched)
+
+    exact, rounded = at("fp64"), at("fp32")
+    return _expected(exact, rounded, at("fp64", SWITCHED) if mode == "training" else exact)
+
+
+def expected_findings(question: Question) -> list[Expected]:
+    """Compute the reference of a comparison in the same way, updates included.
+
+    A parameter's update may switch as far as its gradient does, and is read off the parameter, which each
+    step rounds to float32.
+    """
+    exact = findings.compute(question, _build("fp64"))
+    rounded = findings.compute(question, _build("fp32"))
+    once = replace(question, probes=())
+    switched = findings.compute(once, _build("fp64"), _switched_gradients(SWITCHED))
+    expected = _expected(exact, rounded, {**exact, **switched})
+    switching = {e.name: e.switching for e in expected if e.kind == "gradient"}
+    parameters = question.parameters()
+    found = []
+    for e in expected:
+        parameter = e.name.partition(": ")[2]
+        if e.kind not in COMPARED and parameter in parameters:
+            e = replace(e, rounding=_stored(e, parameters[parameter], question.steps))
+            e = replace(e, switching=switching.get(parameter, 0.0))
+        found.append(e)
+    return found
+
+
+def _stored(update: Expected, parameter: Array, steps: int) -> Errors:
+    """Return what rounding may do to an update, half a unit in the parameter's last place a step included."""
+    if update.excerpt.norm == 0.0:
+        return update.rounding
+    norm = steps * EPSILON["fp32"] * float(np.linalg.norm(parameter)) / update.excerpt.norm / 2.0
+    return replace(update.rounding, norm=max(update.rounding.norm, norm))
+
+
+def without_errors(found: Findings) -> list[Expected]:
+    """Return a framework's own findings in the form that is saved."""
+    return [Expected(name, kind, excerpt(name, array), NO_ERRORS) for name, (kind, array) in found.items()]
+
+
+def _expected(exact: Findings, rounded: Findings, switched: Findings) -> list[Expected]:
+    expected = []
+    for name, (kind, array) in exact.items():
+        part = excerpt(name, array)
+        rounding = errors(excerpt(name, rounded[name][1]), part)
+        moved = errors(excerpt(name, switched[name][1]), part).norm if kind == "gradient" else 0.0
+        expected.append(Expected(name, kind, part, rounding, moved))
+    return expected
 
 
 def save(path: Path, expected: list[Expected], digests: dict[str, str]) -> None:

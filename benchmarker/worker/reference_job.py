@@ -12,6 +12,7 @@ from benchmarker.worker.stages import Stages
 def compute_reference(job: Job, channel: Channel, stages: Stages) -> None:
     """Compute the reference of the job's problem for its first samples and save it."""
     from benchmarker.worker import reference, values
+    from benchmarker.worker.batches import mini_batches
     from benchmarker.worker.run import problem_graph
 
     if job.reference is None:
@@ -19,7 +20,8 @@ def compute_reference(job: Job, channel: Channel, stages: Stages) -> None:
     with stages.stage("initialise"):
         whole = problem_graph(job, job.batch_size)
         parameters = values.draw_parameters(whole, job.seed)
-        batch = values.first_samples(values.draw_batch(whole, job.seed), job.verification_samples)
+        batch = mini_batches(whole, job.seed, job.data).batch(0)
+        batch = values.first_samples(batch, job.verification_samples)
         graph = problem_graph(job, job.verification_samples)
     with stages.stage("reference"):
         expected = reference.compute(graph, parameters, batch, job.mode)

@@ -19,6 +19,9 @@ from benchmarker.worker.stages import Stages
 if TYPE_CHECKING:
     import numpy.typing as npt
 
+    from benchmarker.worker.batches import Feeding
+    from benchmarker.worker.sampling import Samples
+
     Arrays = dict[str, npt.NDArray[Any]]
 
 
@@ -32,9 +35,10 @@ class Prepared:
     batch: Arrays
     digests: dict[str, str]
     program: Program
-    build: Callable[[Graph], Program]
+    build: Callable[..., Program]
     step: Callable[[Any], Any]
     native_batch: Any
+    feed: Feeding
 
 
 def problem_graph(job: Job, batch_size: int) -> Graph:
@@ -48,6 +52,7 @@ def _prepare(job: Job, channel: Channel, stages: Stages) -> Prepared:
     with stages.stage("import"):
         framework = load_framework(plugin)
         from benchmarker.worker import values
+        from benchmarker.worker.batches import Feeding, mini_batches
     stages.out_of_memory_signs = tuple(framework.out_of_memory_signs())
     with stages.stage("device"):
         device_name = framework.configure(job.device, threads=job.threads, seed=job.seed)
@@ -55,14 +60,14 @@ def _prepare(job: Job, channel: Channel, stages: Stages) -> Prepared:
         graph = problem_graph(job, job.batch_size)
         check_operators(graph, framework.operators, plugin.name)
         parameters = values.draw_parameters(graph, job.seed)
-        batch = values.draw_batch(graph, job.seed)
+        batches = mini_batches(graph, job.seed, job.data)
     options = parse_options(plugin.options, job.framework_options, f"framework '{plugin.name}'")
 
-    def build(graph: Graph) -> Program:
+    def build(graph: Graph, values: Arrays | None = None, mode: str = job.mode) -> Program:
         return framework.build(
             graph,
-            parameters,
-            mode=job.mode,
+            parameters if values is None else values,
+            mode=mode,
             device=job.device,
             precision=job.precision,
             optimizer=job.optimizer,
@@ -71,8 +76,8 @@ def _prepare(job: Job, channel: Channel, stages: Stages) -> Prepared:
 
     with stages.stage("build"):
         program = build(graph)
-        native_batch = program.load(batch)
-    digests = {"parameters": values.digest(parameters), "batch": values.digest(batch)}
+        feed = Feeding(batches, program.load, job.inputs)
+    digests = {"parameters": values.digest(parameters), "batch": values.digest(feed.first)}
     channel.send(
         "prepared",
         version=framework.version(),
@@ -80,8 +85,9 @@ def _prepare(job: Job, channel: Channel, stages: Stages) -> Prepared:
         composed_operators=composed_operators(graph, framework.operators),
         digests=digests,
     )
-    step = program.train_step if job.mode == "training" else program.infer
-    return Prepared(framework, graph, parameters, batch, digests, program, build, step, native_batch)
+    step = feed.step(program.train_step if job.mode == "training" else program.infer)
+    batch, native_batch = feed.first, feed.native_first
+    return Prepared(framework, graph, parameters, batch, digests, program, build, step, native_batch, feed)
 
 
 def run(job: Job, channel: Channel, stages: Stages) -> None:
@@ -89,7 +95,7 @@ def run(job: Job, channel: Channel, stages: Stages) -> None:
     prepared = _prepare(job, channel, stages)
     if job.reference is None:
         with stages.stage("compile"):
-            first = prepared.step(prepared.native_batch)
+            first = prepared.step(prepared.feed())
             prepared.program.synchronize(first)
     else:
         from benchmarker.worker.verified_start import verified_start
@@ -116,37 +122,61 @@ def _measure(
 ) -> None:
     from benchmarker.worker import sampling
 
-    program, step, batch = prepared.program, prepared.step, prepared.native_batch
+    program, step, feed = prepared.program, prepared.step, prepared.feed
 
     def report(done: int, seconds: float, total: int | None = None) -> None:
         channel.send("progress", done=done, total=total, step_seconds=seconds)
 
     with stages.stage("warmup"):
-        warm = sampling.warm_up(step, program.synchronize, batch, job.warmup, report=report)
+        warm = sampling.warm_up(step, program.synchronize, feed, job.warmup, report=report)
     estimate = warm.median_seconds if warm.nanoseconds else stages.seconds["compile"]
-    steps = job.steps or sampling.choose_steps(estimate)
+    steps = None if job.window_seconds else job.steps or sampling.choose_steps(estimate)
     channel.send("ready", steps=steps, step_seconds=estimate)
     channel.wait_for("go")
     sampling.quieten_garbage_collector()
     facts.reset_peak_memory()
     with stages.stage("measure"):
-        samples = sampling.sample(
-            step,
-            program.synchronize,
-            batch,
-            steps,
-            report=lambda done, seconds: report(done, seconds, steps),
-        )
+        samples = _timed(job, prepared, steps, report)
+    peak = facts.peak_memory()
+    with stages.stage("evaluate"):
+        accuracy = _accuracy(job, prepared)
     channel.send(
         "result",
+        accuracy=accuracy,
         seconds=stages.seconds,
         warmup_steps=len(warm.nanoseconds),
         samples_nanoseconds=samples.nanoseconds.tolist(),
+        wall_nanoseconds=samples.wall_nanoseconds,
         loss_first=loss_first,
         loss_last=_consume(job, program, samples.output),
-        memory={"peak_bytes": facts.peak_memory(), "framework": program.memory()},
+        data={"distinct_batches": feed.distinct, **feed.digests()},
+        memory={"peak_bytes": peak, "framework": program.memory()},
         libraries=prepared.framework.libraries(),
         packages=facts.packages(),
         python=facts.python(),
         **facts.clock(),
     )
+
+
+def _timed(job: Job, prepared: Prepared, steps: int | None, report: Callable[..., None]) -> Samples:
+    """Time the steps, or as many as the window holds."""
+    from benchmarker.worker import sampling
+
+    what = (prepared.step, prepared.program.synchronize, prepared.feed)
+    if steps is None:
+        return sampling.sample_window(*what, job.window_seconds or 0.0, report=report)
+    return sampling.sample(*what, steps, report=lambda done, seconds: report(done, seconds, steps))
+
+
+def _accuracy(job: Job, prepared: Prepared) -> float | None:
+    """Return how well the trained program classifies a data set; drawn labels mean nothing."""
+    if job.data is None or job.mode != "training":
+        return None
+    from benchmarker.worker.batches import mini_batches
+    from benchmarker.worker.evaluation import accuracy
+
+    def build(graph: Graph, parameters: Arrays) -> Program:
+        return prepared.build(graph, parameters, "inference")
+
+    batches = mini_batches(prepared.graph, job.seed, job.data)
+    return accuracy(prepared.graph, batches, prepared.program.parameters(), build)

@@ -14,6 +14,8 @@ REPORT_SECONDS = 1.0
 """Progress is reported between steps, at most this often."""
 
 Step = Callable[[Any], Any]
+Feed = Callable[[], Any]
+"""Returns what the next step takes."""
 Report = Callable[[int, float], None]
 
 
@@ -27,10 +29,13 @@ class Samples:
         One a step.
     output : object
         What the last step returned, so that no result goes unused.
+    wall_nanoseconds : int
+        From the start of the first step to the end of the last, what is between steps included.
     """
 
     nanoseconds: array[int]
     output: Any
+    wall_nanoseconds: int = 0
 
     @property
     def seconds(self) -> list[float]:
@@ -51,7 +56,7 @@ class Samples:
 def sample(
     step: Step,
     synchronize: Callable[[Any], None],
-    batch: Any,
+    feed: Feed,
     count: int,
     *,
     clock: Callable[[], int] = time.perf_counter_ns,
@@ -63,8 +68,8 @@ def sample(
     ----------
     step, synchronize : callable
         A program's step and its barrier.
-    batch : object
-        What the program loaded.
+    feed : callable
+        Returns what the next step takes; not timed.
     count : int
         Number of steps, at least 1.
     clock : callable
@@ -75,8 +80,10 @@ def sample(
     times = array("q", bytes(8 * count))
     interval = int(REPORT_SECONDS * 1e9)
     output = None
-    next_report = clock() + interval
+    first = end = clock()
+    next_report = first + interval
     for i in range(count):
+        batch = feed()
         start = clock()
         output = step(batch)
         synchronize(output)
@@ -85,13 +92,50 @@ def sample(
         if end >= next_report and report is not None:
             report(i + 1, (end - start) / 1e9)
             next_report = clock() + interval
-    return Samples(times, output)
+    return Samples(times, output, end - first)
+
+
+def sample_window(
+    step: Step,
+    synchronize: Callable[[Any], None],
+    feed: Feed,
+    seconds: float,
+    *,
+    clock: Callable[[], int] = time.perf_counter_ns,
+    report: Report | None = None,
+) -> Samples:
+    """Time steps one by one until ``seconds`` have passed; the last one is finished, however long it takes.
+
+    Parameters
+    ----------
+    seconds : float
+        No step starts after this; there is one at least.
+    Other parameters
+        As of :func:`sample`.
+    """
+    times: array[int] = array("q")
+    interval = int(REPORT_SECONDS * 1e9)
+    first = end = clock()
+    deadline = first + int(seconds * 1e9)
+    next_report = first + interval
+    output = None
+    while end < deadline or not times:
+        batch = feed()
+        start = clock()
+        output = step(batch)
+        synchronize(output)
+        end = clock()
+        times.append(end - start)
+        if end >= next_report and report is not None:
+            report(len(times), (end - start) / 1e9)
+            next_report = clock() + interval
+    return Samples(times, output, end - first)
 
 
 def warm_up(
     step: Step,
     synchronize: Callable[[Any], None],
-    batch: Any,
+    feed: Feed,
     count: int | None,
     *,
     clock: Callable[[], int] = time.perf_counter_ns,
@@ -102,11 +146,11 @@ def warm_up(
 ) -> Samples:
     """Run steps that do not count: ``count`` of them, or as many as ``minimum_seconds`` holds."""
     if count is not None:
-        return sample(step, synchronize, batch, count, clock=clock, report=report)
+        return sample(step, synchronize, feed, count, clock=clock, report=report)
     taken: array[int] = array("q")
     output = None
     while len(taken) < minimum_steps or (sum(taken) < minimum_seconds * 1e9 and len(taken) < maximum_steps):
-        part = sample(step, synchronize, batch, minimum_steps, clock=clock)
+        part = sample(step, synchronize, feed, minimum_steps, clock=clock)
         taken.extend(part.nanoseconds)
         output = part.output
         if report is not None and part.total_seconds > REPORT_SECONDS:

@@ -174,6 +174,16 @@ def digest(arrays: Mapping[str, Array]) -> str:
     return f"sha256:{total.hexdigest()}"
 
 
+def draw_order(seed: int, name: str, count: int) -> Array:
+    """Return the numbers below ``count`` in an order that seed and name decide.
+
+    Each gets a random 64-bit key and they are sorted by it, which is the same under every NumPy.
+    """
+    keys = np.asarray(_generator(seed, name).random_raw(count), np.uint64)
+    order: Array = np.argsort(keys, kind="stable")
+    return order
+
+
 def draw_indices(name: str, size: int, count: int) -> Array:
     """Return ``count`` indices below ``size``, repetitions possible, decided by the name alone."""
     raw = np.asarray(_generator(0, f"indices/{name}").random_raw(count), np.uint64)

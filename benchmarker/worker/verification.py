@@ -24,6 +24,8 @@ FLOOR = 1e-5
 """Two correct float32 programs of one operator differ by up to about 3e-6 of the largest element."""
 VANISHING = 1e-6
 """A tensor this much smaller than others of its kind is zero but for rounding (a bias before a normalization)."""
+VANISHED = 1e-4
+"""What such a tensor may be, as a share of the others: it is a sum that cancels, of terms as large as theirs."""
 WIDEST = 0.5
 """No tolerance is wider: such tensors would not be the same function."""
 MARGIN = 16.0
@@ -86,6 +88,7 @@ class Errors:
     norm: float
 
 
+NO_ERRORS = Errors(0.0, 0.0, 0.0)
 _FAR_OFF = Errors(math.inf, math.inf, math.inf)
 
 
@@ -197,8 +200,8 @@ def tolerances(expected: Sequence[Expected], precision: str) -> dict[str, Tolera
     It is :data:`MARGIN` times the error that float32 rounding made in the reference itself (for this
     tensor, or the median over tensors of its kind if that is larger), at least :data:`FLOOR`, scaled
     by the precision's unit roundoff over float32's and never above :data:`WIDEST`. The largest
-    difference of a gradient need only stay below :data:`WIDEST`: where rounding switches a rectifier,
-    single elements of it jump, and its norm hardly moves. A tensor that is
+    difference of a gradient, or of what training made of it, need only stay below :data:`WIDEST`: where
+    rounding switches a rectifier, single elements of it jump, and its norm hardly moves. A tensor that is
     zero but for rounding (:data:`VANISHING`) is judged on the scale of the others of its kind.
     """
     scale = max(1.0, EPSILON[precision] / EPSILON["fp32"])
@@ -217,10 +220,12 @@ def tolerances(expected: Sequence[Expected], precision: str) -> dict[str, Tolera
             root = math.sqrt(e.excerpt.values.size)
             kept = float(np.linalg.norm(e.excerpt.values))
             limits[e.name] = Tolerance(
-                limit(0.0, relative) * typical / largest, limit(0.0, norm) * typical * root / kept
+                max(VANISHED, limit(0.0, relative)) * typical / largest,
+                max(VANISHED, limit(0.0, norm)) * typical * root / kept,
             )
         else:
-            pointwise = WIDEST if e.kind == "gradient" else limit(e.rounding.relative, relative)
+            strict = e.kind in ("output", "loss")
+            pointwise = limit(e.rounding.relative, relative) if strict else WIDEST
             switching = min(WIDEST, scale * SWITCHING_MARGIN * e.switching)
             limits[e.name] = Tolerance(pointwise, max(switching, limit(e.rounding.norm, norm)))
     return limits
@@ -255,7 +260,11 @@ def tolerance_reason(precision: str) -> str:
 
 def judge(expected: Expected, found: Array, tolerance: Tolerance) -> TensorVerdict:
     """Compare one tensor."""
-    part = excerpt(expected.name, found)
+    return judge_excerpt(expected, excerpt(expected.name, found), tolerance)
+
+
+def judge_excerpt(expected: Expected, part: Excerpt, tolerance: Tolerance) -> TensorVerdict:
+    """Compare one tensor of which only the excerpt was kept."""
     error = errors(part, expected.excerpt)
     return TensorVerdict(
         expected.name,
@@ -271,21 +280,27 @@ def judge(expected: Expected, found: Array, tolerance: Tolerance) -> TensorVerdi
     )
 
 
-def update_tolerance(base: Tolerance, before: Array, change: float) -> Tolerance:
+def update_tolerance(base: Tolerance, before: Excerpt, change: Excerpt) -> Tolerance:
     """Return the tolerance of a parameter's first update, which is read off the rounded parameter.
 
     Parameters
     ----------
     base : Tolerance
         That of its gradient.
-    before : ndarray
+    before : Excerpt
         The parameter before the update, float32.
-    change : float
-        Largest expected change, absolute.
+    change : Excerpt
+        The expected change.
     """
-    rounding = 4 * EPSILON["fp32"] * float(np.max(np.abs(before), initial=0.0))
-    extra = rounding / change if change > 0 else WIDEST
-    return Tolerance(_doubled(base.relative) + extra, _doubled(base.norm) + extra)
+    rounding = 4 * EPSILON["fp32"]
+    return Tolerance(
+        _doubled(base.relative) + _share(rounding * _largest(before), _largest(change)),
+        _doubled(base.norm) + _share(rounding * before.norm, change.norm),
+    )
+
+
+def _share(part: float, whole: float) -> float:
+    return part / whole if whole > 0 else WIDEST
 
 
 def _doubled(limit: float) -> float:

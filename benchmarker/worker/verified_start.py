@@ -3,23 +3,26 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from benchmarker.framework import Program
+from benchmarker.framework import Optimizer, Program
 from benchmarker.worker import reference, values
 from benchmarker.worker.job import Job
 from benchmarker.worker.stages import Stages
 from benchmarker.worker.verification import (
-    Errors,
+    NO_ERRORS,
     Excerpt,
     Expected,
     TensorVerdict,
     Tolerance,
     Verification,
+    excerpt,
     judge,
+    judge_excerpt,
     tolerance_reason,
     tolerances,
     too_ill_conditioned,
@@ -28,6 +31,14 @@ from benchmarker.worker.verification import (
 
 if TYPE_CHECKING:
     from benchmarker.worker.run import Prepared
+
+
+FIRST_STEP: Mapping[str, Callable[[Optimizer], float]] = {
+    "sgd": lambda optimizer: 1.0,
+    "momentum": lambda optimizer: 1.0,
+    "nesterov": lambda optimizer: 1.0 + optimizer.momentum,
+}
+"""Times the learning rate and the gradient, what the first step of an optimizer takes from a parameter."""
 
 
 def verified_start(job: Job, prepared: Prepared, path: Path, stages: Stages) -> tuple[Any, Verification]:
@@ -84,7 +95,7 @@ def _verdict(job: Job, expected: list[Expected], tensors: list[TensorVerdict]) -
 
 def _first_step(prepared: Prepared, stages: Stages) -> Any:
     with stages.stage("compile"):
-        output = prepared.step(prepared.native_batch)
+        output = prepared.step(prepared.feed())
         prepared.program.synchronize(output)
     return output
 
@@ -154,25 +165,34 @@ def _judge_updates(
 ) -> list[TensorVerdict]:
     """Check that the timed step moved each parameter as the optimizer's equations say.
 
-    The first update follows from the gradient alone. Adam's is nearly its sign, which rounding may
-    flip where the gradient is almost zero, so it is compared by the conformance suite instead.
+    The first update of those in :data:`FIRST_STEP` follows from the gradient alone. The others' is nearly
+    its sign, which rounding may flip where the gradient is almost zero, so they are compared by the
+    conformance suite and by ``verify`` instead.
     """
-    if job.optimizer.kind == "adam":
+    if job.optimizer.kind not in FIRST_STEP:
         return []
     after = program.parameters()
     verdicts = []
     for name, old in before.items():
         if name not in expected:
             continue
-        gradient = expected[name].excerpt
-        change = Excerpt(
-            gradient.elements,
-            -job.optimizer.learning_rate * gradient.values,
-            job.optimizer.learning_rate * gradient.norm,
-        )
-        largest = float(np.max(np.abs(change.values), initial=0.0))
-        limit = update_tolerance(limits[name], old, largest)
-        moved = after[name].astype(np.float64) - old.astype(np.float64)
-        wanted = Expected(name, "update", change, Errors(0.0, 0.0, 0.0))
-        verdicts.append(judge(wanted, moved, limit))
+        start = excerpt(name, old)
+        change = _first_change(job.optimizer, expected[name].excerpt, start)
+        moved = excerpt(name, after[name].astype(np.float64) - old.astype(np.float64))
+        if job.optimizer.weight_decay:
+            moved = _by_itself(moved.values)
+        limit = update_tolerance(limits[name], start, change)
+        verdicts.append(judge_excerpt(Expected(name, "update", change, NO_ERRORS), moved, limit))
     return verdicts
+
+
+def _first_change(optimizer: Optimizer, gradient: Excerpt, old: Excerpt) -> Excerpt:
+    rate = -optimizer.learning_rate * FIRST_STEP[optimizer.kind](optimizer)
+    if not optimizer.weight_decay:
+        return Excerpt(gradient.elements, rate * gradient.values, abs(rate) * gradient.norm)
+    return _by_itself(rate * (gradient.values + optimizer.weight_decay * old.values))
+
+
+def _by_itself(values: Any) -> Excerpt:
+    """Return an excerpt that stands for itself: a sum's norm does not follow from those of its terms."""
+    return Excerpt(values.size, values, float(np.linalg.norm(values)))

@@ -22,13 +22,16 @@ from benchmarker.graph.network import Network  # noqa: E402
 from benchmarker.graph.recorder import Value  # noqa: E402
 from benchmarker.plugins.mxnet import Options  # noqa: E402
 from benchmarker.plugins.mxnet.program import MxnetFramework  # noqa: E402
-from benchmarker.problems.resnet50 import EXPANSION, STAGES  # noqa: E402
 
 CLASSES = 1000
 PARAMETER_COUNT = 25_575_912
 """Trainable values of resnet50_v1."""
 OPTIMIZER = Optimizer("momentum", learning_rate=0.001, momentum=0.9)
 Arrays = Mapping[str, Any]
+
+EXPANSION = 4
+STAGES = ((3, 64, 1), (4, 128, 2), (6, 256, 2), (3, 512, 2))
+"""Blocks, width and stride of the first block of each stage (He et al. 2015, table 1)."""
 
 
 def bottleneck(net: Network, name: str, x: Value, width: int, stride: int, project: bool) -> Value:

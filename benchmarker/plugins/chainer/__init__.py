@@ -23,7 +23,8 @@ class Options:
     autotune: bool = False
 
 
-_COMMON = ("chainer==7.8.1", "numpy<1.24", "setuptools<74", "protobuf<4")
+_COMMON = ("chainer==7.8.1", "numpy<1.24", "scipy", "setuptools<74", "protobuf<4")
+"""SciPy is optional to Chainer, which warns and computes the error function element by element without it."""
 
 
 def benchmarker_framework() -> FrameworkPlugin:

@@ -1,12 +1,13 @@
-"""Chainer's weight layouts: those of the graph, but for the gates of the LSTM."""
+"""Chainer's weight layouts: those of the graph, but for recurrent layers."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from benchmarker.graph.types import Node
 from benchmarker.layouts import Layout, LayoutTable
 
 if TYPE_CHECKING:
@@ -30,21 +31,40 @@ def _separate(rows: Array) -> Array:
     return np.ascontiguousarray(units[np.argsort(GATES)]).reshape(rows.shape)
 
 
-def _bias_pair(array: Array) -> tuple[Array, ...]:
-    return tuple(_interleave(half) for half in np.split(array[0], 2))
+def _same(rows: Array) -> Array:
+    return rows
 
 
-def _one_bias(arrays: Sequence[Array]) -> Array:
-    return np.concatenate([_separate(array) for array in arrays])[None]
+def _by_direction(
+    name: str, parts: int, encode: Callable[[Array], Array], decode: Callable[[Array], Array]
+) -> Layout:
+    """Return the layout of ``(D, rows, ...)`` as ``parts`` arrays of rows for each direction."""
+
+    def split(array: Array) -> tuple[Array, ...]:
+        return tuple(encode(part) for rows in array for part in np.split(rows, parts))
+
+    def join(arrays: Sequence[Array]) -> Array:
+        rows = [decode(part) for part in arrays]
+        return np.stack([np.concatenate(rows[at : at + parts]) for at in range(0, len(rows), parts)])
+
+    return Layout(name, split, join)
 
 
-_WEIGHT = Layout(
-    "interleaved gates", lambda array: (_interleave(array[0]),), lambda arrays: _separate(arrays[0])[None]
-)
-_BIAS = Layout("two biases with interleaved gates", _bias_pair, _one_bias)
+_LSTM_WEIGHT = _by_direction("interleaved gates", 1, _interleave, _separate)
+_LSTM_BIAS = _by_direction("two biases with interleaved gates", 2, _interleave, _separate)
+_GRU_WEIGHT = _by_direction("one array a direction", 1, _same, _same)
+_GRU_BIAS = _by_direction("two biases a direction", 2, _same, _same)
+
+
+def _always(layout: Layout) -> Callable[[Node], Layout]:
+    return lambda node: layout
+
 
 LAYOUTS: LayoutTable = {
-    ("lstm", 1): lambda node: _WEIGHT,
-    ("lstm", 2): lambda node: _WEIGHT,
-    ("lstm", 3): lambda node: _BIAS,
+    ("lstm", 1): _always(_LSTM_WEIGHT),
+    ("lstm", 2): _always(_LSTM_WEIGHT),
+    ("lstm", 3): _always(_LSTM_BIAS),
+    ("gru", 1): _always(_GRU_WEIGHT),
+    ("gru", 2): _always(_GRU_WEIGHT),
+    ("gru", 3): _always(_GRU_BIAS),
 }

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
@@ -12,10 +11,12 @@ import numpy as np
 from benchmarker.errors import UnsupportedError
 from benchmarker.framework import Device, Framework, Optimizer, Program
 from benchmarker.graph.graph import Graph
-from benchmarker.layouts import parameter_layouts
+from benchmarker.layouts import parameter_layouts, with_unbiased_variances
 from benchmarker.plugins.chainer.blas import OpenBlas
+from benchmarker.plugins.chainer.composites import written_out
 from benchmarker.plugins.chainer.layouts import LAYOUTS
-from benchmarker.plugins.chainer.operators import ChainerOperators
+from benchmarker.plugins.chainer.operators import BINDERS, ChainerOperators
+from benchmarker.plugins.chainer.optimizers import make_update
 from benchmarker.straight_line import straight_line
 
 if TYPE_CHECKING:
@@ -133,19 +134,21 @@ class ChainerProgram(Program):
 
         self._chainer = chainer
         self._graph = graph
+        self._calls = written_out(graph, BINDERS)
         self._device = device
         self._dtype = _DTYPES[precision]
         self._layouts = parameter_layouts(graph, LAYOUTS)
+        if mode == "training":
+            self._layouts = with_unbiased_variances(self._layouts, graph)
         self._link = chainer.Link()
         self._native = {
             p.name: self._adopt(p.name, p.trainable, parameters[p.name]) for p in graph.parameters
         }
-        self._inference = self._line(graph.outputs, ChainerOperators())
+        self._inference = self._line(self._calls.outputs)
         self._update: Callable[[], None] | None = None
         if mode == "training":
-            self._loss = self._line(self._loss_name(), ChainerOperators(training=True))
-            frozen = ChainerOperators(training=True, updating=False)
-            self._frozen_loss = self._line(self._loss_name(), frozen)
+            self._loss = self._line(self._loss_name(), training=True)
+            self._frozen_loss = self._line(self._loss_name(), training=True, updating=False)
             self._update = make_update(optimizer, self._link, mixed=precision == "fp16")
 
     def _adopt(self, name: str, trainable: bool, value: Array) -> tuple[Any, ...]:
@@ -170,12 +173,13 @@ class ChainerProgram(Program):
         return self._device.send(np.array(array, dtype, order="C"))
 
     def _loss_name(self) -> tuple[str, ...]:
-        if self._graph.loss is None:
+        if self._calls.loss is None:
             raise UnsupportedError(f"problem '{self._graph.name}' has no loss, so it cannot be trained")
-        return (self._graph.loss,)
+        return (self._calls.loss,)
 
-    def _line(self, outputs: Sequence[str], operators: ChainerOperators) -> Callable[..., tuple[Any, ...]]:
-        graph = self._graph
+    def _line(self, outputs: Sequence[str], **settings: bool) -> Callable[..., tuple[Any, ...]]:
+        graph = self._calls
+        operators = ChainerOperators(dtype=self._dtype, device=self._device, **settings)
         used = {*outputs, *(name for node in graph.nodes for name in node.inputs)}
         shapes = {name: type_.shape for name, type_ in graph.types.items()}
         binding = {
@@ -264,41 +268,3 @@ class ChainerProgram(Program):
 def _gradient_array(parameter: Any) -> Any:
     """Return the gradient, zeros where the loss does not depend on the parameter."""
     return parameter.device.xp.zeros_like(parameter.array) if parameter.grad is None else parameter.grad
-
-
-def make_update(optimizer: Optimizer, link: Any, *, mixed: bool) -> Callable[[], None]:
-    """Return what moves the parameters of ``link`` along their gradients, by Chainer's own optimizer.
-
-    Chainer's momentum buffer is ``-learning_rate * v``, equal while the rate is constant. Its Adam adds
-    epsilon to the root before the bias correction (Kingma & Ba 2014, end of section 2), so it gets
-    ``epsilon * sqrt(1 - beta2 ** t)`` at step t.
-    """
-    native = _native_optimizer(optimizer)
-    if mixed:
-        native.use_fp32_update()
-    native.setup(link)
-    update: Callable[[], None] = native.update
-    if optimizer.kind != "adam":
-        return update
-
-    def adam_update() -> None:
-        native.eps = optimizer.epsilon * math.sqrt(1.0 - optimizer.beta2 ** (native.t + 1))
-        update()
-
-    return adam_update
-
-
-def _native_optimizer(optimizer: Optimizer) -> Any:
-    from chainer import optimizers
-
-    if optimizer.kind == "sgd":
-        return optimizers.SGD(lr=optimizer.learning_rate)
-    if optimizer.kind == "momentum":
-        return optimizers.MomentumSGD(lr=optimizer.learning_rate, momentum=optimizer.momentum)
-    if optimizer.kind == "adam":
-        return optimizers.Adam(
-            alpha=optimizer.learning_rate, beta1=optimizer.beta1, beta2=optimizer.beta2, eps=optimizer.epsilon
-        )
-    raise UnsupportedError(
-        f"framework 'chainer' knows sgd, momentum and adam, got optimizer '{optimizer.kind}'"
-    )

@@ -6,44 +6,22 @@ import ctypes
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from benchmarker.errors import UnsupportedError
 from benchmarker.framework import Device, Framework, Optimizer, Program
-from benchmarker.graph.graph import Graph, walk
+from benchmarker.graph.graph import Graph
+from benchmarker.plugins.mxnet.lowering import Lowering, Settings
 from benchmarker.plugins.mxnet.operators import MxnetOperators
-from benchmarker.plugins.mxnet.parameters import Slot, native_shape, slots
+from benchmarker.plugins.mxnet.symbols import native_shape
 from benchmarker.plugins.mxnet.updates import make_update
 
 if TYPE_CHECKING:
     import numpy.typing as npt
 
     Array = npt.NDArray[Any]
-
-
-@dataclass(frozen=True)
-class Settings:
-    """How symbols become executors.
-
-    Parameters
-    ----------
-    context : object
-        MXNet's device.
-    training : bool
-        Whether weights must stay float32 for updates.
-    half : bool
-        Whether to compute in float16.
-    fusion : bool
-        Whether inference uses the subgraph backend.
-    """
-
-    context: Any
-    training: bool
-    half: bool
-    fusion: bool
 
 
 class MxnetFramework(Framework):
@@ -117,27 +95,28 @@ class MxnetProgram(Program):
         self._mx: Any = mxnet
         self._graph = graph
         self._settings = settings
-        self._slots = slots(graph)
-        self._exact = _float32_parameters(graph)
+        self._lowering = lowering = Lowering(graph, settings)
+        self._slots = lowering.slots
         self._arrays = {
-            slot.name: self._array(slot.encode(parameters), self._stored(slot)) for slot in self._slots
+            slot.name: self._array(slot.encode(parameters), lowering.stored(slot)) for slot in self._slots
         }
-        self._feed = {
-            i.name: self._zeros(native_shape(i.type), self._input_type(i.type.dtype)) for i in graph.inputs
-        }
+        for (_, statistic), name in lowering.own.items():
+            self._arrays[name] = self._arrays[statistic].copy()
+        self._feed = {i.name: self._zeros(native_shape(i.type), lowering.fed(i)) for i in graph.inputs}
+        self._constants: dict[str, Any] = {}
         self._fed: Any = None
         self._infer: Any = None
         self._train: Any = None
         self._gradients: dict[str, Any] = {}
         if settings.training:
             self._gradients = self._gradient_arrays()
-            self._train = self._bind(self._loss_symbol(dropout=True), self._gradients)
+            self._train = self._bind(lowering.loss(dropout=True), self._gradients)
             updated = [slot.name for slot in self._slots if slot.trainable]
             self._update = make_update(
                 optimizer, [self._arrays[n] for n in updated], [self._gradients[n] for n in updated]
             )
         else:
-            self._infer = self._bind(self._output_symbol(), {})
+            self._infer = self._bind(self._lowering.outputs(), {})
 
     # --- building ----------------------------------------------------------------------------
 
@@ -147,46 +126,17 @@ class MxnetProgram(Program):
     def _zeros(self, shape: tuple[int, ...], dtype: str = "float32") -> Any:
         return self._mx.nd.zeros(shape, ctx=self._settings.context, dtype=dtype)
 
-    def _stored(self, slot: Slot) -> str:
-        half = self._settings.half and not self._settings.training
-        return "float16" if half and slot.name not in self._exact else "float32"
-
-    def _input_type(self, dtype: str) -> str:
-        # Class indices are float32 in this interface of MXNet.
-        return "float16" if self._settings.half and dtype == "float32" else "float32"
-
     def _gradient_arrays(self) -> dict[str, Any]:
         return {s.name: self._zeros(self._arrays[s.name].shape) for s in self._slots if s.trainable}
-
-    def _symbols(self, *, dropout: bool) -> dict[str, Any]:
-        symbol = self._mx.sym
-        values = {
-            name: symbol.var(name, shape=array.shape, dtype=array.dtype) for name, array in self._feed.items()
-        }
-        for slot in self._slots:
-            variable = symbol.var(slot.name, shape=self._arrays[slot.name].shape, dtype=self._stored(slot))
-            if self._settings.half and self._settings.training and slot.name not in self._exact:
-                variable = symbol.cast(variable, dtype="float16")
-            values.update((member.name, variable) for member in slot.members)
-        training = self._settings.training
-        return walk(
-            self._graph, MxnetOperators(training=training, dropout=dropout, half=self._settings.half), values
-        )
-
-    def _output_symbol(self) -> Any:
-        values = self._symbols(dropout=False)
-        return self._mx.sym.Group([values[name] for name in self._graph.outputs])
-
-    def _loss_symbol(self, *, dropout: bool) -> Any:
-        if self._graph.loss is None:
-            raise UnsupportedError(f"problem '{self._graph.name}' has no loss, so it cannot be trained")
-        return self._mx.sym.make_loss(self._symbols(dropout=dropout)[self._graph.loss])
 
     def _bind(self, symbol: Any, gradients: Mapping[str, Any], state: Mapping[str, Any] | None = None) -> Any:
         """Return an executor on the program's arrays; ``gradients`` and ``state`` are those it writes."""
         arguments = symbol.list_arguments()
         states = symbol.list_auxiliary_states()
-        arrays = {**self._arrays, **self._feed}
+        for name, value in self._lowering.constants.items():
+            if name not in self._constants:
+                self._constants[name] = self._array(value, value.dtype.name)
+        arrays = {**self._arrays, **self._feed, **self._constants}
         wanted = {name: gradients[name] for name in arguments if name in gradients}
         # Fused operators keep copies of the weights and would not see an update.
         with _fusion(self._settings.fusion and not self._settings.training):
@@ -218,7 +168,9 @@ class MxnetProgram(Program):
         if batch is not self._fed:
             self._take(batch)
         if self._infer is None:
-            self._infer = self._bind(self._output_symbol(), {})
+            self._infer = self._bind(self._lowering.outputs(), {})
+        if self._train is not None:
+            self._wait_for_statistics()
         return self._infer.forward(is_train=False)
 
     def train_step(self, batch: Any) -> Any:
@@ -227,7 +179,15 @@ class MxnetProgram(Program):
         (loss,) = self._train.forward(is_train=True)
         self._train.backward()
         self._update()
+        if self._lowering.shared:
+            self._wait_for_statistics()
+            for statistic in self._lowering.shared:
+                statistic.settle(self._arrays)
         return loss
+
+    def _wait_for_statistics(self) -> None:
+        """Wait for all: MXNet's engine does not know that the backward pass writes running statistics."""
+        self._mx.nd.waitall()
 
     def synchronize(self, output: Any) -> None:
         self._mx.nd.waitall()
@@ -236,9 +196,10 @@ class MxnetProgram(Program):
 
     def gradients(self, batch: Any) -> tuple[float, dict[str, Array]]:
         self._take(batch)
-        symbol = self._loss_symbol(dropout=False)
+        symbol = self._lowering.loss(dropout=False)
         arrays = self._gradient_arrays()
         # Backward moves running statistics: let it move copies.
+        self._wait_for_statistics()
         state = {name: self._arrays[name].copy() for name in symbol.list_auxiliary_states()}
         executor = self._bind(symbol, arrays, state)
         (loss,) = executor.forward(is_train=True)
@@ -250,6 +211,7 @@ class MxnetProgram(Program):
         return float(loss.asnumpy()[0]), result
 
     def parameters(self) -> dict[str, Array]:
+        self._wait_for_statistics()
         result: dict[str, Array] = {}
         for slot in self._slots:
             result.update(slot.decode(self._arrays[slot.name].asnumpy().astype(np.float32)))
@@ -279,13 +241,6 @@ def _openblas() -> str:
         return ""
     describe.restype = ctypes.c_char_p
     return (describe() or b"").decode(errors="replace").strip()
-
-
-def _float32_parameters(graph: Graph) -> frozenset[str]:
-    """Return the parameters that stay float32 in half precision: those of normalizations."""
-    return frozenset(
-        name for node in graph.nodes if node.operator == "batch_normalization" for name in node.inputs[1:]
-    )
 
 
 @contextmanager

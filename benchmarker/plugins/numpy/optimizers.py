@@ -28,12 +28,48 @@ def make_update(optimizer: Optimizer, parameters: Mapping[str, Array]) -> Update
     UnsupportedError
         On an optimizer of another kind.
     """
-    makers = {"sgd": _sgd, "momentum": _momentum, "adam": _adam}
+    makers = {
+        "sgd": _sgd,
+        "momentum": _momentum,
+        "nesterov": _momentum,
+        "adam": _adam,
+        "adamw": _adam,
+        "rmsprop": _rmsprop,
+        "adagrad": _adagrad,
+    }
     if optimizer.kind not in makers:
         raise UnsupportedError(
             f"the optimizer must be one of {', '.join(OPTIMIZERS)}, got '{optimizer.kind}'"
         )
-    return makers[optimizer.kind](optimizer, parameters)
+    update = makers[optimizer.kind](optimizer, parameters)
+    if optimizer.weight_decay == 0.0:
+        return update
+    decay = _decoupled if optimizer.kind == "adamw" else _coupled
+    return decay(optimizer, parameters, update)
+
+
+def _coupled(optimizer: Optimizer, parameters: Mapping[str, Array], update: Update) -> Update:
+    """Add the decay to the gradients."""
+
+    def decayed(gradients: Mapping[str, Array]) -> None:
+        update({name: gradients[name] + optimizer.weight_decay * p for name, p in parameters.items()})
+
+    return decayed
+
+
+def _decoupled(optimizer: Optimizer, parameters: Mapping[str, Array], update: Update) -> Update:
+    """Shrink the parameters before the step."""
+
+    def decayed(gradients: Mapping[str, Array]) -> None:
+        for p in parameters.values():
+            p *= 1.0 - optimizer.learning_rate * optimizer.weight_decay
+        update(gradients)
+
+    return decayed
+
+
+def _state(parameters: Mapping[str, Array]) -> dict[str, Array]:
+    return {name: np.zeros_like(p) for name, p in parameters.items()}
 
 
 def _sgd(optimizer: Optimizer, parameters: Mapping[str, Array]) -> Update:
@@ -45,21 +81,21 @@ def _sgd(optimizer: Optimizer, parameters: Mapping[str, Array]) -> Update:
 
 
 def _momentum(optimizer: Optimizer, parameters: Mapping[str, Array]) -> Update:
-    velocity = {name: np.zeros_like(p) for name, p in parameters.items()}
+    velocity = _state(parameters)
+    mu, looks_ahead = optimizer.momentum, optimizer.kind == "nesterov"
 
     def update(gradients: Mapping[str, Array]) -> None:
         for name, p in parameters.items():
-            v = velocity[name]
-            v *= optimizer.momentum
-            v += gradients[name]
-            p -= optimizer.learning_rate * v
+            g, v = gradients[name], velocity[name]
+            v *= mu
+            v += g
+            p -= optimizer.learning_rate * (g + mu * v if looks_ahead else v)
 
     return update
 
 
 def _adam(optimizer: Optimizer, parameters: Mapping[str, Array]) -> Update:
-    first = {name: np.zeros_like(p) for name, p in parameters.items()}
-    second = {name: np.zeros_like(p) for name, p in parameters.items()}
+    first, second = _state(parameters), _state(parameters)
     beta1, beta2 = optimizer.beta1, optimizer.beta2
     steps = 0
 
@@ -75,5 +111,27 @@ def _adam(optimizer: Optimizer, parameters: Mapping[str, Array]) -> Update:
             v *= beta2
             v += (1.0 - beta2) * np.square(g)
             p -= rate * m / (np.sqrt(v) / root + optimizer.epsilon)
+
+    return update
+
+
+def _rmsprop(optimizer: Optimizer, parameters: Mapping[str, Array]) -> Update:
+    return _scaled(optimizer, parameters, optimizer.decay, 1.0 - optimizer.decay)
+
+
+def _adagrad(optimizer: Optimizer, parameters: Mapping[str, Array]) -> Update:
+    return _scaled(optimizer, parameters, 1.0, 1.0)
+
+
+def _scaled(optimizer: Optimizer, parameters: Mapping[str, Array], old: float, new: float) -> Update:
+    """Divide the gradient by the root of ``s``, which follows ``s = old * s + new * g^2``."""
+    squares = _state(parameters)
+
+    def update(gradients: Mapping[str, Array]) -> None:
+        for name, p in parameters.items():
+            g, s = gradients[name], squares[name]
+            s *= old
+            s += new * np.square(g)
+            p -= optimizer.learning_rate * g / (np.sqrt(s) + optimizer.epsilon)
 
     return update

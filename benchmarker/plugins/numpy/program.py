@@ -133,7 +133,7 @@ class NumpyProgram(Program):
         self._trainable = {p.name: self._parameters[p.name] for p in graph.trainable}
         self._generator = np.random.default_rng(seed)
         self._outputs = graph.outputs
-        self._inference = _inference_steps(graph.without_loss(), operators())
+        self._inference = _inference_steps(graph.without_loss(), operators(dtype=dtype))
         self._update = make_update(optimizer, self._trainable) if optimizer else None
 
     def load(self, batch: Mapping[str, Array]) -> dict[str, Array]:
@@ -161,7 +161,9 @@ class NumpyProgram(Program):
         """Run forward, backward and update; return the loss before the update."""
         if self._update is None:
             raise UnsupportedError("a program built for inference has no train_step")
-        forward = self._operators(training=True, generator=self._generator, update_statistics=True)
+        forward = self._operators(
+            training=True, generator=self._generator, update_statistics=True, dtype=self._dtype
+        )
         loss, gradients = self._loss_and_gradients(batch, forward)
         self._update(gradients)
         return loss
@@ -172,7 +174,8 @@ class NumpyProgram(Program):
         With ``switched``, rectifiers and maxima that near to switching (a share of their largest input)
         have switched: what rounding may at most have done to the gradients there.
         """
-        loss, gradients = self._loss_and_gradients(batch, self._operators(training=True), switched)
+        forward = self._operators(training=True, dtype=self._dtype)
+        loss, gradients = self._loss_and_gradients(batch, forward, switched)
         return float(loss), gradients
 
     def _loss_and_gradients(

@@ -8,8 +8,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from benchmarker.graph.operators import Operators
-from benchmarker.plugins.numpy.gradients import GRADIENTS, Call
+from benchmarker.errors import UnsupportedError
+from benchmarker.graph.operators import OPERATORS, Operators
+from benchmarker.plugins.numpy.base import Call
+from benchmarker.plugins.numpy.gradients import GRADIENTS
 from benchmarker.plugins.numpy.operators import NumpyOperators
 
 if TYPE_CHECKING:
@@ -66,8 +68,14 @@ class _Entry:
             switched=switched,
         )
         for variable, gradient in zip(self.inputs, GRADIENTS[self.operator](call)):
-            if variable is not None and variable.needs_gradient:
-                variable.accumulate(gradient)
+            if variable is None or not variable.needs_gradient:
+                continue
+            if gradient is None:
+                raise UnsupportedError(
+                    f"no gradient flows to every input of '{self.operator}': one that is a class weight or a "
+                    f"running statistic must not be trainable"
+                )
+            variable.accumulate(gradient)
 
 
 class Tape(Operators):
@@ -102,10 +110,16 @@ class Tape(Operators):
         dropped: Variable = self.mul(x, Variable(mask))
         return dropped
 
+    def cast(self, x: Variable) -> Variable:
+        return Variable(self.forward.cast(x.value))
+
+    def stop_gradient(self, x: Variable) -> Variable:
+        return Variable(self.forward.stop_gradient(x.value))
+
     def backward(self, loss: Variable, switched: float = 0.0) -> None:
         """Leave the gradient of the scalar ``loss`` in every leaf that needs one; the tape is empty then.
 
-        ``switched`` is as in :class:`~benchmarker.plugins.numpy.gradients.Call`.
+        ``switched`` is as in :class:`~benchmarker.plugins.numpy.base.Call`.
         """
         loss.accumulate(np.ones_like(loss.value))
         while self._entries:
@@ -113,8 +127,10 @@ class Tape(Operators):
 
 
 def _recorded(operator: str) -> Callable[..., Any]:
+    defaults = OPERATORS[operator].attributes
+
     def call(self: Tape, *inputs: Variable | None, **attributes: Any) -> Any:
-        return self.record(operator, inputs, attributes)
+        return self.record(operator, inputs, {**defaults, **attributes})
 
     call.__name__ = operator
     return call

@@ -6,8 +6,11 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from benchmarker.graph.graph import Graph, walk
+from benchmarker.graph.graph import Graph, apply_node
+from benchmarker.graph.operators import Operators
+from benchmarker.plugins.pytorch.in_place import write_in_place
 from benchmarker.plugins.pytorch.operators import PytorchOperators
+from benchmarker.plugins.pytorch.tracing import with_shape
 
 
 def lower(
@@ -17,6 +20,8 @@ def lower(
     *,
     training: bool,
     dropout: bool = True,
+    dtype: Any = None,
+    mixed: bool = False,
 ) -> Callable[..., Any]:
     """Generate the function that computes ``results``.
 
@@ -28,8 +33,10 @@ def lower(
         Names of values.
     pieces : mapping
         Number of native tensors that each parameter is made of.
-    training, dropout : bool
-        As in :class:`PytorchOperators`.
+    training, dropout, dtype
+        As in :class:`~benchmarker.plugins.pytorch.tracing.TracedOperators`.
+    mixed : bool
+        Whether it will run under autocast.
 
     Returns
     -------
@@ -51,65 +58,22 @@ def lower(
         natives = tuple(argument(parameter.name) for _ in range(pieces[parameter.name]))
         values[parameter.name] = natives[0] if len(natives) == 1 else natives
     values.update({input_.name: argument(input_.name) for input_ in graph.inputs})
-    values = walk(graph, PytorchOperators(training=training, dropout=dropout), values)
+    for name, value in values.items():
+        with_shape(value, graph.types[name])
+    _trace(graph, PytorchOperators(training=training, dropout=dropout, dtype=dtype), values)
     returned = tuple(values[name].node for name in results)
     traced.output(returned[0] if len(returned) == 1 else returned)
     traced.eliminate_dead_code()
-    write_in_place(traced, {values[name].node: graph.types[name].shape for name in _single(graph, values)})
+    write_in_place(traced, mixed=mixed)
     traced.lint()
     forward: Callable[..., Any] = torch.fx.GraphModule(torch.nn.Module(), traced, graph.name).forward
     return forward
 
 
-def _single(graph: Graph, values: Mapping[str, Any]) -> list[str]:
-    """Return the names of values that are one native tensor each."""
-    return [name for name in graph.types if name in values and not isinstance(values[name], tuple)]
-
-
-def write_in_place(traced: Any, shapes: Mapping[Any, tuple[int, ...]]) -> None:
-    """Let ReLU and addition overwrite their operand where nothing else can see it.
-
-    That is so when the operand has no other reader and comes fresh from an operator whose backward
-    pass does not read its own result. Authors of PyTorch models do the same by hand
-    (``ReLU(inplace=True)``, ``out += identity``); it saves memory traffic.
-
-    Parameters
-    ----------
-    traced : torch.fx.Graph
-        Changed in place.
-    shapes : mapping
-        Shapes of its nodes as far as known.
-    """
-    import torch
-
-    fresh = {
-        torch.conv1d,
-        torch.conv2d,
-        torch.conv3d,
-        torch.batch_norm,
-        torch.nn.functional.linear,
-        torch.addmm,
-        torch.mm,
-        torch.add,
-        "add_",
-    }
-
-    def writable(node: Any) -> bool:
-        return isinstance(node, torch.fx.Node) and node.target in fresh and len(node.users) == 1
-
-    for node in traced.nodes:
-        if node.target is torch.relu and writable(node.args[0]):
-            node.target = torch.relu_
-        elif node.target is torch.add:
-            _add_in_place(node, writable, shapes)
-
-
-def _add_in_place(node: Any, writable: Callable[[Any], bool], shapes: Mapping[Any, tuple[int, ...]]) -> None:
-    left, right = node.args
-    if left is right or shapes.get(node) is None:
-        return
-    for target, other in ((left, right), (right, left)):
-        # An operand that is broadcast is too small to hold the sum.
-        if writable(target) and shapes.get(target) == shapes[node]:
-            node.op, node.target, node.args = "call_method", "add_", (target, other)
-            return
+def _trace(graph: Graph, operators: Operators, values: dict[str, Any]) -> None:
+    """Add the traced value of every node to ``values``, each with its shape."""
+    for node in graph.nodes:
+        inputs = [values[name] if name else None for name in node.inputs]
+        outputs = apply_node(node, operators, inputs)
+        for name, value in zip(node.outputs, outputs):
+            values[name] = with_shape(value, graph.types[name])

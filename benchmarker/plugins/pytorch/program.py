@@ -13,12 +13,12 @@ import numpy as np
 from benchmarker.errors import UnsupportedError
 from benchmarker.framework import Device, Framework, Optimizer, Program
 from benchmarker.graph.graph import Graph
-from benchmarker.plugins.pytorch.lowering import lower
+from benchmarker.plugins.pytorch.functions import Functions
 from benchmarker.plugins.pytorch.operators import PytorchOperators
 from benchmarker.plugins.pytorch.tensors import Tensors, to_numpy
 from benchmarker.plugins.pytorch.training import (
-    FP16_LOSS_SCALE,
     loss_and_gradients,
+    loss_scaler,
     make_optimizer,
     scaled_training_step,
     training_step,
@@ -46,7 +46,7 @@ class _PytorchProgram(Program):
             self._wait = functools.partial(torch.cuda.synchronize, device.index)
 
     def load(self, batch: Mapping[str, Array]) -> tuple[Any, ...]:
-        return tuple(self._tensors.put(batch[i.name]) for i in self._graph.inputs)
+        return tuple(self._tensors.put(i.name, batch[i.name]) for i in self._graph.inputs)
 
     def parameters(self) -> dict[str, Array]:
         native = self._tensors.native
@@ -142,43 +142,6 @@ class TrainingProgram(_PytorchProgram):
         }
 
 
-class _Functions:
-    """Makes the functions of one program; each takes the native mini-batch alone."""
-
-    def __init__(
-        self, graph: Graph, tensors: Tensors, device: Device, autocast: Any, options: Options
-    ) -> None:
-        self._graph = graph
-        self._tensors = tensors
-        self._device = device
-        self._autocast = autocast
-        self._options = options
-
-    def make(self, results: Sequence[str], *, training: bool, dropout: bool = True) -> Callable[..., Any]:
-        """Return the function that computes ``results``, compiled and under autocast where asked for."""
-        import torch
-
-        pieces = {name: len(natives) for name, natives in self._tensors.native.items()}
-        function = lower(self._graph, results, pieces, training=training, dropout=dropout)
-        if self._options.compile:
-            function = self._compiled(function)
-        function = functools.partial(function, *self._tensors.all)
-        if self._autocast is None:
-            return function
-        wrapped: Callable[..., Any] = torch.autocast(self._device.type, self._autocast)(function)
-        return wrapped
-
-    def _compiled(self, function: Callable[..., Any]) -> Callable[..., Any]:
-        import torch
-
-        whole = "lstm" not in self._graph.operators
-        if not whole:
-            # As torch.compile does with nn.LSTM: its generated code for oneDNN's LSTM fails in training.
-            torch._dynamo.disallow_in_graph(torch.lstm)
-        compiled: Callable[..., Any] = torch.compile(function, dynamic=False, fullgraph=whole)
-        return compiled
-
-
 class PytorchFramework(Framework):
     """PyTorch."""
 
@@ -238,7 +201,7 @@ class PytorchFramework(Framework):
             channels_last=options.channels_last,
             training=training,
         )
-        functions = _Functions(graph, tensors, device, autocast, options)
+        functions = Functions(graph, tensors, device, autocast, options)
         if training:
             return _training_program(graph, tensors, device, precision, optimizer, functions)
         return InferenceProgram(graph, tensors, device, functions.make(graph.outputs, training=False))
@@ -264,7 +227,7 @@ def _training_program(
     device: Device,
     precision: str,
     optimizer: Optimizer,
-    functions: _Functions,
+    functions: Functions,
 ) -> TrainingProgram:
     if graph.loss is None:
         raise UnsupportedError(f"problem '{graph.name}' has no loss, so it cannot be trained; use inference")
@@ -276,10 +239,9 @@ def _training_program(
     if "dropout" in graph.operators:
         verified = functions.make(results, training=True, dropout=False)
     update = make_optimizer(optimizer, tensors.trainable)
-    step, scale = training_step(loss_of, update), 1.0
-    if precision == "fp16":
-        step, scale = scaled_training_step(loss_of, update, device.type), FP16_LOSS_SCALE
-    gradients = loss_and_gradients(verified, tensors.trainable, tensors.state, scale)
+    scaler = loss_scaler(device.type) if precision == "fp16" else None
+    step = scaled_training_step(loss_of, update, scaler) if scaler else training_step(loss_of, update)
+    gradients = loss_and_gradients(verified, tensors.trainable, tensors.state, scaler)
     forward = functools.partial(functions.make, graph.outputs, training=False)
     return TrainingProgram(graph, tensors, device, step, gradients, forward)
 

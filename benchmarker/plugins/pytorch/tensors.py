@@ -8,31 +8,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from benchmarker.graph.graph import Graph
-from benchmarker.graph.types import Node
-from benchmarker.layouts import Layout, LayoutTable, gates, parameter_layouts, two_biases
+from benchmarker.layouts import direction_count, parameter_layouts, with_unbiased_variances
+from benchmarker.plugins.pytorch.recurrent import LAYOUTS, flat_weights
 
 if TYPE_CHECKING:
     import numpy.typing as npt
 
     Array = npt.NDArray[Any]
-
-LSTM_GATES = (0, 2, 3, 1)
-"""The graph's gates i, o, f, c in PyTorch's order i, f, c, o."""
-
-
-def _lstm_weights(_: Node) -> Layout:
-    return gates(LSTM_GATES, 0)
-
-
-def _lstm_biases(_: Node) -> Layout:
-    return two_biases(LSTM_GATES)
-
-
-LAYOUTS: LayoutTable = {
-    ("lstm", 1): _lstm_weights,
-    ("lstm", 2): _lstm_weights,
-    ("lstm", 3): _lstm_biases,
-}
 
 
 def to_numpy(tensor: Any) -> Array:
@@ -75,34 +57,45 @@ class Tensors:
         import torch
 
         self._device = device
-        self._dtype = dtype
-        self._channels_last = channels_last
+        self.dtype = dtype
+        self._channels_last = _images(graph) if channels_last else frozenset()
         self._layouts = parameter_layouts(graph, LAYOUTS)
+        if training:
+            self._layouts = with_unbiased_variances(self._layouts, graph)
         self.native: dict[str, tuple[Any, ...]] = {}
         for p in graph.parameters:
-            tensors = [self.put(array) for array in self._layouts[p.name].encode(parameters[p.name])]
+            arrays = self._layouts[p.name].encode(parameters[p.name])
+            tensors = [self.put(p.name, array) for array in arrays]
             if p.trainable:
                 tensors = [torch.nn.Parameter(tensor, requires_grad=training) for tensor in tensors]
             self.native[p.name] = tuple(tensors)
         self.trainable = [tensor for p in graph.trainable for tensor in self.native[p.name]]
-        self.state = [self.native[p.name][0] for p in graph.parameters if not p.trainable]
+        self.state = [t for p in graph.parameters if not p.trainable for t in self.native[p.name]]
         if device.type == "cuda":
-            _join_lstm_weights(graph, self.native)
+            _join_recurrent_weights(graph, self.native)
 
     @property
     def all(self) -> list[Any]:
         """Every native tensor, in the order in which a lowered function takes them."""
         return [tensor for tensors in self.native.values() for tensor in tensors]
 
-    def put(self, array: Array) -> Any:
-        """Copy an array to the device, in the program's type and memory format."""
+    def put(self, name: str, array: Array) -> Any:
+        """Copy an array to the device, in the program's type and the memory format of what it is for.
+
+        Parameters
+        ----------
+        name : str
+            Of a parameter or an input.
+        array : ndarray
+            Its values, or one of the arrays that its layout makes of them.
+        """
         import torch
 
         tensor = torch.tensor(array, device=self._device)
         if tensor.is_floating_point():
-            tensor = tensor.to(self._dtype)
+            tensor = tensor.to(self.dtype)
         formats = {4: torch.channels_last, 5: torch.channels_last_3d}
-        if self._channels_last and tensor.dim() in formats:
+        if name in self._channels_last and tensor.dim() in formats:
             tensor = tensor.contiguous(memory_format=formats[tensor.dim()])
         return tensor
 
@@ -111,18 +104,27 @@ class Tensors:
         return self._layouts[name].decode([to_numpy(tensor) for tensor in natives])
 
 
-def _join_lstm_weights(graph: Graph, native: Mapping[str, tuple[Any, ...]]) -> None:
-    """Put the weights of each LSTM into one block of memory, else cuDNN copies them at every call."""
+def _images(graph: Graph) -> frozenset[str]:
+    """Return the weights of convolutions, and the inputs that have as many axes: images and volumes."""
+    convolutions = [node for node in graph.nodes if node.operator in ("conv", "conv_transpose")]
+    weights = {node.inputs[1] for node in convolutions}
+    ranks = {len(graph.types[name].shape) for name in weights}
+    return frozenset(weights | {i.name for i in graph.inputs if len(i.type.shape) in ranks})
+
+
+def _join_recurrent_weights(graph: Graph, native: Mapping[str, tuple[Any, ...]]) -> None:
+    """Put the weights of each recurrent layer into one block of memory, else cuDNN copies them at every call."""
     import torch
 
+    kinds = {"lstm": torch.nn.LSTM, "gru": torch.nn.GRU}
+    trainable = {p.name for p in graph.trainable}
     for node in graph.nodes:
-        if node.operator != "lstm":
+        if node.operator not in kinds or not trainable.issuperset(node.inputs[1:]):
             continue
-        weights = [tensor for name in node.inputs[1:] for tensor in native.get(name, ())]
-        names = ("weight_ih_l0", "weight_hh_l0", "bias_ih_l0", "bias_hh_l0")
-        if len(weights) != len(names):
-            continue
-        layer = torch.nn.LSTM(weights[0].shape[1], node.attributes["hidden_size"], device="meta")
-        for name, tensor in zip(names, weights):
+        weights = flat_weights(*(native[name] for name in node.inputs[1:]))
+        hidden_size, two = node.attributes["hidden_size"], direction_count(node) == 2
+        features = weights[0].shape[1]
+        layer = kinds[node.operator](features, hidden_size, bidirectional=two, device="meta")
+        for name, tensor in zip(layer.state_dict(), weights):
             setattr(layer, name, tensor)
         layer.flatten_parameters()

@@ -18,15 +18,23 @@ def make_optimizer(optimizer: Optimizer, parameters: Sequence[Any]) -> Any:
     Fused, one kernel updates all parameters. On a CPU it copies those that are not contiguous
     (convolutions in ``channels_last``), which costs plain SGD more than fusing saves, but not Adam.
     """
-    import torch
+    from torch import optim
 
-    rate = optimizer.learning_rate
-    if optimizer.kind == "adam":
-        betas = (optimizer.beta1, optimizer.beta2)
-        return _fused(functools.partial(torch.optim.Adam, parameters, rate, betas, optimizer.epsilon))
-    momentum = optimizer.momentum if optimizer.kind == "momentum" else 0.0
-    sgd = functools.partial(torch.optim.SGD, parameters, rate, momentum)
-    return _fused(sgd) if all(tensor.is_cuda or tensor.is_contiguous() for tensor in parameters) else sgd()
+    o = optimizer
+    adam = {"betas": (o.beta1, o.beta2), "eps": o.epsilon}
+    makers: dict[str, Callable[..., Any]] = {
+        "sgd": optim.SGD,
+        "momentum": functools.partial(optim.SGD, momentum=o.momentum),
+        "nesterov": functools.partial(optim.SGD, momentum=o.momentum, nesterov=True),
+        "adam": functools.partial(optim.Adam, **adam),
+        "adamw": functools.partial(optim.AdamW, **adam),
+        "rmsprop": functools.partial(optim.RMSprop, alpha=o.decay, eps=o.epsilon),
+        "adagrad": functools.partial(optim.Adagrad, eps=o.epsilon),
+    }
+    make = functools.partial(makers[o.kind], parameters, lr=o.learning_rate, weight_decay=o.weight_decay)
+    if o.kind in ("adam", "adamw") or all(tensor.is_cuda or tensor.is_contiguous() for tensor in parameters):
+        return _fused(make)
+    return make()
 
 
 def _fused(make: Callable[..., Any]) -> Any:
@@ -49,11 +57,15 @@ def training_step(loss_of: Callable[..., Any], optimizer: Any) -> Callable[..., 
     return step
 
 
-def scaled_training_step(loss_of: Callable[..., Any], optimizer: Any, device: str) -> Callable[..., Any]:
-    """Return the step for fp16, whose small gradients need a scaled loss."""
+def loss_scaler(device: str) -> Any:
+    """Return what scales the loss in fp16, whose small gradients would vanish."""
     import torch
 
-    scaler = torch.amp.GradScaler(device, init_scale=FP16_LOSS_SCALE)
+    return torch.amp.GradScaler(device, init_scale=FP16_LOSS_SCALE)
+
+
+def scaled_training_step(loss_of: Callable[..., Any], optimizer: Any, scaler: Any) -> Callable[..., Any]:
+    """Return the step for fp16."""
 
     def step(*batch: Any) -> Any:
         optimizer.zero_grad()
@@ -67,7 +79,7 @@ def scaled_training_step(loss_of: Callable[..., Any], optimizer: Any, device: st
 
 
 def loss_and_gradients(
-    loss_of: Callable[..., Any], parameters: Sequence[Any], state: Sequence[Any], scale: float
+    loss_of: Callable[..., Any], parameters: Sequence[Any], state: Sequence[Any], scaler: Any = None
 ) -> Callable[..., tuple[Any, list[Any]]]:
     """Return the function that gives the loss and its gradients and changes nothing.
 
@@ -79,12 +91,13 @@ def loss_and_gradients(
         With respect to which.
     state : sequence of torch.Tensor
         What ``loss_of`` updates; it is put back.
-    scale : float
-        The loss is multiplied by it for the backward pass, the gradients divided.
+    scaler : torch.amp.GradScaler, optional
+        That of the training step. Its scale is lowered, as the scaler itself would do in steps that it
+        skips, until the gradients are finite.
     """
     import torch
 
-    def gradients(*batch: Any) -> tuple[Any, list[Any]]:
+    def scaled(scale: float, batch: Sequence[Any]) -> tuple[Any, list[Any]]:
         before = [tensor.clone() for tensor in state]
         loss = loss_of(*batch)
         found = torch.autograd.grad(loss * scale, parameters, allow_unused=True)
@@ -94,5 +107,15 @@ def loss_and_gradients(
             torch.zeros_like(parameter) if gradient is None else gradient / scale
             for parameter, gradient in zip(parameters, found)
         ]
+
+    def gradients(*batch: Any) -> tuple[Any, list[Any]]:
+        if scaler is None:
+            return scaled(1.0, batch)
+        loss, found = scaled(scaler.get_scale(), batch)
+        while scaler.get_scale() > 1.0 and not all(bool(gradient.isfinite().all()) for gradient in found):
+            lowered = scaler.get_scale() * scaler.get_backoff_factor()
+            scaler.load_state_dict({**scaler.state_dict(), "scale": lowered})
+            loss, found = scaled(lowered, batch)
+        return loss, found
 
     return gradients

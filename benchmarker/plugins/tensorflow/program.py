@@ -12,17 +12,11 @@ import numpy as np
 from benchmarker.errors import UnsupportedError
 from benchmarker.framework import Device, Framework, Optimizer, Program
 from benchmarker.graph.graph import Graph, walk
-from benchmarker.layouts import parameter_layouts
+from benchmarker.layouts import with_unbiased_variances
 from benchmarker.plugins.tensorflow import Options
+from benchmarker.plugins.tensorflow.layouts import input_orders, weight_layouts
 from benchmarker.plugins.tensorflow.operators import TensorFlowOperators
-from benchmarker.plugins.tensorflow.tensors import (
-    LAYOUTS,
-    Order,
-    OrderedLayout,
-    Tensor,
-    graph_order,
-    input_order,
-)
+from benchmarker.plugins.tensorflow.tensors import Order, Tensor
 from benchmarker.plugins.tensorflow.updates import UpdateRule
 
 if TYPE_CHECKING:
@@ -57,15 +51,15 @@ class TensorFlowProgram(Program):
         self._freeze = options.freeze and mode == "inference"
         self._compute = tensorflow.dtypes.as_dtype(COMPUTE_TYPES[precision])
         self._loss_scale = LOSS_SCALES.get(precision, 1.0)
-        self._layouts = parameter_layouts(graph, LAYOUTS)
+        self._layouts = weight_layouts(graph)
+        if mode == "training":
+            self._layouts = with_unbiased_variances(self._layouts, graph)
         self._variables = {
-            parameter.name: self._variable(parameter.name, parameters[parameter.name], parameter.trainable)
+            parameter.name: self._made(parameter.name, parameters[parameter.name], parameter.trainable)
             for parameter in graph.parameters
         }
-        self._trainable = [self._variables[parameter.name] for parameter in graph.trainable]
-        self._input_orders = [
-            input_order(len(i.type.shape), [node for node, _ in graph.uses(i.name)]) for i in graph.inputs
-        ]
+        self._trainable = [v for parameter in graph.trainable for v in self._variables[parameter.name]]
+        self._input_orders = input_orders(graph)
         self._output_orders: list[Order] = []
         if mode == "training":
             self._update = UpdateRule(tensorflow, optimizer, self._trainable)
@@ -104,12 +98,14 @@ class TensorFlowProgram(Program):
         )
 
     def parameters(self) -> dict[str, Array]:
-        return {name: self._decoded(name, variable) for name, variable in self._variables.items()}
+        return {name: self._decoded(name, variables) for name, variables in self._variables.items()}
 
     def gradients(self, batch: Any) -> tuple[float, dict[str, Array]]:
         loss, gradients = self._gradients(*batch)
+        left = iter(gradients)
         names = [parameter.name for parameter in self._graph.trainable]
-        return float(loss), {name: self._decoded(name, g) for name, g in zip(names, gradients)}
+        of_parameters = {name: [next(left) for _ in self._variables[name]] for name in names}
+        return float(loss), {name: self._decoded(name, parts) for name, parts in of_parameters.items()}
 
     def memory(self) -> dict[str, int]:
         if self._device.type == "cpu":
@@ -117,12 +113,15 @@ class TensorFlowProgram(Program):
         known = self._tf.config.experimental.get_memory_info("GPU:0")
         return {f"{name}_bytes": int(value) for name, value in known.items()}
 
-    def _variable(self, name: str, array: Array, trainable: bool) -> Any:
-        (native,) = self._layouts[name].encode(array)
-        return self._tf.Variable(native, trainable=trainable, dtype=self._tf.float32)
+    def _made(self, name: str, array: Array, trainable: bool) -> tuple[Any, ...]:
+        """Return the variables of a parameter."""
+        return tuple(
+            self._tf.Variable(native, trainable=trainable, dtype=self._tf.float32)
+            for native in self._layouts[name].encode(array)
+        )
 
-    def _decoded(self, name: str, tensor: Any) -> Array:
-        return np.array(self._layouts[name].decode([tensor.numpy()]))
+    def _decoded(self, name: str, tensors: Sequence[Any]) -> Array:
+        return np.array(self._layouts[name].decode([tensor.numpy() for tensor in tensors]))
 
     def _native_dtype(self, dtype: str) -> Any:
         return self._compute if dtype == "float32" else self._tf.dtypes.as_dtype(dtype)
@@ -146,16 +145,17 @@ class TensorFlowProgram(Program):
     def _gradients(self) -> Callable[..., Any]:
         return self._trace(self._loss_and_gradients)
 
+    def _operators(self, **settings: bool) -> TensorFlowOperators:
+        return TensorFlowOperators(self._tf, self._compute, xla=self._options.xla, **settings)
+
     def _values(self, operators: TensorFlowOperators, batch: Sequence[Any]) -> dict[str, Tensor]:
-        known = {}
+        known: dict[str, Any] = {}
         for declared, tensor, order in zip(self._graph.inputs, batch, self._input_orders):
             known[declared.name] = Tensor(tensor, order)
         for parameter in self._graph.parameters:
-            layout = self._layouts[parameter.name]
-            rank = len(parameter.type.shape)
-            order = layout.order if isinstance(layout, OrderedLayout) else graph_order(rank)
-            value = self._variables[parameter.name]
-            known[parameter.name] = Tensor(self._constant(value) if self._freeze else value, order)
+            variables = self._variables[parameter.name]
+            natives = [self._constant(v) for v in variables] if self._freeze else variables
+            known[parameter.name] = self._layouts[parameter.name].tensors(natives)
         return walk(self._graph, operators, known)
 
     def _constant(self, variable: Any) -> Any:
@@ -164,13 +164,17 @@ class TensorFlowProgram(Program):
         return self._tf.constant(value)
 
     def _forward(self, *batch: Any) -> tuple[Any, ...]:
-        values = self._values(TensorFlowOperators(self._tf), batch)
-        outputs = [values[name] for name in self._graph.outputs]
+        operators = self._operators()
+        values = self._values(operators, batch)
+        outputs = [operators.settled(values[name]) for name in self._graph.outputs]
         self._output_orders = [output.order for output in outputs]
         return tuple(self._tf.convert_to_tensor(output.value) for output in outputs)
 
     def _differentiate(self, operators: TensorFlowOperators, batch: Sequence[Any]) -> tuple[Any, list[Any]]:
-        """Return the loss and its gradient for each trainable variable, in float32."""
+        """Return the loss and its gradient for each trainable variable, in float32.
+
+        That of a table of which rows were gathered is ``tf.IndexedSlices``.
+        """
         tf = self._tf
         with tf.GradientTape(watch_accessed_variables=False) as tape:
             tape.watch(self._trainable)
@@ -178,14 +182,20 @@ class TensorFlowProgram(Program):
             scaled = loss * self._loss_scale if self._loss_scale != 1.0 else loss
         gradients = tape.gradient(scaled, self._trainable, unconnected_gradients=tf.UnconnectedGradients.ZERO)
         if self._loss_scale != 1.0:
-            gradients = [gradient / self._loss_scale for gradient in gradients]
+            gradients = [self._unscaled(gradient) for gradient in gradients]
         return loss, gradients
 
+    def _unscaled(self, gradient: Any) -> Any:
+        if isinstance(gradient, self._tf.IndexedSlices):
+            return self._tf.IndexedSlices(gradient.values / self._loss_scale, gradient.indices)
+        return gradient / self._loss_scale
+
     def _loss_and_gradients(self, *batch: Any) -> tuple[Any, list[Any]]:
-        return self._differentiate(TensorFlowOperators(self._tf, training=True), batch)
+        loss, gradients = self._differentiate(self._operators(training=True), batch)
+        return loss, [self._tf.convert_to_tensor(gradient) for gradient in gradients]
 
     def _step(self, *batch: Any) -> Any:
-        operators = TensorFlowOperators(self._tf, training=True, dropout=True)
+        operators = self._operators(training=True, dropout=True)
         loss, gradients = self._differentiate(operators, batch)
         self._update(gradients)
         for variable, value in operators.updates:

@@ -1,42 +1,60 @@
-"""Tensors that know how their axes stand, and the layouts in which TensorFlow wants inputs and weights."""
+"""Tensors that know how their axes stand."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
-
-from benchmarker.graph.types import Node
-from benchmarker.layouts import Layout, permuted, plain
 
 Order = tuple[int, ...]
 
 
 @dataclass(frozen=True)
+class Columns:
+    """The axes that a matrix's axis 1 was flattened from, and how they stand in it.
+
+    Parameters
+    ----------
+    sizes : tuple of int
+        Their sizes as the graph has them.
+    order : tuple of int
+        Native axis ``i`` is the graph's axis ``order[i]`` of them.
+    """
+
+    sizes: tuple[int, ...]
+    order: Order
+
+
+@dataclass(frozen=True)
 class Tensor:
-    """A tensor or variable whose axis ``i`` is the graph's axis ``order[i]``."""
+    """A tensor or variable whose axis ``i`` is the graph's axis ``order[i]``.
+
+    Parameters
+    ----------
+    value : tf.Tensor or tf.Variable
+        The native tensor.
+    order : tuple of int
+        How its axes stand.
+    parameter : bool
+        Whether it is a parameter as it is stored: in float32, whatever the program computes in.
+    columns : Columns or None
+        Of a matrix whose axis 1 was flattened from axes in another order than the graph's.
+    """
 
     value: Any
     order: Order
+    parameter: bool = False
+    columns: Columns | None = None
+
+    @property
+    def rank(self) -> int:
+        """Number of axes."""
+        return len(self.order)
 
     @property
     def shape(self) -> tuple[int, ...]:
         """Shape as the graph has it."""
         sizes = self.value.shape
-        return tuple(int(sizes[self.order.index(axis)]) for axis in range(len(self.order)))
-
-
-@dataclass(frozen=True)
-class OrderedLayout(Layout):
-    """A weight layout that permutes the axes by ``order``."""
-
-    order: Order = ()
-
-
-def ordered(order: Order) -> OrderedLayout:
-    """Return the layout ``native = array.transpose(order)``."""
-    layout = permuted(order)
-    return OrderedLayout(layout.name, layout.encode, layout.decode, order)
+        return tuple(int(sizes[self.order.index(axis)]) for axis in range(self.rank))
 
 
 def graph_order(rank: int) -> Order:
@@ -46,28 +64,13 @@ def graph_order(rank: int) -> Order:
 
 def channels_last(rank: int) -> Order:
     """Return the order of ``N spatial... C``."""
-    return (0, *range(2, rank), 1)
+    return (0, *range(2, rank), 1) if rank > 2 else graph_order(rank)
 
 
 def filter_order(rank: int) -> Order:
-    """Return the order of a filter that stands ``spatial... in out``."""
+    """Return the order of a filter that stands ``spatial... in out``.
+
+    The filter of a transposed convolution stands so too: its axes are those of the convolution whose
+    gradient it is.
+    """
     return (*range(2, rank), 1, 0)
-
-
-RECURRENT_ORDER: Order = (0, 2, 1)
-"""Weights of a recurrent layer stand ``1 in gates``."""
-
-LAYOUTS: Mapping[tuple[str, int], Callable[[Node], Layout]] = {
-    ("conv", 1): lambda node: ordered(filter_order(len(node.attributes["strides"]) + 2)),
-    ("gemm", 1): lambda node: ordered((1, 0)) if node.attributes["trans_b"] else plain(),
-    ("lstm", 1): lambda node: ordered(RECURRENT_ORDER),
-    ("lstm", 2): lambda node: ordered(RECURRENT_ORDER),
-}
-
-_SPATIAL = ("conv", "max_pool", "average_pool", "global_average_pool", "batch_normalization")
-
-
-def input_order(rank: int, users: Sequence[Node]) -> Order:
-    """Return the order in which an input of the graph is loaded: channels last where images are used."""
-    spatial = rank >= 3 and any(node.operator in _SPATIAL for node in users)
-    return channels_last(rank) if spatial else graph_order(rank)

@@ -89,12 +89,15 @@ class OperatorCase:
         In the order of the operator's tensor arguments; None is an absent optional one.
     attributes : mapping
         Keyword arguments.
+    then : str
+        An operator that its result goes through before it is compared, where that is not finite.
     """
 
     operator: str
     name: str
     operands: tuple[Operand | None, ...]
     attributes: Mapping[str, Any] = field(default_factory=dict)
+    then: str = ""
 
     @property
     def path(self) -> str:
@@ -118,6 +121,8 @@ class OperatorCase:
         arguments = dict(self._declare(net, training))
         names = OPERATORS[self.operator].argument_names(len(self.operands))
         result = getattr(net, self.operator)(*(arguments.get(name) for name in names), **self.attributes)
+        if self.then:
+            result = getattr(net, self.then)(result)
         outputs = result if isinstance(result, tuple) else (result,)
         for output in outputs:
             net.output(output)

@@ -1,0 +1,106 @@
+"""Acceptance thresholds: whether what a record says is within the limits that were set."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+
+@dataclass(frozen=True)
+class Metric:
+    """A number of a record that can be given a limit.
+
+    Parameters
+    ----------
+    path : str
+        Where it is in the record.
+    description : str
+        What it is, with its unit.
+    modes : tuple of str
+        The modes that have it.
+    needs_data : bool
+        Whether only a run with a data set has it.
+    """
+
+    path: str
+    description: str
+    modes: tuple[str, ...] = ("inference", "training")
+    needs_data: bool = False
+
+
+METRICS: Mapping[str, Metric] = {
+    "throughput": Metric("metrics.throughput", "samples per second"),
+    "step_seconds": Metric("timing.step_seconds.median", "median step, in seconds"),
+    "batches_per_second": Metric(
+        "metrics.batches_per_second", "mini-batches per second of inference", ("inference",)
+    ),
+    "training_seconds": Metric(
+        "metrics.training_seconds", "seconds of all timed steps of training", ("training",)
+    ),
+    "compile_seconds": Metric("timing.compile_seconds", "seconds of the first step"),
+    "memory_bytes": Metric("memory.peak_bytes", "largest resident size on the host, in bytes"),
+    "loss": Metric("metrics.loss_last", "loss of the last timed step", ("training",)),
+    "accuracy": Metric("metrics.accuracy", "share of samples classified rightly, 0 to 1", needs_data=True),
+}
+"""What can be given a limit, by name."""
+
+LIMITS: Mapping[str, str] = {
+    f"{bound}_{name}": f"{'At least' if bound == 'min' else 'At most'} this: {metric.description}."
+    for name, metric in METRICS.items()
+    for bound in ("min", "max")
+}
+"""Every threshold and what it means."""
+
+
+def metric_of(limit: str) -> Metric:
+    """Return the metric that a threshold of :data:`LIMITS` is about."""
+    return METRICS[limit.partition("_")[2]]
+
+
+def judge(record: Mapping[str, Any], accept: Mapping[str, float]) -> dict[str, Any] | None:
+    """Return the verdict over a record as it stands in the record.
+
+    A number that the record does not have is not accepted. Limits of metrics that the mode does not have
+    are left out.
+
+    Parameters
+    ----------
+    record : mapping
+        A record.
+    accept : mapping
+        Name of a threshold to its limit.
+
+    Returns
+    -------
+    dict or None
+        ``None`` if there is nothing to judge.
+    """
+    limits = [_judged(record, name, limit) for name, limit in accept.items() if _applies(record, name)]
+    if not limits:
+        return None
+    return {"status": "passed" if all(limit["passed"] for limit in limits) else "failed", "limits": limits}
+
+
+def _applies(record: Mapping[str, Any], name: str) -> bool:
+    return record["mode"] in metric_of(name).modes
+
+
+def _judged(record: Mapping[str, Any], name: str, limit: float) -> dict[str, Any]:
+    value: Any = record
+    for part in metric_of(name).path.split("."):
+        value = value.get(part) if isinstance(value, Mapping) else None
+    least = name.startswith("min_")
+    passed = value is not None and (value >= limit if least else value <= limit)
+    return {"name": name, "limit": limit, "value": value, "passed": bool(passed)}
+
+
+def sentences(acceptance: Mapping[str, Any] | None) -> Iterable[str]:
+    """Yield what was not accepted: the value, the limit and its name."""
+    for limit in acceptance["limits"] if acceptance else ():
+        if limit["passed"]:
+            continue
+        bound, _, metric = limit["name"].partition("_")
+        value = "is not known" if limit["value"] is None else f"is {limit['value']:.6g}"
+        words = "at least" if bound == "min" else "at most"
+        yield f"{metric} {value}, must be {words} {limit['limit']:g} ({limit['name']})"

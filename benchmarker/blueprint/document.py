@@ -1,0 +1,122 @@
+"""A blueprint file as read: its fields, where each stands, and what of it is not used."""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from benchmarker.blueprint.toml_lines import key_lines
+from benchmarker.errors import UsageError
+from benchmarker.layers.rules import Found, Steps
+
+if sys.version_info >= (3, 11):
+    import tomllib
+else:
+    import tomli as tomllib
+
+
+@dataclass(frozen=True)
+class Document:
+    """A blueprint file.
+
+    Parameters
+    ----------
+    path : Path
+        The file.
+    fields : mapping
+        Values by the names of :data:`~benchmarker.blueprint.fields.FIELDS`.
+    lines : mapping
+        The line, from 1, of each value by its steps.
+    found : tuple
+        What reading it found to be wrong, with the steps of the field.
+    notes : tuple of str
+        What is in the file and not used, a sentence each.
+    """
+
+    path: Path
+    fields: Mapping[str, Any]
+    lines: Mapping[Steps, int]
+    found: tuple[Found, ...] = ()
+    notes: tuple[str, ...] = ()
+    names: Mapping[Steps, str] = field(default_factory=dict)
+    """How the file itself calls a field, where that is another name."""
+
+    def line(self, steps: Steps) -> int | None:
+        """Return the line of a value, or of the nearest one around it."""
+        for length in range(len(steps), 0, -1):
+            if steps[:length] in self.lines:
+                return self.lines[steps[:length]]
+        return None
+
+    def name(self, steps: Steps) -> str:
+        """Return a value's name as people write it, e.g. ``problem.layers[2].size``."""
+        text, rest = "", steps
+        for length in range(len(steps), 0, -1):
+            if steps[:length] in self.names:
+                text, rest = self.names[steps[:length]], steps[length:]
+                break
+        for step in rest:
+            text += f"[{step}]" if isinstance(step, int) else f".{step}" if text else step
+        return text
+
+
+def read_text(path: Path) -> str:
+    """Return a blueprint's text.
+
+    Raises
+    ------
+    UsageError
+        If it cannot be read or is not UTF-8.
+    """
+    try:
+        return path.read_bytes().decode("utf-8")
+    except OSError as error:
+        raise UsageError(f"the blueprint '{path}' cannot be read: {error.strerror}") from None
+    except UnicodeDecodeError as error:
+        raise UsageError(f"the blueprint '{path}' must be UTF-8, byte {error.start} is not") from None
+
+
+def _not_toml(path: Path, text: str, message: str) -> str:
+    """Return the reader's message with its line in front, as for every other fault."""
+    place = re.search(r" \(at line (\d+), column (\d+)\)$", message)
+    if place:
+        message = f"{message[: place.start()]}, at column {place[2]}"
+    line = place[1] if place else len(text.splitlines())
+    return f"{path}:{line}: the blueprint is not TOML: {message}"
+
+
+def read_toml(path: Path) -> Document:
+    """Read a TOML blueprint.
+
+    Raises
+    ------
+    UsageError
+        If it cannot be read or is not TOML.
+    """
+    text = read_text(path)
+    try:
+        fields = tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        raise UsageError(_not_toml(path, text, str(error))) from None
+    except RecursionError:
+        raise UsageError(f"the blueprint '{path}' is nested too deeply") from None
+    return Document(path, fields, key_lines(text.replace("\r\n", "\n")))
+
+
+def read(path: Path) -> Document:
+    """Read a blueprint: a Python file by its ending ``.py``, which is executed, else TOML.
+
+    Raises
+    ------
+    UsageError
+        If it cannot be read, or its syntax is wrong.
+    """
+    if path.suffix == ".py":
+        from benchmarker.blueprint.python_file import read_python
+
+        return read_python(path)
+    return read_toml(path)

@@ -1,0 +1,111 @@
+"""A blueprint in Python: executed, and its top-level names read as fields."""
+
+from __future__ import annotations
+
+import ast
+import contextlib
+import inspect
+import runpy
+import sys
+import traceback
+from collections.abc import Mapping
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+from benchmarker.blueprint.document import Document, read_text
+from benchmarker.blueprint.fields import FIELDS
+from benchmarker.blueprint.rysia import RYSIA_FIELDS, Translation
+from benchmarker.errors import BenchmarkerError, UsageError
+from benchmarker.layers.rules import Found, Steps, nearest
+
+_IMPORT = "from benchmarker import blueprint as bp"
+_KNOWN = (*FIELDS, *(name for name in RYSIA_FIELDS if name not in FIELDS))
+
+
+def read_python(path: Path) -> Document:
+    """Execute a Python blueprint and read its fields: Rysia's, and those of TOML blueprints.
+
+    Raises
+    ------
+    UsageError
+        If it cannot be read or ends with an exception.
+    """
+    assigned = _assigned(path, read_text(path))
+    values = _executed(path)
+    found: list[Found] = [
+        ((name,), f"is no field of a blueprint{nearest(name, _KNOWN)}; a name of your own begins with _")
+        for name, value in values.items()
+        if name not in _KNOWN and not _is_tool(value)
+    ]
+    translation = Translation({name: _plain(values[name]) for name in values if name in _KNOWN}, Path())
+    lines: dict[Steps, int] = {(name,): line for name, line in assigned.items()}
+    lines.update({steps: assigned[name] for steps, name in translation.names.items() if name in assigned})
+    return Document(
+        path,
+        translation.fields,
+        lines,
+        (*found, *translation.found),
+        tuple(translation.notes),
+        translation.names,
+    )
+
+
+def _assigned(path: Path, text: str) -> dict[str, int]:
+    """Return the last line that assigns each name outside functions and classes."""
+    try:
+        tree = ast.parse(text, str(path))
+    except SyntaxError as error:
+        raise UsageError(f"{path}:{error.lineno}: the blueprint is not Python: {error.msg}") from None
+    except ValueError as error:
+        raise UsageError(f"the blueprint '{path}' is not Python: {error}") from None
+    found: dict[str, int] = {}
+    nodes: list[ast.AST] = [tree]
+    while nodes:
+        node = nodes.pop()
+        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
+            found[node.id] = max(node.lineno, found.get(node.id, 0))
+        if not isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Lambda)):
+            nodes += ast.iter_child_nodes(node)
+    return found
+
+
+def _executed(path: Path) -> dict[str, Any]:
+    """Run the file; what it prints goes to standard error."""
+    try:
+        with contextlib.redirect_stdout(sys.stderr):
+            names = runpy.run_path(str(path), run_name="benchmarker_blueprint")
+    except ImportError as error:
+        if (error.name or "").partition(".")[0] == "rysia":
+            message = f"Rysia's layers are here: write '{_IMPORT}' instead of its import"
+            raise UsageError(f"{path}:{_line(error, path)}: {message}") from None
+        raise UsageError(_sentence(error, path)) from None
+    except (Exception, SystemExit) as error:
+        raise UsageError(_sentence(error, path)) from None
+    return {name: value for name, value in names.items() if not name.startswith("_")}
+
+
+def _sentence(error: BaseException, path: Path) -> str:
+    kind = "" if isinstance(error, BenchmarkerError) else f"{type(error).__name__}: "
+    return f"{path}:{_line(error, path)}: the blueprint ended with {kind}{error}"
+
+
+def _line(error: BaseException, path: Path) -> int | str:
+    """Return the line of the blueprint itself at which an exception passed."""
+    frames = traceback.extract_tb(error.__traceback__)
+    lines = [frame.lineno for frame in frames if Path(frame.filename) == path and frame.lineno]
+    return lines[-1] if lines else "?"
+
+
+def _is_tool(value: Any) -> bool:
+    """Tell whether a name stands for something to work with rather than for a field's value."""
+    return isinstance(value, ModuleType) or inspect.isclass(value) or inspect.isroutine(value)
+
+
+def _plain(value: Any) -> Any:
+    """Return lists for tuples and text for paths, all the way down."""
+    if isinstance(value, Path):
+        return str(value)
+    if isinstance(value, Mapping):
+        return {name: _plain(member) for name, member in value.items()}
+    return [_plain(item) for item in value] if isinstance(value, (list, tuple)) else value

@@ -1,0 +1,53 @@
+"""Check blueprint files, or print the JSON Schema that editors use for them."""
+
+from __future__ import annotations
+
+import argparse
+import json
+from pathlib import Path
+from typing import Any
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the actions of ``blueprint``."""
+    actions = parser.add_subparsers(dest="action", metavar="ACTION", required=True)
+    check = actions.add_parser("check", help="name the line, field and value of everything that is wrong")
+    check.add_argument("files", nargs="+", type=Path, metavar="FILE", help=".toml, or .py, which is executed")
+    check.add_argument("--json", action="store_true", help="print JSON")
+    actions.add_parser("schema", help="print the JSON Schema of TOML blueprints")
+
+
+def main(arguments: argparse.Namespace) -> int:
+    """Run the action and return its exit status."""
+    if arguments.action == "schema":
+        from benchmarker.blueprint.json_schema import blueprint_schema
+
+        print(json.dumps(blueprint_schema(), indent=2))
+        return 0
+    return _check(arguments)
+
+
+def _check(arguments: argparse.Namespace) -> int:
+    from benchmarker.blueprint.loading import check
+
+    rows: list[dict[str, Any]] = []
+    for path in arguments.files:
+        found, runs = check(path)
+        rows.append(
+            {
+                "file": str(path),
+                "runs": runs,
+                "faults": [
+                    {"line": fault.line, "field": fault.field, "message": fault.message} for fault in found
+                ],
+            }
+        )
+        if arguments.json:
+            continue
+        for fault in found:
+            print(fault)
+        if not found:
+            print(f"{path}: correct, {runs} run{'' if runs == 1 else 's'}")
+    if arguments.json:
+        print(json.dumps(rows, indent=2))
+    return 1 if any(row["faults"] for row in rows) else 0

@@ -1,0 +1,147 @@
+"""Whether frameworks compute the same function: their findings against the reference's, or each other's."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from typing import Any
+
+from benchmarker.worker.findings import COMPARED
+from benchmarker.worker.verification import (
+    MARGIN,
+    WIDEST,
+    Errors,
+    Expected,
+    TensorVerdict,
+    judge_excerpt,
+    tolerances,
+)
+
+_BOTH_ERR = 2.0
+"""Two frameworks may each be off by as much as one may be from the reference."""
+
+
+@dataclass(frozen=True)
+class Quantity:
+    """The tensors of one kind.
+
+    Parameters
+    ----------
+    kind : str
+        ``output``, ``loss``, ``gradient``, or an optimizer.
+    tensors : int
+        How many were compared.
+    left_out : tuple of str
+        Those that float32 rounding alone moves too far for a verdict.
+    worst : TensorVerdict
+        The one that used most of its tolerance.
+    failed : tuple of TensorVerdict
+        Those beyond it.
+    """
+
+    kind: str
+    tensors: int
+    left_out: tuple[str, ...]
+    worst: TensorVerdict
+    failed: tuple[TensorVerdict, ...]
+
+    @property
+    def conclusive(self) -> bool:
+        """Whether at least half of the tensors could be judged."""
+        return 2 * len(self.left_out) <= self.tensors
+
+    @property
+    def error(self) -> float:
+        """The error of the worst tensor in its norm."""
+        return self.worst.norm_error
+
+    @property
+    def status(self) -> str:
+        """``passed``, ``failed`` or ``inconclusive``."""
+        if self.failed:
+            return "failed"
+        return "passed" if self.conclusive else "inconclusive"
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the quantity as JSON values."""
+        return {
+            "kind": self.kind,
+            "status": self.status,
+            "tensors": self.tensors,
+            "left_out": list(self.left_out),
+            "worst": asdict(self.worst),
+            "failed": [asdict(verdict) for verdict in self.failed],
+        }
+
+
+def compare(expected: Sequence[Expected], found: Sequence[Expected], precision: str) -> list[Quantity]:
+    """Judge a framework's findings, kind by kind; kinds that it has none of are left out.
+
+    Raises
+    ------
+    ValueError
+        If it lacks a tensor of a kind of which it has others.
+    """
+    limits = tolerances(expected, precision)
+    excerpts = {f.name: f.excerpt for f in found}
+    quantities = []
+    for kind in dict.fromkeys(f.kind for f in found):
+        wanted = [e for e in expected if e.kind == kind]
+        missing = [e.name for e in wanted if e.name not in excerpts]
+        if missing:
+            raise ValueError(f"the framework returned no {kind} '{missing[0]}'")
+        if not wanted:
+            continue
+        left_out = [e.name for e in wanted if MARGIN * e.rounding.norm > WIDEST and not _vanishes(e, limits)]
+        verdicts = [judge_excerpt(e, excerpts[e.name], limits[e.name]) for e in wanted]
+        judged = [v for v in verdicts if v.name not in left_out] or verdicts
+        quantities.append(
+            Quantity(
+                kind,
+                len(wanted),
+                tuple(left_out),
+                max(judged, key=lambda v: v.used),
+                tuple(v for v in verdicts if not v.passed and _counts(v, left_out)),
+            )
+        )
+    return quantities
+
+
+def _vanishes(expected: Expected, limits: Mapping[str, Any]) -> bool:
+    """Whether the tensor is zero but for rounding, and so has a tolerance on the others' scale."""
+    return bool(limits[expected.name].norm > WIDEST)
+
+
+def _counts(verdict: TensorVerdict, left_out: Iterable[str]) -> bool:
+    # What is not finite is wrong however ill-conditioned the tensor is.
+    return verdict.name not in left_out or verdict.norm_error == float("inf")
+
+
+def as_expected(found: Sequence[Expected], reduced: Sequence[Expected]) -> list[Expected]:
+    """Take one framework's findings at full size for what the others should find.
+
+    How far rounding may move them there is taken from the reference at reduced size: the network has the
+    same kinds of tensors, so each may be moved as far as the farthest of its kind.
+    """
+    rounding = {kind: _farthest([e for e in reduced if e.kind == kind]) for kind in COMPARED}
+    return [
+        replace(f, rounding=rounding[f.kind][0], switching=rounding[f.kind][1])
+        for f in found
+        if f.kind in rounding
+    ]
+
+
+def _farthest(expected: Sequence[Expected]) -> tuple[Errors, float]:
+    judged = [e for e in expected if MARGIN * e.rounding.norm <= WIDEST] or list(expected)
+
+    def most(values: Iterable[float]) -> float:
+        return _BOTH_ERR * max(values, default=0.0)
+
+    return (
+        Errors(
+            most(e.rounding.absolute for e in judged),
+            most(e.rounding.relative for e in judged),
+            most(e.rounding.norm for e in judged),
+        ),
+        most(e.switching for e in judged),
+    )

@@ -1,0 +1,332 @@
+"""What makes no sense in an experiment, each fault with the field it belongs to."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
+
+from benchmarker import registry
+from benchmarker.acceptance import LIMITS, metric_of
+from benchmarker.environments.requirements import wanted
+from benchmarker.errors import BenchmarkerError, UsageError, did_you_mean
+from benchmarker.experiment import Experiment, Request
+from benchmarker.framework import MODES, OPTIMIZERS, PRECISIONS, FrameworkPlugin
+from benchmarker.hyperparameters import HYPERPARAMETERS, constants, owners
+from benchmarker.options import option_types, parse_options
+from benchmarker.problem import Problem
+from benchmarker.settings import choices
+
+DEVICES = ("cpu", "cuda")
+DATA = ("digits", "mnist", "cifar10", "imdb", "npy")
+INPUTS = ("resident", "fed")
+
+
+class Fault(NamedTuple):
+    """Something wrong with an experiment.
+
+    Parameters
+    ----------
+    where : tuple
+        The field of a blueprint; for a problem, framework or optimizer then its position, the name of
+        a setting and the position of a value, as far as they matter.
+    message : str
+        The rule, the value received and what would be right.
+    """
+
+    where: tuple[str | int, ...]
+    message: str
+
+
+def parse_framework(request: str) -> tuple[FrameworkPlugin, str | None]:
+    """Return the framework plugin and the version of ``name`` or ``name==version``."""
+    name, separator, version = request.partition("==")
+    if separator and not version.strip():
+        raise UsageError(f"'{request}' names no version; write for example {name}==1.2.3")
+    plugin = registry.framework(name.strip())
+    if separator:
+        wanted(plugin, version.strip(), cuda=False)  # refuses what is no version
+    return plugin, version.strip() or None
+
+
+def faults(experiment: Experiment) -> Iterator[Fault]:
+    """Yield what is wrong with an experiment, whatever the machine."""
+    yield from _names(experiment)
+    yield from _numbers(experiment)
+    yield from _unknown(experiment)
+    yield from _data(experiment)
+    wrong_values = [*_requests(experiment), *_settings(experiment)]
+    yield from wrong_values
+    yield from _optimizers(experiment)
+    yield from _amounts(experiment)
+    if not wrong_values:
+        yield from _graphs(experiment)
+    yield from _limits(experiment)
+
+
+# --- the plugins that can be loaded ----------------------------------------------------------------
+
+
+def _frameworks(experiment: Experiment) -> dict[int, FrameworkPlugin]:
+    found = {}
+    for index, asked in enumerate(experiment.frameworks):
+        try:
+            found[index] = parse_framework(Request.of(asked).name)[0]
+        except BenchmarkerError:
+            continue
+    return found
+
+
+def _problems(experiment: Experiment) -> dict[int, Problem]:
+    found = {}
+    for index, asked in enumerate(experiment.problems):
+        try:
+            found[index] = registry.problem(Request.of(asked).name)
+        except BenchmarkerError:
+            continue
+    return found
+
+
+# --- names and numbers by themselves ---------------------------------------------------------------
+
+
+def _names(experiment: Experiment) -> Iterator[Fault]:
+    for name, values in (
+        ("framework", experiment.frameworks),
+        ("problem", experiment.problems),
+        ("mode", experiment.modes),
+        ("precision", experiment.precisions),
+        ("device", experiment.devices),
+        ("seed", experiment.seeds),
+    ):
+        if not values:
+            yield Fault((name,), f"there must be at least one {name}, got none")
+        yield from _twice(name, values)
+    yield from _one_of("mode", experiment.modes, MODES)
+    yield from _one_of("precision", experiment.precisions, PRECISIONS)
+    yield from _one_of("device", experiment.devices, DEVICES)
+    yield from _one_of("launcher", experiment.launchers, _known("launchers"))
+    yield from _one_of("monitors", experiment.monitors or (), _known("collectors"), "monitor")
+    for index, asked in enumerate(experiment.optimizers):
+        for fault in _one_of("optimizer", filter(None, [Request.of(asked).name]), OPTIMIZERS):
+            yield Fault(("optimizer", index), fault.message)
+
+
+def _known(kind: str) -> list[str]:
+    return [entry.name for entry in registry.entries() if entry.kind == kind]
+
+
+def _twice(name: str, values: Sequence[Any]) -> Iterator[Fault]:
+    for index, value in enumerate(values):
+        if value in values[:index]:
+            shown = value.name if isinstance(value, Request) else value
+            message = f"{name} '{shown}' is named twice; --repeats runs it in several processes"
+            yield Fault((name, index) if name in ("framework", "problem") else (name,), message)
+
+
+def _one_of(field: str, values: Iterable[str], known: Sequence[str], name: str = "") -> Iterator[Fault]:
+    for value in values:
+        if value not in known:
+            yield Fault((field,), f"unknown {name or field} '{value}'{did_you_mean(value, known)}")
+
+
+def _numbers(experiment: Experiment) -> Iterator[Fault]:
+    whole: tuple[tuple[str, str, Iterable[int], int], ...] = (
+        ("batch_size", "batch size", experiment.batch_sizes, 1),
+        ("threads", "number of threads", experiment.threads, 1),
+        ("seed", "seed", experiment.seeds, 0),
+        ("gpus", "index of the GPU", [gpu for gpus in experiment.gpus for gpu in gpus], 0),
+        ("steps", "number of steps", experiment.steps, 1),
+        ("warmup", "number of warm-up steps", experiment.warmup, 0),
+        ("repeats", "number of repeats", (experiment.repeats,), 1),
+        ("epochs", "number of epochs", experiment.epochs, 1),
+        ("problem_size", "problem size", experiment.samples_per_epoch, 1),
+    )
+    for field, name, values, least in whole:
+        for value in values:
+            if value < least:
+                yield Fault((field,), f"the {name} must be at least {least}, got {value}")
+    timeouts = () if experiment.timeout is None else (experiment.timeout,)
+    for name, durations in (("timeout", timeouts), ("window", experiment.windows)):
+        for seconds in durations:
+            if not 0 < seconds < math.inf:
+                yield Fault((name,), f"the {name} must be more than 0 seconds and finite, got {seconds:g}")
+    yield from _gpus(experiment)
+
+
+def _gpus(experiment: Experiment) -> Iterator[Fault]:
+    for gpus in experiment.gpus:
+        if len(gpus) > 1:
+            yield Fault(("gpus",), f"a run uses one GPU, got --gpus={','.join(map(str, gpus))}")
+        elif gpus and "cuda" not in experiment.devices:
+            device = experiment.devices[0] if experiment.devices else "none"
+            yield Fault(("gpus",), f"--gpus={gpus[0]} needs --device=cuda, got --device={device}")
+
+
+def _unknown(experiment: Experiment) -> Iterator[Fault]:
+    for index, asked in enumerate(experiment.frameworks):
+        try:
+            parse_framework(Request.of(asked).name)
+        except BenchmarkerError as error:
+            yield Fault(("framework", index), str(error))
+    for index, asked in enumerate(experiment.problems):
+        try:
+            registry.problem(Request.of(asked).name)
+        except BenchmarkerError as error:
+            yield Fault(("problem", index), str(error))
+
+
+def _data(experiment: Experiment) -> Iterator[Fault]:
+    yield from _one_of("data", experiment.data, DATA, "data set")
+    yield from _one_of("inputs", experiment.inputs, INPUTS)
+    if experiment.data_dir is not None and not experiment.data:
+        yield Fault(("data_dir",), f"the folder '{experiment.data_dir}' needs the name of a data set")
+
+
+# --- settings and optimizers -----------------------------------------------------------------------
+
+
+def _requests(experiment: Experiment) -> Iterator[Fault]:
+    for index, framework in _frameworks(experiment).items():
+        owner = f"framework '{framework.name}'"
+        settings = Request.of(experiment.frameworks[index]).settings
+        for where, message in _values(settings, framework.options, owner):
+            yield Fault(("framework", index, *where), message)
+    for index, problem in _problems(experiment).items():
+        settings = Request.of(experiment.problems[index]).settings
+        for where, message in _values(settings, problem.parameters, f"problem '{problem.name}'"):
+            yield Fault(("problem", index, *where), message)
+
+
+def _values(
+    settings: Mapping[str, tuple[Any, ...]], options: type[Any], owner: str
+) -> Iterator[tuple[tuple[str | int, ...], str]]:
+    """Yield the settings that ``owner`` does not have and the values that are not of their type."""
+    kinds = option_types(options)
+    for name, values in settings.items():
+        if name not in kinds:
+            yield (name,), f"{owner} has no parameter '{name}'{did_you_mean(name, kinds)}"
+            continue
+        for position, value in enumerate(values):
+            try:
+                parse_options(options, {name: value}, owner)
+            except UsageError as error:
+                yield (name, position), str(error)
+
+
+def _settings(experiment: Experiment) -> Iterator[Fault]:
+    frameworks, problems = _frameworks(experiment), _problems(experiment)
+    owned = [(p.name, p.parameters, f"problem '{p.name}'") for p in problems.values()]
+    owned += [(f.name, f.options, f"framework '{f.name}'") for f in frameworks.values()]
+    if len(problems) < len(experiment.problems) or len(frameworks) < len(experiment.frameworks):
+        return  # whose settings these are is not known
+    for name, values in experiment.settings.items():
+        own = name.rpartition(".")[2]
+        takers = [
+            (options, owner)
+            for plugin, options, owner in owned
+            if own in option_types(options) and name in (own, f"{plugin}.{own}")
+        ]
+        if not takers:
+            yield Fault(("set", name), _nobodys(name, [(plugin, options) for plugin, options, _ in owned]))
+        for options, owner in takers:
+            for where, message in _values({own: values}, options, owner):
+                yield Fault(("set", name, *where[1:]), message)
+
+
+def _nobodys(name: str, plugins: Sequence[tuple[str, type[Any]]]) -> str:
+    known = {option for _, options in plugins for option in option_types(options)}
+    known |= {f"{plugin}.{option}" for plugin, options in plugins for option in option_types(options)}
+    named = ", ".join(dict.fromkeys(f"'{plugin}'" for plugin, _ in plugins))
+    return f"none of {named} has a parameter '{name}'{did_you_mean(name, known)}"
+
+
+def _optimizers(experiment: Experiment) -> Iterator[Fault]:
+    own = tuple(problem.optimizer.kind for problem in _problems(experiment).values())
+    every: set[str] = set()
+    for index, asked in enumerate(experiment.optimizers or ("",)):
+        request = Request.of(asked)
+        kinds = (request.name,) if request.name else own
+        every.update(kinds)
+        for name, values in request.settings.items():
+            for message in _constant(name, values, kinds):
+                yield Fault(("optimizer", index, name), message)
+    for name, values in experiment.hyperparameters.items():
+        for message in _constant(name, values, sorted(every)):
+            yield Fault(("optimizer", name), message)
+
+
+def _constant(name: str, values: Sequence[float], kinds: Sequence[str]) -> Iterator[str]:
+    if name not in HYPERPARAMETERS:
+        yield f"an optimizer has no '{name}'{did_you_mean(name, HYPERPARAMETERS)}"
+        return
+    words, rule = name.replace("_", " "), HYPERPARAMETERS[name]
+    for value in values:
+        if not rule.accepts(value):
+            yield f"the {words} must be {rule.allowed}, got {value:g}"
+    if kinds and not any(name in constants(kind) for kind in kinds if kind in OPTIMIZERS):
+        which = " or ".join(f"'{kind}'" for kind in dict.fromkeys(kinds))
+        yield f"optimizer {which} has no {words}; {', '.join(owners(name))} have it"
+
+
+# --- what fits together ----------------------------------------------------------------------------
+
+
+def _amounts(experiment: Experiment) -> Iterator[Fault]:
+    sizes = experiment.samples_per_epoch
+    if max(experiment.epochs, default=1) > 1 and not sizes and not experiment.data:
+        epochs = max(experiment.epochs)
+        yield Fault(
+            ("epochs",),
+            f"{epochs} epochs need a problem size, the number of samples of an epoch, or a data set",
+        )
+    if sizes and experiment.steps:
+        yield Fault(("steps",), "give either a number of steps or a problem size, not both")
+    if experiment.windows and "inference" not in experiment.modes:
+        yield Fault(("window",), "a window is for inference; training takes a number of steps or epochs")
+    if experiment.windows and experiment.steps and "training" not in experiment.modes:
+        yield Fault(("window",), "give either a number of steps or a window, not both")
+    for problem in _problems(experiment).values():
+        yield from _epochs(experiment, problem)
+
+
+def _batch_sizes(experiment: Experiment, problem: Problem) -> list[int]:
+    return [size for size in experiment.batch_sizes or (problem.batch_size,) if size > 0]
+
+
+def _epochs(experiment: Experiment, problem: Problem) -> Iterator[Fault]:
+    for samples in experiment.samples_per_epoch:
+        uneven = [size for size in _batch_sizes(experiment, problem) if samples > 0 and samples % size]
+        if uneven:
+            yield Fault(
+                ("problem_size",),
+                f"the problem size must be a multiple of the batch size, got {samples} samples in batches "
+                f"of {uneven[0]}",
+            )
+
+
+def _graphs(experiment: Experiment) -> Iterator[Fault]:
+    """Yield the first impossible size of each problem."""
+    for index, problem in _problems(experiment).items():
+        request = Request.of(experiment.problems[index])
+        try:
+            for values in choices(request, experiment.settings, problem.name, problem.parameters):
+                for size in _batch_sizes(experiment, problem):
+                    problem.graph(size, **values)
+        except UsageError as error:
+            yield Fault(("problem", index), str(error))
+
+
+def _limits(experiment: Experiment) -> Iterator[Fault]:
+    for name, limit in experiment.accept.items():
+        if name not in LIMITS:
+            yield Fault(("accept", name), f"unknown threshold '{name}'{did_you_mean(name, LIMITS)}")
+            continue
+        metric = metric_of(name)
+        if not math.isfinite(limit):
+            yield Fault(("accept", name), f"the threshold {name} must be a finite number, got {limit:g}")
+        if not set(metric.modes) & set(experiment.modes):
+            modes = " and ".join(metric.modes)
+            yield Fault(("accept", name), f"{name} is for {modes}, got {', '.join(experiment.modes)} only")
+        if metric.needs_data and not experiment.data:
+            yield Fault(("accept", name), f"{name} needs a data set; labels drawn from the seed mean nothing")

@@ -1,0 +1,1 @@
+"""The operators, one group a file; ``graph/operators.py`` puts them together."""

@@ -1,0 +1,99 @@
+"""Operators on single elements."""
+
+from __future__ import annotations
+
+from benchmarker.graph.vocabulary.base import Tensor, Vocabulary, primitive
+
+
+class ElementwiseOperators(Vocabulary):
+    """Operators on single elements."""
+
+    @primitive
+    def add(self, a: Tensor, b: Tensor) -> Tensor:
+        """``a + b`` with broadcasting."""
+        return self._unsupported("add")
+
+    @primitive
+    def sub(self, a: Tensor, b: Tensor) -> Tensor:
+        """``a - b`` with broadcasting."""
+        return self._unsupported("sub")
+
+    @primitive
+    def mul(self, a: Tensor, b: Tensor) -> Tensor:
+        """``a * b`` with broadcasting."""
+        return self._unsupported("mul")
+
+    @primitive
+    def div(self, a: Tensor, b: Tensor) -> Tensor:
+        """``a / b`` with broadcasting."""
+        return self._unsupported("div")
+
+    @primitive
+    def affine(self, x: Tensor, *, alpha: float = 1.0, beta: float = 0.0) -> Tensor:
+        """``alpha * x + beta`` with constants (ONNX ``Mul`` and ``Add``)."""
+        return self._unsupported("affine")
+
+    @primitive
+    def relu(self, x: Tensor) -> Tensor:
+        """``max(x, 0)``; the gradient at 0 is 0."""
+        return self._unsupported("relu")
+
+    @primitive
+    def leaky_relu(self, x: Tensor, *, alpha: float = 0.01) -> Tensor:
+        """``x`` where it is positive, else ``alpha * x``."""
+        return self._unsupported("leaky_relu")
+
+    @primitive
+    def clip(self, x: Tensor, *, min: float, max: float) -> Tensor:
+        """``x`` held between ``min`` and ``max``; the gradient is 0 outside. ReLU6 is ``min=0, max=6``."""
+        return self._unsupported("clip")
+
+    @primitive
+    def sigmoid(self, x: Tensor) -> Tensor:
+        """``1 / (1 + exp(-x))``."""
+        return self._unsupported("sigmoid")
+
+    @primitive
+    def tanh(self, x: Tensor) -> Tensor:
+        """Hyperbolic tangent."""
+        return self._unsupported("tanh")
+
+    @primitive
+    def softplus(self, x: Tensor) -> Tensor:
+        """``log(1 + exp(x))``, which does not overflow."""
+        return self._unsupported("softplus")
+
+    @primitive
+    def erf(self, x: Tensor) -> Tensor:
+        """Error function."""
+        return self._unsupported("erf")
+
+    @primitive
+    def exp(self, x: Tensor) -> Tensor:
+        """Exponential."""
+        return self._unsupported("exp")
+
+    @primitive
+    def log(self, x: Tensor) -> Tensor:
+        """Natural logarithm."""
+        return self._unsupported("log")
+
+    @primitive
+    def sqrt(self, x: Tensor) -> Tensor:
+        """Square root."""
+        return self._unsupported("sqrt")
+
+    @primitive
+    def abs(self, x: Tensor) -> Tensor:
+        """Absolute value; the gradient at 0 is 0."""
+        return self._unsupported("abs")
+
+    @primitive
+    def cast(self, x: Tensor) -> Tensor:
+        """Integers as values of the program's floating type (ONNX ``Cast``); nothing flows back."""
+        return self._unsupported("cast")
+
+    @primitive
+    def stop_gradient(self, x: Tensor) -> Tensor:
+        """``x``, through which nothing flows back (ONNX ``Identity``)."""
+        return self._unsupported("stop_gradient")

@@ -1,0 +1,307 @@
+"""What a field may hold: one declaration gives the check, its sentence and its JSON Schema."""
+
+from __future__ import annotations
+
+import difflib
+import json
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Tuple, Union
+
+Steps = Tuple[Union[str, int], ...]
+"""Where in a nested value: names of members and indices of items."""
+Found = Tuple[Steps, str]
+"""Where something is wrong, and what."""
+
+
+def shown(value: Any) -> str:
+    """Return a value as people write it, cut to a length that fits on a line."""
+    if isinstance(value, str):
+        text = f"'{value}'"
+    else:
+        try:
+            text = json.dumps(value)
+        except (TypeError, ValueError):
+            text = str(value)
+    return text if len(text) <= 60 else f"{text[:57]}..."
+
+
+def nearest(name: object, known: Sequence[str]) -> str:
+    """Return ``"; did you mean 'x'?"`` for the nearest known name, nothing if none is near."""
+    near = difflib.get_close_matches(str(name), known, n=1, cutoff=0.6)
+    return f"; did you mean '{near[0]}'?" if near else ""
+
+
+class Rule(ABC):
+    """What a value may be."""
+
+    @property
+    @abstractmethod
+    def allowed(self) -> str:
+        """What is allowed, to stand after "must be"."""
+
+    @abstractmethod
+    def accepts(self, value: Any) -> bool:
+        """Tell whether the value is allowed."""
+
+    @abstractmethod
+    def schema(self) -> dict[str, Any]:
+        """Return the same as JSON Schema."""
+
+    def faults(self, value: Any) -> list[Found]:
+        """Return everything that is wrong with the value."""
+        if self.accepts(value):
+            return []
+        return [((), f"must be {self.allowed}, got {shown(value)}")]
+
+
+@dataclass(frozen=True)
+class Whole(Rule):
+    """A whole number, ``least`` or more, ``most`` or less."""
+
+    least: int = 1
+    most: int | None = None
+
+    @property
+    def allowed(self) -> str:
+        """What is allowed."""
+        if self.most is not None:
+            return f"a whole number from {self.least} to {self.most}"
+        return f"a whole number of at least {self.least}"
+
+    def accepts(self, value: Any) -> bool:
+        """Tell whether the value is allowed."""
+        if isinstance(value, bool) or not isinstance(value, int):
+            return False
+        return value >= self.least and (self.most is None or value <= self.most)
+
+    def schema(self) -> dict[str, Any]:
+        """Return the same as JSON Schema."""
+        most = {} if self.most is None else {"maximum": self.most}
+        return {"type": "integer", "minimum": self.least, **most}
+
+
+@dataclass(frozen=True)
+class Real(Rule):
+    """A finite number within bounds; ``above`` and ``below`` are not reached."""
+
+    least: float | None = None
+    above: float | None = None
+    below: float | None = None
+
+    @property
+    def allowed(self) -> str:
+        """What is allowed."""
+        bounds = [
+            f"{words} {bound:g}"
+            for words, bound in (("of at least", self.least), ("above", self.above), ("below", self.below))
+            if bound is not None
+        ]
+        return " and ".join([f"a number {bounds[0]}", *bounds[1:]]) if bounds else "a finite number"
+
+    def accepts(self, value: Any) -> bool:
+        """Tell whether the value is allowed."""
+        if isinstance(value, bool) or not isinstance(value, (int, float)) or not math.isfinite(value):
+            return False
+        return (
+            (self.least is None or value >= self.least)
+            and (self.above is None or value > self.above)
+            and (self.below is None or value < self.below)
+        )
+
+    def schema(self) -> dict[str, Any]:
+        """Return the same as JSON Schema."""
+        bounds = {"minimum": self.least, "exclusiveMinimum": self.above, "exclusiveMaximum": self.below}
+        return {"type": "number", **{name: bound for name, bound in bounds.items() if bound is not None}}
+
+
+@dataclass(frozen=True)
+class Flag(Rule):
+    """True or false."""
+
+    @property
+    def allowed(self) -> str:
+        """What is allowed."""
+        return "true or false"
+
+    def accepts(self, value: Any) -> bool:
+        """Tell whether the value is allowed."""
+        return isinstance(value, bool)
+
+    def schema(self) -> dict[str, Any]:
+        """Return the same as JSON Schema."""
+        return {"type": "boolean"}
+
+
+@dataclass(frozen=True)
+class Text(Rule):
+    """A text that is not empty."""
+
+    what: str = "a text"
+
+    @property
+    def allowed(self) -> str:
+        """What is allowed."""
+        return self.what
+
+    def accepts(self, value: Any) -> bool:
+        """Tell whether the value is allowed."""
+        return isinstance(value, str) and bool(value.strip())
+
+    def schema(self) -> dict[str, Any]:
+        """Return the same as JSON Schema."""
+        return {"type": "string", "minLength": 1}
+
+
+@dataclass(frozen=True)
+class Choice(Rule):
+    """One of some names."""
+
+    names: tuple[str, ...]
+
+    @property
+    def allowed(self) -> str:
+        """What is allowed."""
+        *others, last = (f"'{name}'" for name in self.names)
+        return f"{', '.join(others)} or {last}" if others else last
+
+    def accepts(self, value: Any) -> bool:
+        """Tell whether the value is allowed."""
+        return isinstance(value, str) and value in self.names
+
+    def schema(self) -> dict[str, Any]:
+        """Return the same as JSON Schema."""
+        return {"enum": list(self.names)}
+
+    def faults(self, value: Any) -> list[Found]:
+        """Return everything that is wrong with the value; a name that is near is offered."""
+        return [(steps, message + nearest(value, self.names)) for steps, message in super().faults(value)]
+
+
+@dataclass(frozen=True)
+class Sizes(Rule):
+    """A list of ``fewest`` to ``most`` sizes."""
+
+    fewest: int
+    most: int
+
+    @property
+    def allowed(self) -> str:
+        """What is allowed."""
+        return f"{self.fewest} to {self.most} whole numbers of at least 1, as a list"
+
+    def accepts(self, value: Any) -> bool:
+        """Tell whether the value is allowed."""
+        fits = isinstance(value, (list, tuple)) and self.fewest <= len(value) <= self.most
+        return fits and all(map(Whole().accepts, value))
+
+    def schema(self) -> dict[str, Any]:
+        """Return the same as JSON Schema."""
+        return {
+            "type": "array",
+            "items": Whole().schema(),
+            "minItems": self.fewest,
+            "maxItems": self.most,
+        }
+
+
+@dataclass(frozen=True)
+class Window(Rule):
+    """A size of both spatial axes, or one for each; ``optional`` allows none."""
+
+    optional: bool = False
+
+    @property
+    def allowed(self) -> str:
+        """What is allowed."""
+        return "a whole number of at least 1, or two of them (height and width) as a list"
+
+    def accepts(self, value: Any) -> bool:
+        """Tell whether the value is allowed."""
+        if value is None:
+            return self.optional
+        return Whole().accepts(value) or Sizes(2, 2).accepts(value)
+
+    def schema(self) -> dict[str, Any]:
+        """Return the same as JSON Schema."""
+        return {"anyOf": [Whole().schema(), Sizes(2, 2).schema()]}
+
+
+@dataclass(frozen=True)
+class ListOf(Rule):
+    """A list of values of one rule, each only once; at least ``fewest``."""
+
+    rule: Rule
+    fewest: int = 1
+
+    @property
+    def allowed(self) -> str:
+        """What is allowed."""
+        least = f"; at least {self.fewest}" if self.fewest else ""
+        return f"a list{least}, each {self.rule.allowed}"
+
+    def accepts(self, value: Any) -> bool:
+        """Tell whether the value is allowed."""
+        return not self.faults(value)
+
+    def schema(self) -> dict[str, Any]:
+        """Return the same as JSON Schema."""
+        return {
+            "type": "array",
+            "items": self.rule.schema(),
+            "minItems": self.fewest,
+            "uniqueItems": True,
+        }
+
+    def faults(self, value: Any) -> list[Found]:
+        """Return everything that is wrong with the list and with each of its items."""
+        if not isinstance(value, (list, tuple)) or len(value) < self.fewest:
+            return [((), f"must be {self.allowed}, got {shown(value)}")]
+        found = [
+            ((index, *steps), message)
+            for index, item in enumerate(value)
+            for steps, message in self.rule.faults(item)
+        ]
+        for index, item in enumerate(value):
+            if any(same(item, earlier) for earlier in value[:index]):
+                found.append(((index,), f"must be named once, got {shown(item)} again"))
+        return found
+
+
+def same(one: Any, other: Any) -> bool:
+    """Tell whether two values of a list are the same, as JSON Schema does: true is not 1."""
+    return isinstance(one, bool) == isinstance(other, bool) and bool(one == other)
+
+
+@dataclass(frozen=True)
+class OneOrMany(Rule):
+    """A value of a rule, or a list of them, which spans the matrix."""
+
+    rule: Rule
+
+    @property
+    def allowed(self) -> str:
+        """What is allowed."""
+        return f"{self.rule.allowed}, or a list of them"
+
+    def accepts(self, value: Any) -> bool:
+        """Tell whether the value is allowed."""
+        return not self.faults(value)
+
+    def schema(self) -> dict[str, Any]:
+        """Return the same as JSON Schema."""
+        return {"anyOf": [self.rule.schema(), ListOf(self.rule).schema()]}
+
+    def faults(self, value: Any) -> list[Found]:
+        """Return everything that is wrong with the value or with each item of the list."""
+        if self.rule.accepts(value):
+            return []
+        if isinstance(value, (list, tuple)):
+            return ListOf(self.rule).faults(value)
+        own = f"must be {self.rule.allowed}"
+        return [
+            (steps, message if steps else message.replace(own, f"must be {self.allowed}"))
+            for steps, message in self.rule.faults(value)
+        ]

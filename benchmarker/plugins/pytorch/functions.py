@@ -1,0 +1,68 @@
+"""The functions of a program: lowered, then compiled and run under autocast where asked for."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
+
+from benchmarker.framework import Device
+from benchmarker.graph.graph import Graph
+from benchmarker.plugins.pytorch.lowering import lower
+from benchmarker.plugins.pytorch.tensors import Tensors
+
+if TYPE_CHECKING:
+    from benchmarker.plugins.pytorch import Options
+
+_UNCOMPILED = ("lstm", "gru", "ctc_loss")
+"""Operators that run as they are also in a compiled program; PyTorch has them under the same names."""
+
+
+class Functions:
+    """Makes the functions of one program; each takes the native mini-batch alone."""
+
+    def __init__(
+        self, graph: Graph, tensors: Tensors, device: Device, autocast: Any, options: Options
+    ) -> None:
+        self._graph = graph
+        self._tensors = tensors
+        self._device = device
+        self._autocast = autocast
+        self._options = options
+
+    def make(self, results: Sequence[str], *, training: bool, dropout: bool = True) -> Callable[..., Any]:
+        """Return the function that computes ``results``, compiled and under autocast where asked for."""
+        import torch
+
+        pieces = {name: len(natives) for name, natives in self._tensors.native.items()}
+        function = lower(
+            self._graph,
+            results,
+            pieces,
+            training=training,
+            dropout=dropout,
+            dtype=self._tensors.dtype,
+            mixed=self._autocast is not None,
+        )
+        if self._options.compile:
+            function = self._compiled(function)
+        function = functools.partial(function, *self._tensors.all)
+        if self._autocast is None:
+            return function
+        wrapped: Callable[..., Any] = torch.autocast(self._device.type, self._autocast)(function)
+        return wrapped
+
+    def _compiled(self, function: Callable[..., Any]) -> Callable[..., Any]:
+        """Compile all but a few operators in one piece.
+
+        As in modules of PyTorch's own, recurrent layers run as they are: its compiler cannot train its
+        LSTM and writes a GRU out step by step, which takes minutes to compile. The loss of
+        connectionist temporal classification it does not take at all.
+        """
+        import torch
+
+        apart = [getattr(torch, operator) for operator in _UNCOMPILED if operator in self._graph.operators]
+        for operator in apart:
+            torch._dynamo.disallow_in_graph(operator)
+        compiled: Callable[..., Any] = torch.compile(function, dynamic=False, fullgraph=not apart)
+        return compiled

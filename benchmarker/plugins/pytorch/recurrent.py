@@ -1,0 +1,85 @@
+"""Recurrent layers in PyTorch, and the layouts of their weights."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from benchmarker.graph.operators import Tensor
+from benchmarker.graph.types import Node
+from benchmarker.layouts import Layout, LayoutTable, direction_count, directions, gates, two_biases
+from benchmarker.plugins.pytorch.tracing import TracedOperators
+
+GATES: dict[str, tuple[int, ...]] = {"lstm": (0, 2, 3, 1), "gru": (1, 0, 2)}
+"""The graph's gates i, o, f, c and z, r, h in PyTorch's order i, f, c, o and r, z, h."""
+
+
+def _weight(node: Node) -> Layout:
+    return directions(gates(GATES[node.operator], 0), direction_count(node))
+
+
+def _bias(node: Node) -> Layout:
+    return directions(two_biases(GATES[node.operator]), direction_count(node))
+
+
+_POSITIONS: dict[int, Callable[[Node], Layout]] = {1: _weight, 2: _weight, 3: _bias}
+LAYOUTS: LayoutTable = {
+    (operator, position): layout for operator in GATES for position, layout in _POSITIONS.items()
+}
+
+
+def _natives(value: Tensor, per_direction: int) -> list[tuple[Tensor, ...]]:
+    """Return the native tensors of a weight, those of each direction together."""
+    natives = value if isinstance(value, tuple) else (value,)
+    return [natives[i : i + per_direction] for i in range(0, len(natives), per_direction)]
+
+
+def flat_weights(w: Tensor, r: Tensor, b: Tensor) -> list[Tensor]:
+    """Return what PyTorch takes: for each direction both weights, then both biases."""
+    parts = zip(_natives(w, 1), _natives(r, 1), _natives(b, 2))
+    return [native for direction in parts for natives in direction for native in natives]
+
+
+class RecurrentOperators(TracedOperators):
+    """One layer each. Weights are a native tensor for each direction, biases two."""
+
+    def lstm(
+        self,
+        x: Tensor,
+        w: Tensor,
+        r: Tensor,
+        b: Tensor,
+        *,
+        hidden_size: int,
+        direction: str = "forward",
+    ) -> tuple[Tensor, Tensor, Tensor]:
+        """Return ``y``, ``y_h`` and ``y_c``."""
+        weights = flat_weights(w, r, b)
+        zeros = x.new_zeros(len(weights) // 4, x.size(1), hidden_size)
+        # Biases yes, one layer, no dropout between layers, time axis first.
+        result = self._torch.lstm(
+            x, (zeros, zeros), weights, True, 1, 0.0, self.training, len(weights) > 4, False
+        )
+        return self._by_direction(result[0], direction, hidden_size), result[1], result[2]
+
+    def gru(
+        self,
+        x: Tensor,
+        w: Tensor,
+        r: Tensor,
+        b: Tensor,
+        *,
+        hidden_size: int,
+        direction: str = "forward",
+    ) -> tuple[Tensor, Tensor]:
+        """Return ``y`` and ``y_h``."""
+        weights = flat_weights(w, r, b)
+        zeros = x.new_zeros(len(weights) // 4, x.size(1), hidden_size)
+        result = self._torch.gru(x, zeros, weights, True, 1, 0.0, self.training, len(weights) > 4, False)
+        return self._by_direction(result[0], direction, hidden_size), result[1]
+
+    @staticmethod
+    def _by_direction(y: Tensor, direction: str, hidden_size: int) -> Tensor:
+        """Return ``(T, N, D * H)`` as ``(T, D, N, H)``."""
+        if direction == "forward":
+            return y.unsqueeze(1)
+        return y.unflatten(2, (2, hidden_size)).transpose(1, 2)

@@ -1,0 +1,122 @@
+"""Operators on single elements, and the softmax."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+from benchmarker.plugins.tensorflow.arranging import Arranging
+from benchmarker.plugins.tensorflow.tensors import Tensor
+
+
+class Elementwise(Arranging):
+    """Operators on single elements; a tensor's axes stay as they stand."""
+
+    def _each(self, function: Callable[[Any], Any], x: Tensor) -> Tensor:
+        return replace(x, value=function(self.value(x)), parameter=False)
+
+    def relu(self, x: Tensor) -> Tensor:
+        return self._each(self.tf.nn.relu, x)
+
+    def sigmoid(self, x: Tensor) -> Tensor:
+        return self._each(self.tf.sigmoid, x)
+
+    def tanh(self, x: Tensor) -> Tensor:
+        # TensorFlow 2.21 fuses convolution, normalization and tanh without a kernel for it.
+        return self._each(self.tf.tanh, self._apart(x, "FusedBatchNormV3"))
+
+    def _apart(self, x: Tensor, operation: str) -> Tensor:
+        """Return ``x`` so that TensorFlow does not fuse what follows if ``operation`` made it."""
+        value = self.value(x)
+        if value.op.type == operation:
+            value = self.tf.ensure_shape(value, value.shape)
+        return replace(x, value=value, parameter=False)
+
+    def silu(self, x: Tensor) -> Tensor:
+        return self._each(self.tf.nn.silu, x)
+
+    def gelu(self, x: Tensor, *, approximate: str = "none") -> Tensor:
+        return self._each(lambda value: self.tf.nn.gelu(value, approximate == "tanh"), x)
+
+    def exp(self, x: Tensor) -> Tensor:
+        return self._each(self.tf.exp, x)
+
+    def log(self, x: Tensor) -> Tensor:
+        return self._each(self.tf.math.log, x)
+
+    def sqrt(self, x: Tensor) -> Tensor:
+        return self._each(self.tf.sqrt, x)
+
+    def abs(self, x: Tensor) -> Tensor:
+        return self._each(self.tf.abs, x)
+
+    def erf(self, x: Tensor) -> Tensor:
+        return self._each(self.tf.math.erf, x)
+
+    def softplus(self, x: Tensor) -> Tensor:
+        return self._each(self.tf.math.softplus, x)
+
+    def leaky_relu(self, x: Tensor, *, alpha: float = 0.01) -> Tensor:
+        # TensorFlow 2.21 fuses convolution, bias, sum and leaky ReLU with the slope 0.2, whatever it is.
+        return self._each(lambda value: self.tf.nn.leaky_relu(value, alpha), self._apart(x, "AddV2"))
+
+    def clip(self, x: Tensor, *, min: float, max: float) -> Tensor:
+        if (min, max) == (0.0, 6.0):
+            return self._each(self.tf.nn.relu6, x)
+        # The kernel that tf.clip_by_value had; its gradient is one kernel too, not two selections.
+        clip = self.tf.raw_ops.ClipByValue
+
+        def clipped(value: Any) -> Any:
+            low, high = (self.tf.constant(bound, value.dtype) for bound in (min, max))
+            return clip(t=value, clip_value_min=low, clip_value_max=high)
+
+        return self._each(clipped, x)
+
+    def affine(self, x: Tensor, *, alpha: float = 1.0, beta: float = 0.0) -> Tensor:
+        def scaled(value: Any) -> Any:
+            value = value if alpha == 1.0 else value * alpha
+            return value if beta == 0.0 else value + beta
+
+        return self._each(scaled, x)
+
+    def cast(self, x: Tensor) -> Tensor:
+        return replace(x, value=self._as(x.value, self.compute))
+
+    def stop_gradient(self, x: Tensor) -> Tensor:
+        return self._each(self.tf.stop_gradient, x)
+
+    def dropout(self, x: Tensor, *, ratio: float = 0.5) -> Tensor:
+        if not (self.training and self._dropout) or ratio == 0.0:
+            return x
+        return self._each(lambda value: self.tf.nn.dropout(value, ratio), x)
+
+    # --- two operands ------------------------------------------------------------------------
+
+    def add(self, a: Tensor, b: Tensor) -> Tensor:
+        left, right, order = self.aligned(a, b)
+        return Tensor(left + right, order)
+
+    def sub(self, a: Tensor, b: Tensor) -> Tensor:
+        left, right, order = self.aligned(a, b)
+        return Tensor(left - right, order)
+
+    def mul(self, a: Tensor, b: Tensor) -> Tensor:
+        left, right, order = self.aligned(a, b)
+        return Tensor(left * right, order)
+
+    def div(self, a: Tensor, b: Tensor) -> Tensor:
+        left, right, order = self.aligned(a, b)
+        return Tensor(left / right, order)
+
+    # --- softmax -----------------------------------------------------------------------------
+
+    def softmax(self, x: Tensor, *, axis: int = -1) -> Tensor:
+        x = self.settled(x)
+        (native,) = self.axes(x, (axis,))
+        return self._each(lambda value: self.tf.nn.softmax(value, axis=native), x)
+
+    def log_softmax(self, x: Tensor, *, axis: int = -1) -> Tensor:
+        x = self.settled(x)
+        (native,) = self.axes(x, (axis,))
+        return self._each(lambda value: self.tf.nn.log_softmax(value, axis=native), x)

@@ -1,0 +1,100 @@
+"""Normalizations."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from benchmarker.plugins.tensorflow.arranging import Arranging
+from benchmarker.plugins.tensorflow.tensors import Tensor, channels_last, graph_order
+
+
+class Normalizations(Arranging):
+    """Batch normalization by TensorFlow's fused kernel; the others, which have none, from its moments."""
+
+    def batch_normalization(
+        self,
+        x: Tensor,
+        scale: Tensor,
+        b: Tensor,
+        mean: Tensor,
+        var: Tensor,
+        *,
+        epsilon: float = 1e-5,
+        momentum: float = 0.9,
+    ) -> Tensor:
+        value = self.last(x)
+        arguments = (mean.value, var.value, self.full(b.value), self.full(scale.value), epsilon)
+        if self.training or self._fuses(value, scale):
+            y = self._fused_batch_norm(value, *arguments, momentum)
+        else:
+            y = self.tf.nn.batch_normalization(value, *arguments)
+        return Tensor(y, channels_last(x.rank))
+
+    def _fuses(self, x: Any, scale: Tensor) -> bool:
+        """Return whether TensorFlow will run the fused kernel as part of the convolution before it.
+
+        Alone, in inference, it was slower than a product and a sum; these also fold into the
+        convolution where the weights are constants.
+        """
+        return x.op.type == "Conv2D" and isinstance(scale.value, self.tf.Variable)
+
+    def _fused_batch_norm(
+        self, x: Any, mean: Any, var: Any, b: Any, scale: Any, epsilon: float, momentum: float
+    ) -> Any:
+        y, new_mean, new_var, *_ = self.tf.raw_ops.FusedBatchNormV3(
+            x=self._as_image(x),
+            scale=scale,
+            offset=b,
+            mean=mean,
+            variance=var,
+            epsilon=epsilon,
+            exponential_avg_factor=1.0 - momentum if self.training else 1.0,
+            is_training=self.training,
+        )
+        if self.training:
+            self.updates += [(mean, new_mean), (var, new_var)]
+        return y if len(x.shape) == 4 else self.tf.reshape(y, x.shape)
+
+    def _as_image(self, x: Any) -> Any:
+        """Return ``x`` with four axes, which is what the fused kernel takes."""
+        batch, *spatial, channels = x.shape
+        if len(spatial) == 2:
+            return x
+        return self.tf.reshape(x, (batch, math.prod(spatial[:-1]), math.prod(spatial[-1:]), channels))
+
+    def layer_normalization(
+        self, x: Tensor, scale: Tensor, b: Tensor, *, axis: int = -1, epsilon: float = 1e-5
+    ) -> Tensor:
+        """Scale the centred values by the root of their mean square.
+
+        This was faster, forward and backward, than ``tf.nn.moments`` with ``tf.nn.batch_normalization``
+        and than the fused kernel of batch normalization, which also rounds more.
+        """
+        tf, value = self.tf, self.plain(x)
+        axes = list(range(axis % x.rank, x.rank))
+        exact = self.full(value)
+        centred = exact - tf.reduce_mean(exact, axes, keepdims=True)
+        variance = tf.reduce_mean(tf.square(centred), axes, keepdims=True)
+        y = centred * tf.math.rsqrt(variance + epsilon) * self.full(scale.value) + self.full(b.value)
+        return Tensor(self._as(y, value.dtype), graph_order(x.rank))
+
+    def group_normalization(
+        self, x: Tensor, scale: Tensor, b: Tensor, *, num_groups: int, epsilon: float = 1e-5
+    ) -> Tensor:
+        """Reduce the pixels first, then the channels of a group: the long pass has the channels innermost."""
+        tf, value = self.tf, self.last(x)
+        batch, *_, channels = (int(size) for size in value.shape)
+        pixels = self.full(tf.reshape(value, (batch, -1, channels)))
+        groups = (batch, num_groups, channels // num_groups)
+
+        def mean(values: Any) -> Any:
+            return tf.reduce_mean(tf.reshape(tf.reduce_mean(values, 1), groups), 2, keepdims=True)
+
+        def of_channels(values: Any) -> Any:
+            return tf.reshape(tf.broadcast_to(values, groups), (batch, 1, channels))
+
+        centred = pixels - of_channels(mean(pixels))
+        factor = of_channels(tf.math.rsqrt(mean(tf.square(centred)) + epsilon)) * self.full(scale.value)
+        y = self._as(centred * factor + self.full(b.value), value.dtype)
+        return Tensor(tf.reshape(y, value.shape), channels_last(x.rank))

@@ -1,0 +1,83 @@
+"""Pooling, channels last."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+from benchmarker.plugins.tensorflow.arranging import Arranging
+from benchmarker.plugins.tensorflow.tensors import Tensor, channels_last
+from benchmarker.plugins.tensorflow.windows import (
+    Pairs,
+    ceil_pairs,
+    explicit_pairs,
+    same_pairs,
+    window_counts,
+)
+
+
+class Pooling(Arranging):
+    """Maxima and means over windows."""
+
+    def max_pool(
+        self,
+        x: Tensor,
+        *,
+        kernel_shape: tuple[int, ...],
+        strides: tuple[int, ...],
+        pads: tuple[int, ...],
+        ceil_mode: bool = False,
+    ) -> Tensor:
+        value, sizes = self.last(x), x.shape[2:]
+        pairs = ceil_pairs(sizes, kernel_shape, strides, pads) if ceil_mode else explicit_pairs(pads)
+        padding = "VALID"
+        if any(map(any, pairs)) and pairs == self._same_window(sizes, kernel_shape, strides):
+            padding = "SAME"
+        else:
+            value = self._bordered(value, pairs, -math.inf)
+        y = self._pool("max_pool", value, kernel_shape, strides, padding)
+        return Tensor(y, channels_last(x.rank))
+
+    def average_pool(
+        self,
+        x: Tensor,
+        *,
+        kernel_shape: tuple[int, ...],
+        strides: tuple[int, ...],
+        pads: tuple[int, ...],
+        count_include_pad: bool = False,
+    ) -> Tensor:
+        order = channels_last(x.rank)
+        value, sizes, pairs = self.last(x), x.shape[2:], explicit_pairs(pads)
+        counted = count_include_pad or not any(pads)
+        # TensorFlow's SAME leaves the padding out of the mean.
+        if not counted and pairs == self._same_window(sizes, kernel_shape, strides):
+            return Tensor(self._pool("avg_pool", value, kernel_shape, strides, "SAME"), order)
+        y = self._pool("avg_pool", self._bordered(value, pairs, 0.0), kernel_shape, strides, "VALID")
+        if not counted:
+            correction = math.prod(kernel_shape) / window_counts(sizes, kernel_shape, strides, pairs)
+            y = y * self.tf.constant(correction, y.dtype)
+        return Tensor(y, order)
+
+    def global_average_pool(self, x: Tensor) -> Tensor:
+        value = self.tf.reduce_mean(self.last(x), tuple(range(1, x.rank - 1)), keepdims=True)
+        return Tensor(value, channels_last(x.rank))
+
+    def _bordered(self, x: Any, pairs: Pairs, constant: float) -> Any:
+        if not any(map(any, pairs)):
+            return x
+        return self.tf.pad(x, [(0, 0), *pairs, (0, 0)], constant_values=constant)
+
+    def _same_window(self, sizes: Sequence[int], kernel: Sequence[int], strides: Sequence[int]) -> Pairs:
+        return same_pairs(sizes, kernel, strides, (1,) * len(sizes))
+
+    def _pool(
+        self, kind: str, x: Any, kernel: tuple[int, ...], strides: tuple[int, ...], padding: str
+    ) -> Any:
+        tf = self.tf
+        if len(kernel) == 1:
+            y = self._pool(kind, tf.expand_dims(x, 1), (1, *kernel), (1, *strides), padding)
+            return tf.squeeze(y, 1)
+        pool = getattr(tf.nn, f"{kind}{len(kernel)}d")
+        return pool(x, kernel, strides, padding)

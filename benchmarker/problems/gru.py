@@ -1,0 +1,45 @@
+"""One recurrent layer of GRU cells, or several."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from benchmarker.framework import Optimizer
+from benchmarker.graph.network import Network
+from benchmarker.layers.recurrent import recurrent_benchmark
+from benchmarker.problem import Problem, Published
+
+
+@dataclass(frozen=True)
+class Parameters:
+    """Steps of the sequence, features of a step, cells of a layer; ``forward`` or ``bidirectional``."""
+
+    length: int = 1024
+    features: int = 768
+    units: int = 512
+    layers: int = 1
+    direction: str = "forward"
+
+
+def build(net: Network, p: Parameters) -> None:
+    """Add the layers to ``net``; in training their loss is the mean of the squared output."""
+    recurrent_benchmark(net, "gru", p.length, p.features, p.units, p.layers, p.direction)
+
+
+def benchmarker_problem() -> Problem:
+    """Return the problem."""
+    both = {"direction": "bidirectional"}
+    return Problem(
+        name="gru",
+        task="operator",
+        source="ONNX GRU; undertherain/benchmarker, kernel gru: 1024 x 768, 512 cells",
+        parameters=Parameters,
+        build=build,
+        optimizer=Optimizer("sgd", learning_rate=0.01),
+        batch_size=4,
+        published=(
+            Published(3 * 512 * (768 + 512 + 2), 1024 * 2 * 3 * 512 * (768 + 512)),
+            Published(2 * 3 * 512 * (768 + 512 + 2), 2 * 1024 * 2 * 3 * 512 * (768 + 512), both),
+        ),
+        reduced={"length": 5, "features": 6, "units": 4, "layers": 2, **both},
+    )

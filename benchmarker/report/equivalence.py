@@ -1,0 +1,81 @@
+"""The table of ``verify``, for the terminal: the largest error of each framework in each quantity."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Sequence
+
+from benchmarker.equivalence import Quantity
+from benchmarker.report.layout import Column, table
+from benchmarker.verifying import EquivalenceReport, FrameworkVerdict
+
+_TITLES = {"output": "outputs", "loss": "loss", "gradient": "gradients"}
+
+
+def equivalence_table(report: EquivalenceReport, *, width: int = 100) -> str:
+    """Return a table for each size: a row a framework, a column a quantity, then the worst tensors."""
+    parts = [f"{report.problem}: {'passed' if report.passed else 'FAILED'}"]
+    for size in report.batch_sizes:
+        verdicts = [verdict for verdict in report.verdicts if verdict.size == size]
+        if verdicts:
+            parts.append(_of_size(report, size, verdicts, width))
+    parts.append(textwrap.fill(f"Tolerance: {report.tolerance_reason}.", width, subsequent_indent="  "))
+    return "\n\n".join(parts)
+
+
+def _of_size(report: EquivalenceReport, size: str, verdicts: Sequence[FrameworkVerdict], width: int) -> str:
+    kinds = dict.fromkeys(q.kind for verdict in verdicts for q in verdict.quantities)
+    against = next((verdict.against for verdict in verdicts if verdict.against), "")
+    changed = ", ".join(f"{name}={value}" for name, value in report.parameters[size].items())
+    caption = f"{size} size, batch {report.batch_sizes[size]}, against {against}"
+    if any(kind not in _TITLES for kind in kinds):
+        caption += f"; what {report.steps} steps of each optimizer changed"
+    columns = [Column("framework", tuple(_label(verdict) for verdict in verdicts))]
+    columns += [
+        Column(_TITLES.get(kind, kind), tuple(_cell(verdict, kind) for verdict in verdicts), numeric=True)
+        for kind in kinds
+    ]
+    columns.append(Column("status", tuple(verdict.status for verdict in verdicts)))
+    lines = [*textwrap.wrap(caption, width), *textwrap.wrap(f"({changed})", width, subsequent_indent=" ")]
+    lines += ["", table(columns, width), ""]
+    for verdict in verdicts:
+        lines += textwrap.wrap(f"{verdict.framework}: {_worst(verdict)}", width, subsequent_indent="  ")
+    return "\n".join(lines)
+
+
+def _label(verdict: FrameworkVerdict) -> str:
+    return f"{verdict.framework} {verdict.version or ''}".strip()
+
+
+def _quantity(verdict: FrameworkVerdict, kind: str) -> Quantity | None:
+    return next((quantity for quantity in verdict.quantities if quantity.kind == kind), None)
+
+
+def _cell(verdict: FrameworkVerdict, kind: str) -> str:
+    quantity = _quantity(verdict, kind)
+    if quantity is None:
+        return "-"
+    mark = {"passed": "", "failed": "!", "inconclusive": "?"}[quantity.status]
+    return f"{mark}{quantity.error:.1e}"
+
+
+def _worst(verdict: FrameworkVerdict) -> str:
+    if verdict.unable is not None:
+        return verdict.unable
+    if verdict.failure is not None:
+        return verdict.failure
+    failed = [v for quantity in verdict.quantities for v in quantity.failed]
+    if failed:
+        worst = max(failed, key=lambda v: v.used)
+        return (
+            f"{len(failed)} tensors differ, most of all {worst.kind} '{worst.name}': {worst.norm_error:.2g} of "
+            f"its norm (allowed {worst.norm_tolerance:.2g}), {worst.max_relative_error:.2g} of its largest "
+            f"element (allowed {worst.tolerance:.2g})"
+        )
+    worst = max((quantity.worst for quantity in verdict.quantities), key=lambda v: v.used)
+    left_out = sum(len(quantity.left_out) for quantity in verdict.quantities)
+    text = (
+        f"nearest to its tolerance is {worst.kind} '{worst.name}': {worst.norm_error:.2g} of its norm, "
+        f"allowed {worst.norm_tolerance:.2g}"
+    )
+    return f"{text}; {left_out} tensors that rounding moves too far were not judged" if left_out else text

@@ -1,0 +1,354 @@
+"""Proving, outside of any timing, that frameworks compute a problem's function: each in its own process."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass, field
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from benchmarker import registry
+from benchmarker.environments import resolve
+from benchmarker.equivalence import Quantity, as_expected, compare
+from benchmarker.errors import BenchmarkerError, UsageError, did_you_mean
+from benchmarker.experiment import RunSpec
+from benchmarker.framework import PRECISIONS, Device, FrameworkPlugin
+from benchmarker.launchers import Event, WorkerCommand
+from benchmarker.outcomes import failure, log_tail
+from benchmarker.packages import package_folders
+from benchmarker.planning import parse_framework
+from benchmarker.problem import Problem
+from benchmarker.worker.findings import OWN, PROBES
+from benchmarker.worker.job import Job
+from benchmarker.worker.reference import load
+from benchmarker.worker.verification import Expected, tolerance_reason
+from benchmarker.worker_environment import default_threads, worker_environment
+
+REFERENCE = "numpy"
+SIZES = ("reduced", "full")
+
+
+@dataclass(frozen=True)
+class Request:
+    """What to verify.
+
+    Parameters
+    ----------
+    frameworks : tuple of str
+        ``name`` or ``name==version``.
+    settings : mapping
+        The problem's parameters, at both sizes.
+    batch_size : int or None
+        At full size; None takes the problem's own.
+    sizes : tuple of str
+        ``reduced``: against the reference, with ``steps`` of each optimizer in ``probes``; ``full``:
+        outputs, loss and gradients against each other.
+    """
+
+    frameworks: tuple[str, ...]
+    settings: dict[str, str] = field(default_factory=dict)
+    batch_size: int | None = None
+    sizes: tuple[str, ...] = SIZES
+    probes: tuple[str, ...] = tuple(PROBES)
+    steps: int = 5
+    precision: str = "fp32"
+    seed: int = 42
+    threads: int | None = None
+    timeout: float | None = None
+    environment: str = "auto"
+
+
+@dataclass(frozen=True)
+class FrameworkVerdict:
+    """What was found of one framework at one size."""
+
+    framework: str
+    version: str | None
+    size: str
+    against: str
+    quantities: tuple[Quantity, ...] = ()
+    failure: str | None = None
+    unable: str | None = None
+
+    @property
+    def status(self) -> str:
+        """``passed``, ``failed``, ``inconclusive``, or ``unable`` if it lacks an operator."""
+        if self.unable is not None:
+            return "unable"
+        found = {quantity.status for quantity in self.quantities}
+        if self.failure is not None or "failed" in found or not found:
+            return "failed"
+        return "inconclusive" if "inconclusive" in found else "passed"
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the verdict as JSON values."""
+        return {
+            "framework": self.framework,
+            "version": self.version,
+            "size": self.size,
+            "against": self.against,
+            "status": self.status,
+            "failure": self.failure,
+            "unable": self.unable,
+            "quantities": [quantity.to_json() for quantity in self.quantities],
+        }
+
+
+@dataclass(frozen=True)
+class EquivalenceReport:
+    """What was found of a problem."""
+
+    problem: str
+    parameters: dict[str, dict[str, Any]]
+    batch_sizes: dict[str, int]
+    steps: int
+    tolerance_reason: str
+    verdicts: tuple[FrameworkVerdict, ...]
+
+    @property
+    def passed(self) -> bool:
+        """Whether something was compared, and nothing differs."""
+        statuses = [verdict.status for verdict in self.verdicts]
+        return "failed" not in statuses and "passed" in statuses
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the report as JSON values."""
+        return {
+            "problem": self.problem,
+            "passed": self.passed,
+            "parameters": self.parameters,
+            "batch_sizes": self.batch_sizes,
+            "steps": self.steps,
+            "tolerance_reason": self.tolerance_reason,
+            "verdicts": [verdict.to_json() for verdict in self.verdicts],
+        }
+
+
+def request_of(
+    *, frameworks: Sequence[str], sizes: Sequence[str], probes: Sequence[str], precision: str, **others: Any
+) -> Request:
+    """Return the request for what was asked on the command line; no probes are all of them.
+
+    Raises
+    ------
+    UsageError
+        On an unknown name.
+    """
+    for kind, values, known in (
+        ("size", sizes, SIZES),
+        ("optimizer", probes, (*PROBES, OWN)),
+        ("precision", (precision,), PRECISIONS),
+    ):
+        for value in values:
+            if value not in known:
+                raise UsageError(f"unknown {kind} '{value}'{did_you_mean(value, known)}")
+    settings = {name: values[0] for name, values in others.pop("settings").items()}
+    return Request(
+        tuple(frameworks),
+        settings,
+        sizes=tuple(sizes),
+        probes=tuple(probes) or tuple(PROBES),
+        precision=precision,
+        **others,
+    )
+
+
+class _Unable(Exception):  # noqa: N818 - not a fault
+    """The framework cannot run the problem; the text says why."""
+
+
+class _Failed(Exception):  # noqa: N818 - the framework's end, not a fault of ours
+    """The framework's process did not come to its end; the text says why."""
+
+
+@dataclass(frozen=True)
+class _Found:
+    version: str | None
+    tensors: list[Expected]
+    digests: dict[str, str]
+
+
+class _Verifier:
+    def __init__(self, problem: Problem, request: Request, folder: Path, note: Callable[[str], None]) -> None:
+        self._problem = problem
+        self._request = request
+        self._folder = folder
+        self._note = note
+        self._files = 0
+
+    def parameters(self, size: str) -> dict[str, Any]:
+        reduced = self._problem.reduced if size == "reduced" else {}
+        return self._problem.configure({**reduced, **self._request.settings})
+
+    def batch_size(self, size: str) -> int:
+        if size == "reduced":
+            return self._problem.reduced_batch_size
+        return self._request.batch_size or self._problem.batch_size
+
+    def verdicts(self) -> list[FrameworkVerdict]:
+        found = []
+        reference = self._findings(REFERENCE, "reduced", reference=True)
+        if "reduced" in self._request.sizes:
+            for request in self._request.frameworks:
+                against = f"{REFERENCE} {reference.version} in float64"
+                judge = partial(self._against_reference, reference)
+                found.append(self._verdict(request, "reduced", against, judge))
+        if "full" in self._request.sizes:
+            found += self._against_each_other(reference.tensors)
+        return found
+
+    def _against_reference(self, reference: _Found, request: str) -> tuple[str | None, list[Quantity]]:
+        found = self._findings(request, "reduced")
+        if found.digests != reference.digests:
+            raise _Failed("it started from other weights or mini-batches than the reference")
+        return found.version, compare(reference.tensors, found.tensors, self._request.precision)
+
+    def _against_each_other(self, reduced: Sequence[Expected]) -> list[FrameworkVerdict]:
+        verdicts: list[FrameworkVerdict] = []
+        standard: list[tuple[str, _Found]] = []
+
+        def judge(request: str) -> tuple[str | None, list[Quantity]]:
+            found = self._findings(request, "full")
+            standard.append((f"{request} {found.version}", found))
+            if len(standard) == 1:
+                return found.version, []
+            first = standard[0][1]
+            if found.digests != first.digests:
+                raise _Failed("it started from other weights or mini-batches than the first framework")
+            expected = as_expected(first.tensors, reduced)
+            return found.version, compare(expected, found.tensors, self._request.precision)
+
+        for request in self._request.frameworks:
+            against = standard[0][0] if standard else ""
+            verdict = self._verdict(request, "full", against, judge)
+            if verdict.quantities or verdict.failure or verdict.unable:
+                verdicts.append(verdict)
+        return verdicts
+
+    def _verdict(
+        self,
+        request: str,
+        size: str,
+        against: str,
+        judge: Callable[[str], tuple[str | None, list[Quantity]]],
+    ) -> FrameworkVerdict:
+        name = parse_framework(request)[0].name
+        try:
+            version, quantities = judge(request)
+        except _Unable as reason:
+            return FrameworkVerdict(name, None, size, against, unable=str(reason))
+        except (_Failed, BenchmarkerError, ValueError) as error:
+            return FrameworkVerdict(name, None, size, against, failure=str(error))
+        return FrameworkVerdict(name, version, size, against, tuple(quantities))
+
+    def _findings(self, request: str, size: str, *, reference: bool = False) -> _Found:
+        plugin, version = parse_framework(request)
+        what = "the reference" if reference else f"{plugin.name} at {size} size"
+        self._note(f"{self._problem.name}: computing {what}")
+        self._files += 1
+        path = self._folder / f"findings{self._files}.npz"
+        events = self._run(plugin, version, self._job(plugin, size, path, reference))
+        tensors, digests = load(path)
+        return _Found(events["result"].get("version"), tensors, digests)
+
+    def _job(self, plugin: FrameworkPlugin, size: str, path: Path, reference: bool) -> Job:
+        updates = size == "reduced"
+        return Job(
+            "findings",
+            registry.find("frameworks", plugin.name).value,
+            problem=registry.find("problems", self._problem.name).value,
+            problem_parameters=self.parameters(size),
+            batch_size=self.batch_size(size),
+            precision="fp32" if reference else self._request.precision,
+            device=Device("cpu"),
+            threads=self._request.threads or default_threads(),
+            seed=self._request.seed,
+            findings={
+                "path": str(path),
+                "reference": reference,
+                "training": True,
+                "probes": self._request.probes if updates else (),
+                "steps": self._request.steps if updates else 0,
+            },
+        )
+
+    def _run(self, plugin: FrameworkPlugin, version: str | None, job: Job) -> dict[str, Event]:
+        events: dict[str, Event] = {}
+        stage = "start"
+
+        def handle(event: Event) -> None:
+            nonlocal stage
+            if event["event"] == "stage":
+                stage = str(event["name"])
+            events[event["event"]] = event
+
+        choice = self._request.environment
+        interpreter = resolve(plugin, choice=choice, version=version, cuda=False, progress=self._note)
+        spec = RunSpec(plugin.name, self._problem.name, threads=job.threads, seed=job.seed)
+        log = self._folder / "run.log"
+        command = WorkerCommand(
+            interpreter.path,
+            asdict(job),
+            package_folders((job.framework, job.problem)),
+            worker_environment(spec, plugin),
+            (),
+            log,
+            self._request.timeout,
+        )
+        outcome = registry.launcher("local").launch(command, handle)
+        if outcome.ended_by == "interrupt":
+            raise KeyboardInterrupt
+        error = events.get("error")
+        if error is not None and error.get("type") == "UnsupportedError":
+            raise _Unable(str(error["message"]))
+        tail = log_tail(log)
+        failed = failure(outcome, stage, error, None, "result" in events, tail, False, self._request.timeout)
+        if failed is not None:
+            raise _Failed(failed.message)
+        return events
+
+
+def verify_problem(
+    name: str, request: Request, note: Callable[[str], None] = lambda text: None
+) -> EquivalenceReport:
+    """Compare what frameworks compute of a problem.
+
+    Parameters
+    ----------
+    name : str
+        The problem's.
+    request : Request
+        What to compare, and how.
+    note : callable
+        Told of what takes time.
+
+    Raises
+    ------
+    UsageError
+        On an unknown name or an impossible value.
+    BenchmarkerError
+        If the reference itself cannot be computed.
+    """
+    if request.steps < 1:
+        raise UsageError(f"the number of steps must be at least 1, got {request.steps}")
+    problem = registry.problem(name)
+    for framework in request.frameworks:
+        parse_framework(framework)
+    with tempfile.TemporaryDirectory(prefix="benchmarker-") as folder:
+        verifier = _Verifier(problem, request, Path(folder), note)
+        for size in ("reduced", *request.sizes):
+            problem.graph(verifier.batch_size(size), **verifier.parameters(size))  # refuses impossible sizes
+        try:
+            verdicts = verifier.verdicts()
+        except (_Unable, _Failed) as error:
+            raise BenchmarkerError(f"the reference of '{name}' could not be computed: {error}") from None
+        return EquivalenceReport(
+            name,
+            {size: verifier.parameters(size) for size in request.sizes},
+            {size: verifier.batch_size(size) for size in request.sizes},
+            request.steps,
+            tolerance_reason(request.precision),
+            tuple(verdicts),
+        )

@@ -1,0 +1,70 @@
+"""The catalogue and the table in the documentation say what the problems say."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict
+
+import pytest
+
+from benchmarker import catalogue, registry
+from benchmarker.report.catalogue import documentation
+from tests.conftest import ROOT, Command
+
+OWN = registry.OWN_DISTRIBUTION
+PROBLEMS = tuple(catalogue.names("problems", OWN))
+HINT = "run python -m benchmarker.catalogue"
+
+
+@pytest.fixture(scope="module")
+def kept() -> dict[str, object]:
+    rows = json.loads(catalogue.CATALOGUE.read_text(encoding="utf-8"))
+    return {row["name"]: row for row in rows}
+
+
+def test_every_problem_is_in_the_catalogue(kept: dict[str, object]) -> None:
+    assert sorted(kept) == sorted(PROBLEMS), HINT
+
+
+@pytest.mark.parametrize("name", PROBLEMS)
+def test_the_catalogue_is_true(kept: dict[str, object], name: str) -> None:
+    assert kept[name] == asdict(catalogue.compute_facts(name)), HINT
+
+
+def test_the_table_in_the_documentation_is_true() -> None:
+    assert (ROOT / "docs" / "problems.md").read_text(encoding="utf-8") == documentation(), HINT
+
+
+@pytest.mark.parametrize("name", PROBLEMS)
+def test_three_frameworks_at_least_can_run_each_problem(name: str) -> None:
+    plugins = [registry.framework(framework) for framework in catalogue.names("frameworks", OWN)]
+    able = [cell.framework for cell in catalogue.support(name, plugins) if "inference" in cell.modes]
+    assert len(able) >= 3, able
+
+
+def test_list_shows_task_parameters_and_flops(command: Command) -> None:
+    finished = command("list", "problems")
+    (row,) = (line for line in finished.stdout.splitlines() if line.split()[0] == "resnet50")
+    assert row.endswith("image classification, 25.56 M parameters, 8.178 GFLOP a sample")
+
+
+def test_the_matrix_shows_each_problem_by_framework(command: Command) -> None:
+    finished = command("list", "problems", "--matrix")
+    assert finished.status == 0, finished.stderr
+    titles, _, *rows = finished.stdout.splitlines()
+    assert titles.split() == ["problem", "chainer", "mxnet", "numpy", "pytorch", "tensorflow"]
+    cells = {row.split()[0]: row.split()[1:] for row in rows if row}
+    assert cells["resnet50"] == ["both"] * 5
+
+
+def test_the_matrix_as_json_has_a_cell_for_each_pair(command: Command) -> None:
+    cells = json.loads(command("list", "--matrix", "--json").stdout)
+    assert {cell["problem"] for cell in cells} == set(PROBLEMS)
+    (cell,) = (c for c in cells if (c["problem"], c["framework"]) == ("mnist_mlp", "pytorch"))
+    assert cell["modes"] == ["inference", "training"]
+
+
+def test_a_matrix_of_collectors_is_refused(command: Command) -> None:
+    finished = command("list", "collectors", "--matrix")
+    assert finished.status == 2
+    assert "not of collectors" in finished.stderr

@@ -1,0 +1,279 @@
+"""Data sets: small files in the true formats, and what is said of damaged ones."""
+
+from __future__ import annotations
+
+import gzip
+import hashlib
+import json
+import struct
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from benchmarker.data import read_dataset
+from benchmarker.data.imdb import words_of
+from benchmarker.data.prepared import check_fits, prepare
+from benchmarker.errors import UsageError
+from benchmarker.problems import mnist_mlp
+from benchmarker.worker.batches import DatasetBatches, SyntheticBatches, mini_batches
+from benchmarker.worker.values import draw_batch, draw_order
+
+GENERATOR = np.random.default_rng(5)
+
+
+def idx(array: Any) -> bytes:
+    sizes = struct.pack(f">{array.ndim}I", *array.shape)
+    return bytes([0, 0, 8, array.ndim]) + sizes + array.astype(np.uint8).tobytes()
+
+
+def write_mnist(folder: Path, count: int = 20, packed: bool = False) -> tuple[Any, Any]:
+    images = GENERATOR.integers(0, 256, (count, 28, 28)).astype(np.uint8)
+    labels = (np.arange(count) % 10).astype(np.uint8)
+    for name, array in (("train-images-idx3-ubyte", images), ("train-labels-idx1-ubyte", labels)):
+        content = idx(array)
+        path = folder / (f"{name}.gz" if packed else name)
+        path.write_bytes(gzip.compress(content) if packed else content)
+    return images, labels
+
+
+def write_cifar(folder: Path, rows: int = 4) -> tuple[Any, Any]:
+    images = GENERATOR.integers(0, 256, (5, rows, 3, 32, 32)).astype(np.uint8)
+    labels = GENERATOR.integers(0, 10, (5, rows)).astype(np.uint8)
+    for batch in range(5):
+        table = np.concatenate([labels[batch][:, None], images[batch].reshape(rows, -1)], axis=1)
+        (folder / f"data_batch_{batch + 1}.bin").write_bytes(table.tobytes())
+    return images.reshape(-1, 3, 32, 32), labels.reshape(-1)
+
+
+REVIEWS = {"neg": ["Bad, bad film!<br />Awful"], "pos": ["A good film.", "Good " * 300]}
+VECTORS = {"bad": 1.0, "film": 2.0, "good": 3.0, ".": 4.0}
+
+
+def write_imdb(folder: Path) -> None:
+    for name, reviews in REVIEWS.items():
+        (folder / "aclImdb" / "train" / name).mkdir(parents=True)
+        for number, review in enumerate(reviews):
+            (folder / "aclImdb" / "train" / name / f"{number}_1.txt").write_text(review)
+    lines = [f"{word} {' '.join([str(value)] * 50)}" for word, value in VECTORS.items()]
+    (folder / "glove.6B.50d.txt").write_text("\n".join([*lines, f"unused {' '.join(['9'] * 50)}"]) + "\n")
+
+
+@pytest.mark.parametrize("packed", [False, True])
+def test_mnist_is_read_from_its_idx_files(tmp_path: Path, packed: bool) -> None:
+    images, labels = write_mnist(tmp_path, packed=packed)
+    found = read_dataset("mnist", tmp_path)
+    assert np.array_equal(found.samples[:, 0], images)
+    assert found.labels.tolist() == labels.tolist()
+    assert found.labels.dtype == np.int64
+    assert found.mean == pytest.approx(images.mean() / 255, abs=1e-5)
+    assert found.deviation == pytest.approx(images.std() / 255, abs=1e-5)
+    expected = hashlib.sha256((tmp_path / found.files[0].name).read_bytes()).hexdigest()
+    assert found.files[0].sha256 == expected
+    # Packed files have published checksums, which ours do not meet; of plain ones there are none.
+    assert [file.published for file in found.files] == ([False, False] if packed else [None, None])
+
+
+def test_cifar10_is_read_from_its_binary_files(tmp_path: Path) -> None:
+    images, labels = write_cifar(tmp_path)
+    found = read_dataset("cifar10", tmp_path)
+    assert np.array_equal(found.samples, images)
+    assert found.labels.tolist() == labels.tolist()
+    assert len(found.files) == 5
+
+
+def test_cifar10_is_found_in_the_folder_its_archive_makes(tmp_path: Path) -> None:
+    (tmp_path / "cifar-10-batches-bin").mkdir()
+    images, _ = write_cifar(tmp_path / "cifar-10-batches-bin")
+    assert len(read_dataset("cifar10", tmp_path).samples) == len(images)
+
+
+def test_imdb_reviews_become_word_vectors(tmp_path: Path) -> None:
+    write_imdb(tmp_path)
+    found = read_dataset("imdb", tmp_path)
+    assert found.samples.shape == (3, 250, 50)
+    assert found.labels.tolist() == [0, 1, 1]
+    assert found.samples[0, :6, 0].tolist() == [1.0, 0.0, 1.0, 2.0, 0.0, 0.0]  # bad , bad film ! awful
+    assert found.samples[1, :5, 0].tolist() == [0.0, 3.0, 2.0, 4.0, 0.0]  # filled with zeros
+    assert found.samples[2, :, 0].tolist() == [3.0] * 250  # cut
+
+
+def test_words_are_lower_case_and_marks_are_words() -> None:
+    assert words_of("It's GOOD, no?<br /><br />Yes.") == ["it's", "good", ",", "no", "?", "yes", "."]
+
+
+def test_npy_pairs_are_read(tmp_path: Path) -> None:
+    samples = GENERATOR.standard_normal((6, 4))
+    np.save(tmp_path / "data.npy", samples)
+    np.save(tmp_path / "labels.npy", np.eye(3)[[0, 1, 2, 2, 1, 0]])
+    found = read_dataset("npy", tmp_path)
+    assert np.array_equal(found.samples, samples.astype(np.float32))
+    assert found.labels.tolist() == [0, 1, 2, 2, 1, 0]
+    assert found.classes == 3
+
+
+def test_the_digits_need_no_file() -> None:
+    found = read_dataset("digits", None)
+    assert found.samples.shape == (1797, 1, 8, 8)
+    assert sorted(set(found.labels.tolist())) == list(range(10))
+    assert float(found.samples.mean()) == pytest.approx(0.0, abs=1e-4)
+    assert float(found.samples.std()) == pytest.approx(1.0, abs=1e-4)
+
+
+# --- refusals --------------------------------------------------------------------------------------
+
+
+def refusal(name: str, folder: Path | None) -> str:
+    with pytest.raises(UsageError) as caught:
+        read_dataset(name, folder)
+    return str(caught.value)
+
+
+def test_an_unknown_data_set_is_refused() -> None:
+    assert refusal("mnits", None) == "unknown data set 'mnits'; did you mean 'mnist'?"
+
+
+@pytest.mark.parametrize("name", ["mnist", "cifar10", "imdb", "npy"])
+def test_a_missing_folder_is_named(name: str, tmp_path: Path) -> None:
+    assert "--data-dir" in refusal(name, None)
+    assert str(tmp_path / "none") in refusal(name, tmp_path / "none")
+
+
+@pytest.mark.parametrize("name", ["mnist", "cifar10", "imdb", "npy"])
+def test_a_missing_file_is_named(name: str, tmp_path: Path) -> None:
+    assert f"'{tmp_path}' must hold" in refusal(name, tmp_path)
+
+
+def test_damaged_idx_files_are_named(tmp_path: Path) -> None:
+    write_mnist(tmp_path)
+    path = tmp_path / "train-images-idx3-ubyte"
+    content = path.read_bytes()
+    path.write_bytes(content[:-5])
+    assert "is damaged: sizes (20, 28, 28) need 15680 bytes of data, there are 15675" in refusal(
+        "mnist", tmp_path
+    )
+    path.write_bytes(b"\x1f\x8b" + content)
+    assert "starts with 31, 139, 0, 0" in refusal("mnist", tmp_path)
+    path.write_bytes(b"")
+    assert "it starts with nothing" in refusal("mnist", tmp_path)
+    path.write_bytes(content[:9])
+    assert "ends within its header" in refusal("mnist", tmp_path)
+    path.unlink()
+    (tmp_path / "train-images-idx3-ubyte.gz").write_bytes(gzip.compress(content)[:-30])
+    assert "is damaged or cannot be read" in refusal("mnist", tmp_path)
+
+
+def test_images_and_labels_that_do_not_belong_together_are_refused(tmp_path: Path) -> None:
+    write_mnist(tmp_path)
+    (tmp_path / "train-labels-idx1-ubyte").write_bytes(idx(np.zeros(19)))
+    assert "has 20 images but 19 labels" in refusal("mnist", tmp_path)
+
+
+def test_a_damaged_cifar_file_is_named(tmp_path: Path) -> None:
+    write_cifar(tmp_path)
+    path = tmp_path / "data_batch_3.bin"
+    path.write_bytes(path.read_bytes()[:-1])
+    assert "data_batch_3.bin' is damaged: its rows have 3073 bytes each" in refusal("cifar10", tmp_path)
+
+
+def test_a_damaged_vector_is_named(tmp_path: Path) -> None:
+    write_imdb(tmp_path)
+    path = tmp_path / "glove.6B.50d.txt"
+    path.write_text("film 1 2 3\n")
+    assert "line 1 of" in refusal("imdb", tmp_path)
+    path.write_text(f"film {' '.join(['x'] * 50)}\n")
+    assert "the vector of 'film' must be numbers" in refusal("imdb", tmp_path)
+
+
+def test_pickled_objects_are_refused(tmp_path: Path) -> None:
+    np.save(tmp_path / "data.npy", np.array([{"a": 1}], dtype=object), allow_pickle=True)
+    np.save(tmp_path / "labels.npy", np.zeros(1, np.int64))
+    assert "is no .npy file of numbers" in refusal("npy", tmp_path)
+
+
+# --- preparation and order -------------------------------------------------------------------------
+
+
+@pytest.fixture
+def prepared(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
+    monkeypatch.setenv("BENCHMARKER_HOME", str(tmp_path / "home"))
+    (tmp_path / "mnist").mkdir()
+    write_mnist(tmp_path / "mnist", 22)
+    return prepare("mnist", tmp_path / "mnist")
+
+
+def test_a_data_set_is_prepared_once(prepared: Any, tmp_path: Path) -> None:
+    before = (prepared.folder / "samples.npy").stat().st_mtime_ns
+    again = prepare("mnist", tmp_path / "mnist")
+    assert again.folder == prepared.folder
+    assert (again.folder / "samples.npy").stat().st_mtime_ns == before
+    assert again.description["samples"] == 22
+    assert json.loads((again.folder / "description.json").read_text()) == again.description
+
+
+def test_every_epoch_has_each_sample_at_most_once_in_an_order_of_its_own(prepared: Any) -> None:
+    graph = mnist_mlp.benchmarker_problem().graph(4)
+    batches = DatasetBatches(prepared.folder, graph, seed=3)
+    assert batches.distinct == 5
+    samples = np.load(prepared.folder / "samples.npy").reshape(22, 784)
+    mean, deviation = prepared.description["mean"], prepared.description["deviation"]
+    normalised = ((samples.astype(np.float32) / 255) - np.float32(mean)) / np.float32(deviation)
+    orders = []
+    for epoch in range(2):
+        found = []
+        for number in range(5):
+            batch = batches.batch(5 * epoch + number)
+            for image, label in zip(batch["image"], batch["label"]):
+                (index,) = np.flatnonzero((np.abs(normalised - image) < 1e-5).all(axis=1))
+                assert index % 10 == label
+                found.append(int(index))
+        assert len(set(found)) == 20
+        orders.append(found)
+    assert orders[0] != orders[1]
+    again = DatasetBatches(prepared.folder, graph, seed=3)
+    assert np.array_equal(again.batch(7)["image"], batches.batch(7)["image"])
+    assert not np.array_equal(
+        DatasetBatches(prepared.folder, graph, seed=4).batch(0)["image"], batches.batch(0)["image"]
+    )
+
+
+def test_the_digest_of_each_epochs_order_is_told(prepared: Any) -> None:
+    batches = DatasetBatches(prepared.folder, mnist_mlp.benchmarker_problem().graph(4), seed=3)
+    epochs = batches.digests(7)["epochs"]
+    assert len(epochs) == 2
+    order = draw_order(3, "epoch/1", 22).astype("<i8").tobytes()
+    assert epochs[1] == f"sha256:{hashlib.sha256(order).hexdigest()}"
+
+
+def test_inference_is_fed_samples_only(prepared: Any) -> None:
+    graph = mnist_mlp.benchmarker_problem().graph(4).without_loss()
+    assert set(DatasetBatches(prepared.folder, graph, seed=3).batch(0)) == {"image"}
+
+
+def test_synthetic_batches_start_with_the_one_of_a_single_batch() -> None:
+    graph = mnist_mlp.benchmarker_problem().graph(4)
+    batches = mini_batches(graph, 42, None)
+    assert isinstance(batches, SyntheticBatches)
+    first = draw_batch(graph, 42)
+    assert all(np.array_equal(batches.batch(0)[name], first[name]) for name in first)
+    assert not np.array_equal(batches.batch(1)["image"], first["image"])
+
+
+@pytest.mark.parametrize(
+    ("values", "message"),
+    [
+        ({"inputs": 100}, "samples of shape (1, 28, 28), problem 'mnist_mlp' takes 'image' of (100,)"),
+        ({"classes": 5}, "has 10 classes, problem 'mnist_mlp' has 5"),
+    ],
+)
+def test_a_data_set_that_does_not_fit_is_refused(prepared: Any, values: dict[str, Any], message: str) -> None:
+    graph = mnist_mlp.benchmarker_problem().graph(4, **values)
+    with pytest.raises(UsageError) as caught:
+        check_fits(prepared.description, graph)
+    assert message in str(caught.value)
+
+
+def test_too_large_a_mini_batch_is_refused(prepared: Any) -> None:
+    with pytest.raises(UsageError, match="has 22 samples, too few for a mini-batch of 23"):
+        check_fits(prepared.description, mnist_mlp.benchmarker_problem().graph(23))
