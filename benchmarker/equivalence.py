@@ -6,7 +6,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
-from benchmarker.worker.findings import COMPARED
 from benchmarker.worker.verification import (
     MARGIN,
     WIDEST,
@@ -123,7 +122,8 @@ def as_expected(found: Sequence[Expected], reduced: Sequence[Expected]) -> list[
     How far rounding may move them there is taken from the reference at reduced size: the network has the
     same kinds of tensors, so each may be moved as far as the farthest of its kind.
     """
-    rounding = {kind: _farthest([e for e in reduced if e.kind == kind]) for kind in COMPARED}
+    kinds = {e.kind for e in reduced}
+    rounding = {kind: _farthest([e for e in reduced if e.kind == kind]) for kind in kinds}
     return [
         replace(f, rounding=rounding[f.kind][0], switching=rounding[f.kind][1])
         for f in found

@@ -43,15 +43,17 @@ class Request:
     batch_size : int or None
         At full size; None takes the problem's own.
     sizes : tuple of str
-        ``reduced``: against the reference, with ``steps`` of each optimizer in ``probes``; ``full``:
-        outputs, loss and gradients against each other.
+        ``reduced``: against the reference; ``full``: against each other.
+    probes : tuple of str
+        Optimizers to train with, ``steps`` steps each; empty for all of them at reduced size, and none at
+        full size.
     """
 
     frameworks: tuple[str, ...]
     settings: dict[str, str] = field(default_factory=dict)
     batch_size: int | None = None
     sizes: tuple[str, ...] = SIZES
-    probes: tuple[str, ...] = tuple(PROBES)
+    probes: tuple[str, ...] = ()
     steps: int = 5
     precision: str = "fp32"
     seed: int = 42
@@ -129,7 +131,7 @@ class EquivalenceReport:
 def request_of(
     *, frameworks: Sequence[str], sizes: Sequence[str], probes: Sequence[str], precision: str, **others: Any
 ) -> Request:
-    """Return the request for what was asked on the command line; no probes are all of them.
+    """Return the request for what was asked on the command line.
 
     Raises
     ------
@@ -149,7 +151,7 @@ def request_of(
         tuple(frameworks),
         settings,
         sizes=tuple(sizes),
-        probes=tuple(probes) or tuple(PROBES),
+        probes=tuple(probes),
         precision=precision,
         **others,
     )
@@ -254,7 +256,7 @@ class _Verifier:
         return _Found(events["result"].get("version"), tensors, digests)
 
     def _job(self, plugin: FrameworkPlugin, size: str, path: Path, reference: bool) -> Job:
-        updates = size == "reduced"
+        probes = self._request.probes or (tuple(PROBES) if size == "reduced" else ())
         return Job(
             "findings",
             registry.find("frameworks", plugin.name).value,
@@ -269,8 +271,8 @@ class _Verifier:
                 "path": str(path),
                 "reference": reference,
                 "training": True,
-                "probes": self._request.probes if updates else (),
-                "steps": self._request.steps if updates else 0,
+                "probes": probes,
+                "steps": self._request.steps,
             },
         )
 

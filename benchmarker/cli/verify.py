@@ -19,14 +19,15 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         type=names,
         default=("reduced", "full"),
         metavar="reduced,full",
-        help="reduced: against NumPy in float64, optimizers included; full: against each other",
+        help="reduced: against NumPy in float64; full: against each other",
     )
     parser.add_argument(
         "--optimizer",
         type=names,
         default=(),
         metavar="NAME,...",
-        help="default: all, with constants that show their equations; own: the problem's own",
+        help="default: all at reduced size, none at full size, with constants that show their equations; "
+        "own: the problem's own",
     )
     parser.add_argument("--steps", type=int, default=5, metavar="N", help="training steps of each optimizer")
     parser.add_argument("--batch-size", "--batch_size", type=int, metavar="N", help="at full size")

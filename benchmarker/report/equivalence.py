@@ -19,7 +19,10 @@ def equivalence_table(report: EquivalenceReport, *, width: int = 100) -> str:
         verdicts = [verdict for verdict in report.verdicts if verdict.size == size]
         if verdicts:
             parts.append(_of_size(report, size, verdicts, width))
-    parts.append(textwrap.fill(f"Tolerance: {report.tolerance_reason}.", width, subsequent_indent="  "))
+    reason = f"Tolerance: {report.tolerance_reason}."
+    if "full" in report.batch_sizes:
+        reason += " At full size: twice the widest of its kind at reduced size."
+    parts.append(textwrap.fill(reason, width, subsequent_indent="  "))
     return "\n\n".join(parts)
 
 

@@ -81,14 +81,9 @@ class Question:
 
 Build = Callable[[Graph, Mapping[str, Any], str, Optimizer], Program]
 """Graph, parameters, mode and optimizer to a program."""
-Gradients = Callable[[Program, Any], "tuple[float, Arrays]"]
 
 
-def _plain_gradients(program: Program, batch: Any) -> tuple[float, Arrays]:
-    return program.gradients(batch)
-
-
-def compute(question: Question, build: Build, gradients: Gradients = _plain_gradients) -> Findings:
+def compute(question: Question, build: Build) -> Findings:
     """Compute outputs, loss, gradients, and what training changes with each optimizer.
 
     Parameters
@@ -97,15 +92,13 @@ def compute(question: Question, build: Build, gradients: Gradients = _plain_grad
         What to compute.
     build : callable
         Makes a program of the framework.
-    gradients : callable
-        Asks a program for loss and gradients.
     """
     parameters, batch = question.parameters(), question.batch()
     findings = _outputs(question, build, parameters, batch)
     if question.graph.loss is None:
         return findings
     program = build(question.training_graph, parameters, "training", Optimizer())
-    loss, found = gradients(program, program.load(batch))
+    loss, found = program.gradients(program.load(batch))
     findings["loss"] = ("loss", np.asarray(loss))
     findings.update({name: ("gradient", array) for name, array in found.items()})
     for probe in question.probes:

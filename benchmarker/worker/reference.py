@@ -16,7 +16,7 @@ from benchmarker.errors import BenchmarkerError
 from benchmarker.framework import Optimizer, Program
 from benchmarker.graph.graph import Graph
 from benchmarker.worker import findings
-from benchmarker.worker.findings import COMPARED, Build, Findings, Gradients, Question
+from benchmarker.worker.findings import COMPARED, Build, Findings, Question
 from benchmarker.worker.verification import EPSILON, NO_ERRORS, Errors, Excerpt, Expected, errors, excerpt
 
 if TYPE_CHECKING:
@@ -31,14 +31,14 @@ SWITCHED = 64 * EPSILON["fp32"]
 """How near to switching, as a share of its largest input, rounding may switch a rectifier or a maximum."""
 
 
-def _build(precision: str) -> Build:
+def _build(precision: str, switched: float = 0.0) -> Build:
     from benchmarker.framework import Device, NoOptions
     from benchmarker.plugins.numpy.program import NumpyFramework
 
     framework = NumpyFramework()
 
     def build(graph: Graph, parameters: Mapping[str, Array], mode: str, optimizer: Optimizer) -> Program:
-        return framework.build(
+        program = framework.build(
             graph,
             parameters,
             mode=mode,
@@ -47,6 +47,8 @@ def _build(precision: str) -> Build:
             optimizer=optimizer,
             options=NoOptions(),
         )
+        program.switched = switched
+        return program
 
     return build
 
@@ -60,23 +62,15 @@ def results(
     switched: float = 0.0,
 ) -> Findings:
     """Compute what is verified: outputs, or loss and gradients, by name with their kind."""
-    program = _build(precision)(graph, parameters, mode, Optimizer())
+    program = _build(precision, switched)(graph, parameters, mode, Optimizer())
     native = program.load(batch)
     if mode == "inference":
         outputs = program.fetch(program.infer(native))
         return {name: ("output", array) for name, array in zip(graph.outputs, outputs)}
-    loss, gradients = _switched_gradients(switched)(program, native)
+    loss, gradients = program.gradients(native)
     found: Findings = {"loss": ("loss", np.asarray(loss))}
     found.update({name: ("gradient", array) for name, array in gradients.items()})
     return found
-
-
-def _switched_gradients(switched: float) -> Gradients:
-    def gradients(program: Program, batch: Any) -> tuple[float, dict[str, Array]]:
-        found: tuple[float, dict[str, Array]] = program.gradients(batch, switched)  # type: ignore[call-arg]
-        return found
-
-    return gradients
 
 
 def compute(graph: Graph, parameters: dict[str, Array], batch: dict[str, Array], mode: str) -> list[Expected]:
@@ -96,22 +90,16 @@ def compute(graph: Graph, parameters: dict[str, Array], batch: dict[str, Array],
 def expected_findings(question: Question) -> list[Expected]:
     """Compute the reference of a comparison in the same way, updates included.
 
-    A parameter's update may switch as far as its gradient does, and is read off the parameter, which each
-    step rounds to float32.
+    An update is read off its parameter, which each step rounds to float32.
     """
-    exact = findings.compute(question, _build("fp64"))
-    rounded = findings.compute(question, _build("fp32"))
-    once = replace(question, probes=())
-    switched = findings.compute(once, _build("fp64"), _switched_gradients(SWITCHED))
-    expected = _expected(exact, rounded, {**exact, **switched})
-    switching = {e.name: e.switching for e in expected if e.kind == "gradient"}
+    exact, rounded = (findings.compute(question, _build(precision)) for precision in ("fp64", "fp32"))
+    switched = findings.compute(question, _build("fp64", SWITCHED))
     parameters = question.parameters()
     found = []
-    for e in expected:
+    for e in _expected(exact, rounded, switched):
         parameter = e.name.partition(": ")[2]
         if e.kind not in COMPARED and parameter in parameters:
             e = replace(e, rounding=_stored(e, parameters[parameter], question.steps))
-            e = replace(e, switching=switching.get(parameter, 0.0))
         found.append(e)
     return found
 
@@ -134,7 +122,8 @@ def _expected(exact: Findings, rounded: Findings, switched: Findings) -> list[Ex
     for name, (kind, array) in exact.items():
         part = excerpt(name, array)
         rounding = errors(excerpt(name, rounded[name][1]), part)
-        moved = errors(excerpt(name, switched[name][1]), part).norm if kind == "gradient" else 0.0
+        strict = kind in ("output", "loss")
+        moved = 0.0 if strict else errors(excerpt(name, switched[name][1]), part).norm
         expected.append(Expected(name, kind, part, rounding, moved))
     return expected
 

@@ -115,6 +115,12 @@ class NumpyProgram(Program):
         None for inference.
     seed : int
         Seed of dropout's masks.
+
+    Attributes
+    ----------
+    switched : float
+        In the backward pass, rectifiers and maxima that near to switching (a share of their largest
+        input) have switched: what rounding may at most have done to the gradients there.
     """
 
     def __init__(
@@ -126,6 +132,7 @@ class NumpyProgram(Program):
         optimizer: Optimizer | None,
         seed: int,
     ) -> None:
+        self.switched = 0.0
         self._operators = operators
         self._graph = graph
         self._dtype = dtype
@@ -168,18 +175,14 @@ class NumpyProgram(Program):
         self._update(gradients)
         return loss
 
-    def gradients(self, batch: dict[str, Array], switched: float = 0.0) -> tuple[float, dict[str, Array]]:
-        """Return loss and gradients in the program's floating type; nothing changes.
-
-        With ``switched``, rectifiers and maxima that near to switching (a share of their largest input)
-        have switched: what rounding may at most have done to the gradients there.
-        """
+    def gradients(self, batch: dict[str, Array]) -> tuple[float, dict[str, Array]]:
+        """Return loss and gradients in the program's floating type; nothing changes."""
         forward = self._operators(training=True, dtype=self._dtype)
-        loss, gradients = self._loss_and_gradients(batch, forward, switched)
+        loss, gradients = self._loss_and_gradients(batch, forward)
         return float(loss), gradients
 
     def _loss_and_gradients(
-        self, batch: dict[str, Array], forward: NumpyOperators, switched: float = 0.0
+        self, batch: dict[str, Array], forward: NumpyOperators
     ) -> tuple[Array, dict[str, Array]]:
         if self._graph.loss is None:
             raise UnsupportedError(f"the graph '{self._graph.name}' has no loss to differentiate")
@@ -187,7 +190,7 @@ class NumpyProgram(Program):
         leaves = {name: Variable(p, name in self._trainable) for name, p in self._parameters.items()}
         inputs = {name: Variable(array) for name, array in batch.items()}
         loss: Variable = walk(self._graph, tape, {**inputs, **leaves})[self._graph.loss]
-        tape.backward(loss, switched)
+        tape.backward(loss, self.switched)
         return loss.value, {name: leaves[name].take_gradient() for name in self._trainable}
 
     def parameters(self) -> dict[str, Array]:
