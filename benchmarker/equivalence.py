@@ -12,12 +12,10 @@ from benchmarker.worker.verification import (
     Errors,
     Expected,
     TensorVerdict,
+    errors,
     judge_excerpt,
     tolerances,
 )
-
-_BOTH_ERR = 2.0
-"""Two frameworks may each be off by as much as one may be from the reference."""
 
 
 @dataclass(frozen=True)
@@ -116,32 +114,21 @@ def _counts(verdict: TensorVerdict, left_out: Iterable[str]) -> bool:
     return verdict.name not in left_out or verdict.norm_error == float("inf")
 
 
-def as_expected(found: Sequence[Expected], reduced: Sequence[Expected]) -> list[Expected]:
-    """Take one framework's findings at full size for what the others should find.
+def as_expected(found: Sequence[Expected], moved: Sequence[Expected]) -> list[Expected]:
+    """Take one framework's findings for what the others should find.
 
-    How far rounding may move them there is taken from the reference at reduced size: the network has the
-    same kinds of tensors, so each may be moved as far as the farthest of its kind.
+    Parameters
+    ----------
+    found : sequence of Expected
+        What it computed.
+    moved : sequence of Expected
+        What it computes from weights moved by about what rounding does: how far that moves a tensor is
+        how well it can be known at this size, switched rectifiers and maxima included.
     """
-    kinds = {e.kind for e in reduced}
-    rounding = {kind: _farthest([e for e in reduced if e.kind == kind]) for kind in kinds}
-    return [
-        replace(f, rounding=rounding[f.kind][0], switching=rounding[f.kind][1])
-        for f in found
-        if f.kind in rounding
-    ]
+    others = {m.name: m.excerpt for m in moved}
 
+    def rounding(f: Expected) -> Errors:
+        by_weights = errors(others[f.name], f.excerpt)
+        return replace(by_weights, norm=max(by_weights.norm, f.rounding.norm))
 
-def _farthest(expected: Sequence[Expected]) -> tuple[Errors, float]:
-    judged = [e for e in expected if MARGIN * e.rounding.norm <= WIDEST] or list(expected)
-
-    def most(values: Iterable[float]) -> float:
-        return _BOTH_ERR * max(values, default=0.0)
-
-    return (
-        Errors(
-            most(e.rounding.absolute for e in judged),
-            most(e.rounding.relative for e in judged),
-            most(e.rounding.norm for e in judged),
-        ),
-        most(e.switching for e in judged),
-    )
+    return [replace(f, rounding=rounding(f)) for f in found]

@@ -7,12 +7,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from benchmarker.graph.graph import Graph
-from benchmarker.graph.operators import Operators
-
 if TYPE_CHECKING:
     import numpy as np
     import numpy.typing as npt
+
+    from benchmarker.graph.graph import Graph
+    from benchmarker.graph.operators import Operators
 
     Array = npt.NDArray[np.generic]
 

@@ -191,15 +191,17 @@ class _Verifier:
 
     def verdicts(self) -> list[FrameworkVerdict]:
         found = []
-        reference = self._findings(REFERENCE, "reduced", reference=True)
         if "reduced" in self._request.sizes:
-            for request in self._request.frameworks:
-                against = f"{REFERENCE} {reference.version} in float64"
-                judge = partial(self._against_reference, reference)
-                found.append(self._verdict(request, "reduced", against, judge))
+            found += self._against_the_reference()
         if "full" in self._request.sizes:
-            found += self._against_each_other(reference.tensors)
+            found += self._against_each_other()
         return found
+
+    def _against_the_reference(self) -> list[FrameworkVerdict]:
+        reference = self._findings(REFERENCE, "reduced", reference=True)
+        judge = partial(self._against_reference, reference)
+        against = f"{REFERENCE} {reference.version} in float64"
+        return [self._verdict(request, "reduced", against, judge) for request in self._request.frameworks]
 
     def _against_reference(self, reference: _Found, request: str) -> tuple[str | None, list[Quantity]]:
         found = self._findings(request, "reduced")
@@ -207,24 +209,25 @@ class _Verifier:
             raise _Failed("it started from other weights or mini-batches than the reference")
         return found.version, compare(reference.tensors, found.tensors, self._request.precision)
 
-    def _against_each_other(self, reduced: Sequence[Expected]) -> list[FrameworkVerdict]:
+    def _against_each_other(self) -> list[FrameworkVerdict]:
+        """Compare every framework with the first that can run the problem."""
         verdicts: list[FrameworkVerdict] = []
-        standard: list[tuple[str, _Found]] = []
+        first: list[tuple[str, _Found, list[Expected]]] = []
 
         def judge(request: str) -> tuple[str | None, list[Quantity]]:
             found = self._findings(request, "full")
-            standard.append((f"{request} {found.version}", found))
-            if len(standard) == 1:
+            if not first:
+                moved = self._findings(request, "full", moved=True)
+                name = parse_framework(request)[0].name
+                first.append((f"{name} {found.version}", found, as_expected(found.tensors, moved.tensors)))
                 return found.version, []
-            first = standard[0][1]
-            if found.digests != first.digests:
+            _, other, expected = first[0]
+            if found.digests != other.digests:
                 raise _Failed("it started from other weights or mini-batches than the first framework")
-            expected = as_expected(first.tensors, reduced)
             return found.version, compare(expected, found.tensors, self._request.precision)
 
         for request in self._request.frameworks:
-            against = standard[0][0] if standard else ""
-            verdict = self._verdict(request, "full", against, judge)
+            verdict = self._verdict(request, "full", first[0][0] if first else "", judge)
             if verdict.quantities or verdict.failure or verdict.unable:
                 verdicts.append(verdict)
         return verdicts
@@ -245,17 +248,18 @@ class _Verifier:
             return FrameworkVerdict(name, None, size, against, failure=str(error))
         return FrameworkVerdict(name, version, size, against, tuple(quantities))
 
-    def _findings(self, request: str, size: str, *, reference: bool = False) -> _Found:
+    def _findings(self, request: str, size: str, *, reference: bool = False, moved: bool = False) -> _Found:
         plugin, version = parse_framework(request)
         what = "the reference" if reference else f"{plugin.name} at {size} size"
-        self._note(f"{self._problem.name}: computing {what}")
+        again = ", again, to see what rounding does" if moved else ""
+        self._note(f"{self._problem.name}: computing {what}{again}")
         self._files += 1
         path = self._folder / f"findings{self._files}.npz"
-        events = self._run(plugin, version, self._job(plugin, size, path, reference))
+        events = self._run(plugin, version, self._job(plugin, size, path, reference, moved))
         tensors, digests = load(path)
         return _Found(events["result"].get("version"), tensors, digests)
 
-    def _job(self, plugin: FrameworkPlugin, size: str, path: Path, reference: bool) -> Job:
+    def _job(self, plugin: FrameworkPlugin, size: str, path: Path, reference: bool, moved: bool) -> Job:
         probes = self._request.probes or (tuple(PROBES) if size == "reduced" else ())
         return Job(
             "findings",
@@ -270,6 +274,7 @@ class _Verifier:
             findings={
                 "path": str(path),
                 "reference": reference,
+                "moved": moved,
                 "training": True,
                 "probes": probes,
                 "steps": self._request.steps,
@@ -340,7 +345,7 @@ def verify_problem(
         parse_framework(framework)
     with tempfile.TemporaryDirectory(prefix="benchmarker-") as folder:
         verifier = _Verifier(problem, request, Path(folder), note)
-        for size in ("reduced", *request.sizes):
+        for size in request.sizes:
             problem.graph(verifier.batch_size(size), **verifier.parameters(size))  # refuses impossible sizes
         try:
             verdicts = verifier.verdicts()

@@ -21,7 +21,7 @@ def equivalence_table(report: EquivalenceReport, *, width: int = 100) -> str:
             parts.append(_of_size(report, size, verdicts, width))
     reason = f"Tolerance: {report.tolerance_reason}."
     if "full" in report.batch_sizes:
-        reason += " At full size: twice the widest of its kind at reduced size."
+        reason += " At full size: as far, but times what moving the weights by a few roundings does there."
     parts.append(textwrap.fill(reason, width, subsequent_indent="  "))
     return "\n\n".join(parts)
 

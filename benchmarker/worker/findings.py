@@ -11,6 +11,7 @@ import numpy as np
 from benchmarker.framework import Optimizer, Program
 from benchmarker.graph.graph import Graph
 from benchmarker.graph.masks import with_given_masks
+from benchmarker.graph.types import Distribution, TensorType
 from benchmarker.worker import values
 
 if TYPE_CHECKING:
@@ -57,6 +58,8 @@ class Question:
         Steps of each, on a mini-batch of its own each.
     own : Optimizer
         The problem's.
+    moved : bool
+        Whether the weights are moved by about what rounding does to them, each up or down.
     """
 
     graph: Graph
@@ -64,6 +67,7 @@ class Question:
     probes: tuple[str, ...] = ()
     steps: int = 0
     own: Optimizer = Optimizer()
+    moved: bool = False
 
     @property
     def training_graph(self) -> Graph:
@@ -72,11 +76,24 @@ class Question:
 
     def parameters(self) -> Arrays:
         """Return the weights that every framework starts from."""
-        return values.draw_parameters(self.graph, self.seed)
+        drawn = values.draw_parameters(self.graph, self.seed)
+        if not self.moved:
+            return drawn
+        trainable = {p.name for p in self.graph.trainable}
+        return {name: _moved(name, value) if name in trainable else value for name, value in drawn.items()}
 
     def batch(self, step: int = 0) -> Arrays:
         """Return the mini-batch of a step, masks included."""
         return values.draw_batch(self.training_graph, self.seed + step)
+
+
+MOVED = 2.0**-22
+"""Four units of roundoff of float32: what a few rounded operations do."""
+
+
+def _moved(name: str, value: Any) -> Any:
+    signs = values.draw(0, f"moved/{name}", TensorType(value.shape, "int64"), Distribution("integers", 2))
+    return (value * (1.0 + MOVED * (2.0 * signs - 1.0))).astype(value.dtype)
 
 
 Build = Callable[[Graph, Mapping[str, Any], str, Optimizer], Program]

@@ -33,7 +33,8 @@ def compute_findings(job: Job, channel: Channel, stages: Stages) -> None:
         graph = graph.without_loss()
     check_operators(graph, framework.operators, plugin.name)
     probes, steps = tuple(job.findings["probes"]), job.findings["steps"]
-    question = findings.Question(graph, job.seed, probes, steps, problem.optimizer)
+    moved = job.findings["moved"]
+    question = findings.Question(graph, job.seed, probes, steps, problem.optimizer, moved)
     options = parse_options(plugin.options, job.framework_options, f"framework '{plugin.name}'")
 
     def build(graph: Graph, parameters: Mapping[str, Any], mode: str, optimizer: Optimizer) -> Program:
@@ -51,7 +52,8 @@ def compute_findings(job: Job, channel: Channel, stages: Stages) -> None:
         if job.findings["reference"]:
             expected = reference.expected_findings(question)
         else:
-            expected = reference.without_errors(findings.compute(question, build))
+            found = reference.without_errors(findings.compute(question, build))
+            expected = reference.with_stored_rounding(question, found)
         digests = {
             "parameters": values.digest(question.parameters()),
             "batch": values.digest(question.batch()),

@@ -35,8 +35,8 @@ class Job:
     inputs : {"resident", "fed"}
         Whether mini-batches are on the device before a step, or are brought there in it.
     findings : mapping or None
-        What ``findings`` computes: ``path`` to write, ``training``, ``probes``, ``steps``, and whether
-        it is the ``reference``.
+        What ``findings`` computes: ``path`` to write, ``training``, ``probes``, ``steps``, whether the
+        weights are ``moved``, and whether it is the ``reference``.
     """
 
     action: str

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import uuid
 import zipfile
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -88,15 +88,17 @@ def compute(graph: Graph, parameters: dict[str, Array], batch: dict[str, Array],
 
 
 def expected_findings(question: Question) -> list[Expected]:
-    """Compute the reference of a comparison in the same way, updates included.
-
-    An update is read off its parameter, which each step rounds to float32.
-    """
+    """Compute the reference of a comparison in the same way, updates included."""
     exact, rounded = (findings.compute(question, _build(precision)) for precision in ("fp64", "fp32"))
     switched = findings.compute(question, _build("fp64", SWITCHED))
+    return with_stored_rounding(question, _expected(exact, rounded, switched))
+
+
+def with_stored_rounding(question: Question, expected: Sequence[Expected]) -> list[Expected]:
+    """Add to what rounding does to an update that it is read off its parameter, rounded in each step."""
     parameters = question.parameters()
     found = []
-    for e in _expected(exact, rounded, switched):
+    for e in expected:
         parameter = e.name.partition(": ")[2]
         if e.kind not in COMPARED and parameter in parameters:
             e = replace(e, rounding=_stored(e, parameters[parameter], question.steps))

@@ -28,8 +28,8 @@ class Arranging(Operators):
 
     Attributes
     ----------
-    updates : list of (Variable, Tensor)
-        New values of the running statistics, to be assigned by the step.
+    updates : dict
+        New values of the running statistics by ``Variable.ref()``, to be assigned by the step.
     """
 
     def __init__(
@@ -44,7 +44,7 @@ class Arranging(Operators):
         super().__init__(training=training)
         self.tf = tensorflow
         self.compute = tensorflow.float32 if compute is None else compute
-        self.updates: list[tuple[Any, Any]] = []
+        self.updates: dict[Any, Any] = {}
         self._dropout = dropout
         self._xla = xla
 

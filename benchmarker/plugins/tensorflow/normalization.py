@@ -46,15 +46,19 @@ class Normalizations(Arranging):
             x=self._as_image(x),
             scale=scale,
             offset=b,
-            mean=mean,
-            variance=var,
+            mean=self._latest(mean),
+            variance=self._latest(var),
             epsilon=epsilon,
             exponential_avg_factor=1.0 - momentum if self.training else 1.0,
             is_training=self.training,
         )
         if self.training:
-            self.updates += [(mean, new_mean), (var, new_var)]
+            self.updates.update({mean.ref(): new_mean, var.ref(): new_var})
         return y if len(x.shape) == 4 else self.tf.reshape(y, x.shape)
+
+    def _latest(self, statistic: Any) -> Any:
+        """Return a running statistic as the layer's uses before this one in the step moved it."""
+        return self.updates.get(statistic.ref(), statistic) if self.training else statistic
 
     def _as_image(self, x: Any) -> Any:
         """Return ``x`` with four axes, which is what the fused kernel takes."""

@@ -198,8 +198,8 @@ class TensorFlowProgram(Program):
         operators = self._operators(training=True, dropout=True)
         loss, gradients = self._differentiate(operators, batch)
         self._update(gradients)
-        for variable, value in operators.updates:
-            variable.assign(value, read_value=False)
+        for variable, value in operators.updates.items():
+            variable.deref().assign(value, read_value=False)
         return loss
 
 
