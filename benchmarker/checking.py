@@ -13,11 +13,11 @@ from benchmarker import registry
 from benchmarker.environments import resolve
 from benchmarker.errors import UsageError
 from benchmarker.experiment import RunSpec
+from benchmarker.experiment_faults import parse_framework
 from benchmarker.framework import Device
 from benchmarker.launchers import Event, Outcome, WorkerCommand
 from benchmarker.outcomes import failure, log_tail
 from benchmarker.packages import package_folders
-from benchmarker.planning import parse_framework
 from benchmarker.worker.job import Job
 from benchmarker.worker_environment import default_threads, worker_environment
 

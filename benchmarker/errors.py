@@ -40,10 +40,13 @@ class StoreError(BenchmarkerError):
     """A record could not be read or written."""
 
 
+def nearest(name: object, known: Iterable[str]) -> str:
+    """Return ``"; did you mean 'x'?"`` for the nearest known name, nothing if none is near."""
+    near = difflib.get_close_matches(str(name), list(known), n=1, cutoff=0.6)
+    return f"; did you mean '{near[0]}'?" if near else ""
+
+
 def did_you_mean(name: str, known: Iterable[str]) -> str:
     """Return ``"; did you mean 'x'?"`` for the nearest known name, else the list of known names."""
     names = sorted(known)
-    near = difflib.get_close_matches(name, names, n=1, cutoff=0.6)
-    if near:
-        return f"; did you mean '{near[0]}'?"
-    return f"; known: {', '.join(names)}" if names else ""
+    return nearest(name, names) or (f"; known: {', '.join(names)}" if names else "")

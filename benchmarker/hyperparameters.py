@@ -8,15 +8,15 @@ from benchmarker.framework import OPTIMIZERS
 from benchmarker.layers.rules import Real, Rule
 
 _RATIO = Real(least=0.0, below=1.0)
-_POSITIVE = Real(least=0.0)
+_NOT_NEGATIVE = Real(least=0.0)
 
 HYPERPARAMETERS: Mapping[str, Rule] = {
-    "learning_rate": _POSITIVE,
+    "learning_rate": _NOT_NEGATIVE,
     "momentum": _RATIO,
     "beta1": _RATIO,
     "beta2": _RATIO,
-    "epsilon": _POSITIVE,
-    "weight_decay": _POSITIVE,
+    "epsilon": _NOT_NEGATIVE,
+    "weight_decay": _NOT_NEGATIVE,
     "decay": _RATIO,
 }
 """Every constant of :class:`~benchmarker.framework.Optimizer`, and what it may be."""

@@ -24,8 +24,6 @@ from benchmarker.worker_environment import default_threads, usable_cpus
 if TYPE_CHECKING:
     from benchmarker.data.prepared import PreparedData
 
-__all__ = ["Experiment", "parse_framework", "plan", "prepared_data", "refusal"]
-
 
 class ExperimentError(UsageError):
     """Something makes no sense in an experiment; ``fault`` says which field it is."""
@@ -89,11 +87,13 @@ def prepared_data(run: RunSpec) -> PreparedData | None:
     UsageError
         If it cannot be read.
     """
-    if run.data is None:
-        return None
+    return None if run.data is None else _dataset(run.data, run.data_dir)
+
+
+def _dataset(name: str, folder: str | None) -> PreparedData:
     from benchmarker.data.prepared import prepare
 
-    return prepare(run.data, Path(run.data_dir) if run.data_dir else None)
+    return prepare(name, Path(folder) if folder else None)
 
 
 def _check_data(runs: Iterable[RunSpec]) -> None:
@@ -261,9 +261,7 @@ def _run(
 def _steps(cell: _Cell, data_dir: str | None) -> int | None:
     """Return the number of steps; a problem size, or the data set's own, gives whole epochs of it."""
     if cell.samples_per_epoch is None and cell.data and cell.epochs > 1 and cell.steps is None:
-        from benchmarker.data.prepared import prepare
-
-        size: int = prepare(cell.data, Path(data_dir) if data_dir else None).description["samples"]
+        size: int = _dataset(cell.data, data_dir).description["samples"]
         return size // cell.batch_size * cell.epochs
     if cell.samples_per_epoch is None:
         return cell.steps

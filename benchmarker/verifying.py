@@ -14,11 +14,11 @@ from benchmarker.environments import resolve
 from benchmarker.equivalence import Quantity, as_expected, compare
 from benchmarker.errors import BenchmarkerError, UsageError, did_you_mean
 from benchmarker.experiment import RunSpec
+from benchmarker.experiment_faults import parse_framework
 from benchmarker.framework import PRECISIONS, Device, FrameworkPlugin
 from benchmarker.launchers import Event, WorkerCommand
 from benchmarker.outcomes import failure, log_tail
 from benchmarker.packages import package_folders
-from benchmarker.planning import parse_framework
 from benchmarker.problem import Problem
 from benchmarker.worker.findings import OWN, PROBES
 from benchmarker.worker.job import Job
@@ -31,7 +31,7 @@ SIZES = ("reduced", "full")
 
 
 @dataclass(frozen=True)
-class Request:
+class VerificationRequest:
     """What to verify.
 
     Parameters
@@ -130,7 +130,7 @@ class EquivalenceReport:
 
 def request_of(
     *, frameworks: Sequence[str], sizes: Sequence[str], probes: Sequence[str], precision: str, **others: Any
-) -> Request:
+) -> VerificationRequest:
     """Return the request for what was asked on the command line.
 
     Raises
@@ -147,7 +147,7 @@ def request_of(
             if value not in known:
                 raise UsageError(f"unknown {kind} '{value}'{did_you_mean(value, known)}")
     settings = {name: values[0] for name, values in others.pop("settings").items()}
-    return Request(
+    return VerificationRequest(
         tuple(frameworks),
         settings,
         sizes=tuple(sizes),
@@ -173,7 +173,9 @@ class _Found:
 
 
 class _Verifier:
-    def __init__(self, problem: Problem, request: Request, folder: Path, note: Callable[[str], None]) -> None:
+    def __init__(
+        self, problem: Problem, request: VerificationRequest, folder: Path, note: Callable[[str], None]
+    ) -> None:
         self._problem = problem
         self._request = request
         self._folder = folder
@@ -275,7 +277,6 @@ class _Verifier:
                 "path": str(path),
                 "reference": reference,
                 "moved": moved,
-                "training": True,
                 "probes": probes,
                 "steps": self._request.steps,
             },
@@ -318,7 +319,7 @@ class _Verifier:
 
 
 def verify_problem(
-    name: str, request: Request, note: Callable[[str], None] = lambda text: None
+    name: str, request: VerificationRequest, note: Callable[[str], None] = lambda text: None
 ) -> EquivalenceReport:
     """Compare what frameworks compute of a problem.
 
@@ -326,7 +327,7 @@ def verify_problem(
     ----------
     name : str
         The problem's.
-    request : Request
+    request : VerificationRequest
         What to compare, and how.
     note : callable
         Told of what takes time.

@@ -11,9 +11,9 @@ from benchmarker.blueprint.document import tomllib
 from benchmarker.blueprint.loading import check, load
 from benchmarker.blueprint.toml_lines import key_lines
 from benchmarker.errors import UsageError
-from benchmarker.experiment import Request, RunSpec
+from benchmarker.experiment import Experiment, Request, RunSpec
 from benchmarker.framework import Optimizer
-from benchmarker.planning import Experiment, plan
+from benchmarker.planning import plan
 
 TRICKY = r'''# title = "in a comment"
 a = 1 # [not.a.table]

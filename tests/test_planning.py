@@ -12,10 +12,10 @@ import pytest
 
 from benchmarker import planning, registry
 from benchmarker.errors import UsageError
-from benchmarker.experiment import Request, RunSpec, specification
-from benchmarker.experiment_faults import faults
+from benchmarker.experiment import Experiment, Request, RunSpec, specification
+from benchmarker.experiment_faults import faults, parse_framework
 from benchmarker.framework import FrameworkPlugin, Optimizer
-from benchmarker.planning import Experiment, early_stop_key, parse_framework, plan, refusal
+from benchmarker.planning import early_stop_key, plan, refusal
 from benchmarker.worker_environment import default_threads, usable_cpus
 
 SMALL = {"resnet50.image_size": ("32",)}
@@ -250,7 +250,9 @@ def test_steps_and_problem_size_exclude_each_other() -> None:
 
 
 def test_epochs_need_a_problem_size() -> None:
-    assert refused(epochs=(2,)) == "2 epochs need a problem size, the number of samples of an epoch"
+    assert refused(epochs=(2,)) == (
+        "2 epochs need a problem size, the number of samples of an epoch, or a data set"
+    )
 
 
 # --- refusals ------------------------------------------------------------------------------------

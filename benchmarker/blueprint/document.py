@@ -105,18 +105,3 @@ def read_toml(path: Path) -> Document:
     except RecursionError:
         raise UsageError(f"the blueprint '{path}' is nested too deeply") from None
     return Document(path, fields, key_lines(text.replace("\r\n", "\n")))
-
-
-def read(path: Path) -> Document:
-    """Read a blueprint: a Python file by its ending ``.py``, which is executed, else TOML.
-
-    Raises
-    ------
-    UsageError
-        If it cannot be read, or its syntax is wrong.
-    """
-    if path.suffix == ".py":
-        from benchmarker.blueprint.python_file import read_python
-
-        return read_python(path)
-    return read_toml(path)

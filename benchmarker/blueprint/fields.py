@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from benchmarker.acceptance import LIMITS
+from benchmarker.errors import nearest
 from benchmarker.experiment_faults import DATA, DEVICES, INPUTS
 from benchmarker.framework import MODES, OPTIMIZERS, PRECISIONS
 from benchmarker.hyperparameters import HYPERPARAMETERS
@@ -22,7 +23,6 @@ from benchmarker.layers.rules import (
     Rule,
     Text,
     Whole,
-    nearest,
     shown,
 )
 

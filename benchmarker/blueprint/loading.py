@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from benchmarker.blueprint.document import Document, read
+from benchmarker.blueprint.document import Document, read_toml
 from benchmarker.blueprint.fields import FIELDS, REQUIRED, field_faults
 from benchmarker.blueprint.requests import Converted, convert, without
 from benchmarker.errors import UsageError
@@ -94,6 +94,21 @@ class Blueprint:
         if fault.where[0] not in self.document.fields:
             return None
         return _placed(self.document, self.converted, fault)
+
+
+def read(path: Path) -> Document:
+    """Read a blueprint: a Python file by its ending ``.py``, which is executed, else TOML.
+
+    Raises
+    ------
+    UsageError
+        If it cannot be read, or its syntax is wrong.
+    """
+    if path.suffix == ".py":
+        from benchmarker.blueprint.python_file import read_python
+
+        return read_python(path)
+    return read_toml(path)
 
 
 def load(path: Path) -> Blueprint:

@@ -16,8 +16,8 @@ from typing import Any
 from benchmarker.blueprint.document import Document, read_text
 from benchmarker.blueprint.fields import FIELDS
 from benchmarker.blueprint.rysia import RYSIA_FIELDS, Translation
-from benchmarker.errors import BenchmarkerError, UsageError
-from benchmarker.layers.rules import Found, Steps, nearest
+from benchmarker.errors import BenchmarkerError, UsageError, nearest
+from benchmarker.layers.rules import Found, Steps
 
 _IMPORT = "from benchmarker import blueprint as bp"
 _KNOWN = (*FIELDS, *(name for name in RYSIA_FIELDS if name not in FIELDS))
@@ -38,7 +38,7 @@ def read_python(path: Path) -> Document:
         for name, value in values.items()
         if name not in _KNOWN and not _is_tool(value)
     ]
-    translation = Translation({name: _plain(values[name]) for name in values if name in _KNOWN}, Path())
+    translation = Translation({name: _plain(values[name]) for name in values if name in _KNOWN})
     lines: dict[Steps, int] = {(name,): line for name, line in assigned.items()}
     lines.update({steps: assigned[name] for steps, name in translation.names.items() if name in assigned})
     return Document(

@@ -74,8 +74,6 @@ class Translation:
     ----------
     values : mapping
         By the file's names, Rysia's and ours; ``None`` stands for a field that is not given.
-    folder : Path
-        Where relative paths begin.
 
     Attributes
     ----------
@@ -89,9 +87,8 @@ class Translation:
         What is not used, a sentence each.
     """
 
-    def __init__(self, values: Mapping[str, Any], folder: Path) -> None:
+    def __init__(self, values: Mapping[str, Any]) -> None:
         self._values = {name: value for name, value in values.items() if value is not None}
-        self._folder = folder
         self.fields: dict[str, Any] = {}
         self.names: dict[Steps, str] = {}
         self.found: list[Found] = []
@@ -198,7 +195,7 @@ class Translation:
     def _data(self) -> None:
         """Take samples and labels from the files that are named, if both are there."""
         paths = [self._values.get(name) for name in ("train_data_path", "train_label_path")]
-        found = [Path(self._folder, path) for path in paths if isinstance(path, str)]
+        found = [Path(path) for path in paths if isinstance(path, str)]
         if "data" in self._values or len(found) < 2 or not all(path.is_file() for path in found):
             self._unused += [name for name, _ in self._given("train_label_path")]
             return
@@ -207,7 +204,7 @@ class Translation:
 
     def _samples(self, given: Any) -> None:
         """Take the number of samples from the data; the last, incomplete mini-batch is left out."""
-        path = Path(self._folder, given) if isinstance(given, str) else None
+        path = Path(given) if isinstance(given, str) else None
         if path is None or not path.is_file():
             del self.fields["epochs"]
             self.notes.append(

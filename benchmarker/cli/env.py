@@ -42,7 +42,7 @@ def main(arguments: argparse.Namespace) -> int:
 
 
 def _framework(text: str) -> tuple[FrameworkPlugin, str | None]:
-    from benchmarker.planning import parse_framework
+    from benchmarker.experiment_faults import parse_framework
 
     return parse_framework(text)
 

@@ -36,7 +36,7 @@ def _list_of(kind: Callable[[str], _Value], what: str) -> Callable[[str], tuple[
     return parse
 
 
-_names = _list_of(str, "a name")
+names = _list_of(str, "a name")
 _numbers = _list_of(int, "a whole number")
 _reals = _list_of(float, "a number")
 
@@ -78,12 +78,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     what.add_argument(
         "blueprint", nargs="?", type=Path, metavar="BLUEPRINT", help="a .toml or .py file; options go over it"
     )
-    _option(what, "framework", type=_names, metavar="NAME[==VERSION],...")
-    _option(what, "problem", type=_names, metavar="NAME,...")
-    _option(what, "mode", type=_names, metavar="inference|training")
+    _option(what, "framework", type=names, metavar="NAME[==VERSION],...")
+    _option(what, "problem", type=names, metavar="NAME,...")
+    _option(what, "mode", type=names, metavar="inference|training")
     _option(what, "batch-size", type=_numbers, metavar="N,...", help="samples in a mini-batch")
-    _option(what, "precision", type=_names, metavar="fp32|fp64|tf32|bf16|fp16")
-    _option(what, "optimizer", type=_names, metavar="sgd|momentum|nesterov|adam|adamw|rmsprop|adagrad")
+    _option(what, "precision", type=names, metavar="fp32|fp64|tf32|bf16|fp16")
+    _option(what, "optimizer", type=names, metavar="sgd|momentum|nesterov|adam|adamw|rmsprop|adagrad")
     for name in _HYPERPARAMETERS:
         _option(what, name.replace("_", "-"), type=_reals, metavar="X,...")
     what.add_argument(
@@ -95,29 +95,31 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="a parameter of the problem or an option of the framework; OWNER.NAME=VALUE if both have it",
     )
     _option(what, "seed", type=_numbers, metavar="N,...")
-    _option(what, "data", type=_names, metavar="digits|mnist|cifar10|imdb", help="default: drawn by the seed")
+    _option(
+        what, "data", type=names, metavar="digits|mnist|cifar10|imdb|npy", help="default: drawn by the seed"
+    )
     _option(what, "data-dir", metavar="DIR", help="folder of the data set's files")
-    _option(what, "inputs", type=_names, metavar="resident|fed", help="on the device before a step, or not")
+    _option(what, "inputs", type=names, metavar="resident|fed", help="on the device before a step, or not")
     _add_where(parser.add_argument_group("where and how"))
     _add_how_much(parser.add_argument_group("how much"))
     _add_output(parser.add_argument_group("output"))
 
 
 def _add_where(where: Any) -> None:
-    _option(where, "device", type=_names, metavar="cpu|cuda")
+    _option(where, "device", type=names, metavar="cpu|cuda")
     _option(where, "gpus", type=_numbers, metavar="N", help="index of the GPU to use")
     _option(where, "threads", type=_numbers, metavar="N,...", help="default: physical cores")
     _option(where, "affinity", type=_numbers, metavar="CPU,...", help="bind the run to these CPUs")
     _option(
         where,
         "env",
-        type=_names,
+        type=names,
         metavar="auto|current|managed|PATH",
         help="the interpreter of the framework: this one if it suits, else one made for it (auto)",
     )
-    _option(where, "launcher", type=_names, metavar="NAME")
+    _option(where, "launcher", type=names, metavar="NAME")
     _option(
-        where, "monitors", type=_names, metavar="NAME,...", help="collectors to use, or none; default: all"
+        where, "monitors", type=names, metavar="NAME,...", help="collectors to use, or none; default: all"
     )
 
 

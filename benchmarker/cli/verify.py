@@ -6,8 +6,7 @@ import argparse
 import json
 import sys
 
-from benchmarker.cli.run import _names as names
-from benchmarker.cli.run import setting, unique_settings
+from benchmarker.cli.run import names, setting, unique_settings
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

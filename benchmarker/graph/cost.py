@@ -14,7 +14,7 @@ from typing import Any, Protocol
 from benchmarker.errors import UsageError
 from benchmarker.graph.counting import ELEMENTWISE, Application, products
 from benchmarker.graph.graph import Graph, apply_node
-from benchmarker.graph.memory import ActivationUse, activation_peak, activations_kept
+from benchmarker.graph.memory import ActivationUse, Costed, activation_peak, activations_kept
 from benchmarker.graph.operators import Operators
 from benchmarker.graph.shapes import Shapes
 from benchmarker.graph.types import TensorType
@@ -147,28 +147,6 @@ class GraphCost:
             parts["gradients"] = self.gradient_bytes
             parts["optimizer_state"] = self.gradient_bytes * OPTIMIZER_VALUES[optimizer.kind]
         return {**parts, "total": sum(parts.values())}
-
-
-@dataclass(frozen=True)
-class Costed:
-    """A tensor of this meaning.
-
-    Parameters
-    ----------
-    type : TensorType
-        Shape and element type.
-    storage : int
-        Where its values are; a reshape shares its operand's.
-    needs_gradient : bool
-        Whether a trainable parameter lies behind it.
-    is_parameter : bool
-        Whether it belongs to the model and not to the mini-batch.
-    """
-
-    type: TensorType
-    storage: int
-    needs_gradient: bool = False
-    is_parameter: bool = False
 
 
 @dataclass(frozen=True)

@@ -8,10 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from benchmarker.graph.cost import Costed
+from benchmarker.graph.types import TensorType
 
 _BACKWARD_NEEDS_INPUTS = {
     "abs",
@@ -51,6 +49,28 @@ _KEEPS_SCORES = {"softmax_cross_entropy_loss", "ctc_loss"}
 """Losses whose backward pass needs the softmax of their scores."""
 _KEEPS_CHOICE = {"reduce_max", "top_k"}
 """Operators that keep the index (8 bytes) of each element that they chose."""
+
+
+@dataclass(frozen=True)
+class Costed:
+    """A tensor as cost and memory see it.
+
+    Parameters
+    ----------
+    type : TensorType
+        Shape and element type.
+    storage : int
+        Where its values are; a reshape shares its operand's.
+    needs_gradient : bool
+        Whether a trainable parameter lies behind it.
+    is_parameter : bool
+        Whether it belongs to the model and not to the mini-batch.
+    """
+
+    type: TensorType
+    storage: int
+    needs_gradient: bool = False
+    is_parameter: bool = False
 
 
 @dataclass(frozen=True)

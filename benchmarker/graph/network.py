@@ -12,7 +12,8 @@ from benchmarker.graph.recorder import Recorder, Value
 from benchmarker.graph.types import Distribution, Input, Parameter, TensorType
 
 
-def _spatial(value: int | Sequence[int], rank: int) -> tuple[int, ...]:
+def each_axis(value: int | Sequence[int], rank: int) -> tuple[int, ...]:
+    """Return a value for each of ``rank`` spatial axes, a single one for all of them."""
     return (value,) * rank if isinstance(value, int) else tuple(value)
 
 
@@ -120,7 +121,7 @@ class Network(Recorder):
         """
         rank = len(x.shape) - 2
         channels = x.shape[1]
-        sizes = _spatial(kernel, rank)
+        sizes = each_axis(kernel, rank)
         self._positive(name, (filters, *sizes))
         if groups < 1 or channels % groups or filters % groups:
             raise UsageError(
@@ -135,9 +136,9 @@ class Network(Recorder):
             x,
             w,
             b,
-            strides=_spatial(stride, rank),
-            pads=tuple(pads) if pads is not None else _spatial(pad, rank) * 2,
-            dilations=_spatial(dilation, rank),
+            strides=each_axis(stride, rank),
+            pads=tuple(pads) if pads is not None else each_axis(pad, rank) * 2,
+            dilations=each_axis(dilation, rank),
             group=groups,
         )
         return result
@@ -170,7 +171,7 @@ class Network(Recorder):
     ) -> Value:
         """Transposed convolution with its weight ``(channels, filters, kernel)`` and bias."""
         rank, channels = len(x.shape) - 2, x.shape[1]
-        sizes = _spatial(kernel, rank)
+        sizes = each_axis(kernel, rank)
         self._positive(name, (filters, *sizes))
         w = self.parameter(
             f"{name}.weight", (channels, filters, *sizes), he_normal(channels * math.prod(sizes))
@@ -181,9 +182,9 @@ class Network(Recorder):
             x,
             w,
             b,
-            strides=_spatial(stride, rank),
-            pads=_spatial(pad, rank) * 2,
-            output_padding=_spatial(output_padding, rank),
+            strides=each_axis(stride, rank),
+            pads=each_axis(pad, rank) * 2,
+            output_padding=each_axis(output_padding, rank),
             dilations=(1,) * rank,
         )
         return result
@@ -229,35 +230,47 @@ class Network(Recorder):
         rank = len(x.shape) - 2
         result: Value = self.max_pool(
             x,
-            kernel_shape=_spatial(kernel, rank),
-            strides=_spatial(kernel if stride is None else stride, rank),
-            pads=_spatial(pad, rank) * 2,
+            kernel_shape=each_axis(kernel, rank),
+            strides=each_axis(kernel if stride is None else stride, rank),
+            pads=each_axis(pad, rank) * 2,
             ceil_mode=ceil_mode,
         )
         return result
 
     def lstm_layer(
-        self, name: str, x: Value, units: int, *, direction: str = "forward"
+        self,
+        name: str,
+        x: Value,
+        units: int,
+        *,
+        direction: str = "forward",
+        start: Distribution | None = None,
     ) -> tuple[Value, Value, Value]:
         """One LSTM layer over ``x (T, N, I)`` with two bias vectors; returns ``y``, ``y_h``, ``y_c``."""
-        w, r, b = self._recurrent(name, x, units, 4, direction)
+        w, r, b = self._recurrent(name, x, units, 4, direction, start)
         return self.named(name).lstm(x, w, r, b, hidden_size=units, direction=direction)
 
     def gru_layer(
-        self, name: str, x: Value, units: int, *, direction: str = "forward"
+        self,
+        name: str,
+        x: Value,
+        units: int,
+        *,
+        direction: str = "forward",
+        start: Distribution | None = None,
     ) -> tuple[Value, Value]:
         """One GRU layer over ``x (T, N, I)`` with two bias vectors; returns ``y`` and ``y_h``."""
-        w, r, b = self._recurrent(name, x, units, 3, direction)
+        w, r, b = self._recurrent(name, x, units, 3, direction, start)
         return self.named(name).gru(x, w, r, b, hidden_size=units, direction=direction)
 
     def _recurrent(
-        self, name: str, x: Value, units: int, gates: int, direction: str
+        self, name: str, x: Value, units: int, gates: int, direction: str, start: Distribution | None
     ) -> tuple[Value, Value, Value]:
         self._positive(name, (units,))
-        start = inverse_sqrt_uniform(units)
+        initializer = start or inverse_sqrt_uniform(units)
         directions = 2 if direction == "bidirectional" else 1
         return (
-            self.parameter(f"{name}.w", (directions, gates * units, x.shape[2]), start),
-            self.parameter(f"{name}.r", (directions, gates * units, units), start),
-            self.parameter(f"{name}.b", (directions, 2 * gates * units), start),
+            self.parameter(f"{name}.w", (directions, gates * units, x.shape[2]), initializer),
+            self.parameter(f"{name}.r", (directions, gates * units, units), initializer),
+            self.parameter(f"{name}.b", (directions, 2 * gates * units), ZEROS if start else initializer),
         )

@@ -75,11 +75,7 @@ class Shapes(WindowShapes):
         epsilon: float = 1e-5,
         momentum: float = 0.9,
     ) -> TensorType:
-        for name, value in (("scale", scale), ("b", b), ("mean", mean), ("var", var)):
-            require(
-                value.shape == (x.shape[1],),
-                f"batch_normalization: {name} must have shape ({x.shape[1]},), got {value.shape}",
-            )
+        require_shape("batch_normalization", x.shape[1:2], scale=scale, b=b, mean=mean, var=var)
         return x
 
     def relu(self, x: TensorType) -> TensorType:

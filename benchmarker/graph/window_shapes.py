@@ -10,6 +10,12 @@ from benchmarker.graph.requirements import require, require_shape
 from benchmarker.graph.types import TensorType
 
 
+def halves(pads: Sequence[int]) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    """Return the begins and the ends of ``pads``."""
+    rank = len(pads) // 2
+    return tuple(pads[:rank]), tuple(pads[rank:])
+
+
 def _window_output(
     x: TensorType,
     kernel: Sequence[int],

@@ -12,7 +12,7 @@ from benchmarker.errors import UsageError
 from benchmarker.graph.network import Network
 from benchmarker.graph.recorder import Value
 from benchmarker.graph.types import Distribution
-from benchmarker.layers.checks import quotient
+from benchmarker.layers.sizes import quotient
 
 
 @dataclass(frozen=True)

@@ -16,7 +16,7 @@ from benchmarker.layers.attention import (
     to_rows,
     to_samples,
 )
-from benchmarker.layers.checks import require_positive
+from benchmarker.layers.sizes import require_positive
 
 START = Distribution("normal", 0.02)
 """Start of weights (the program that came with the paper, ``initializer_range``)."""

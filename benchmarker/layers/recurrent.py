@@ -5,7 +5,7 @@ from __future__ import annotations
 from benchmarker.errors import UsageError
 from benchmarker.graph.network import Network
 from benchmarker.graph.recorder import Value
-from benchmarker.layers.checks import require_positive
+from benchmarker.layers.sizes import require_positive
 
 CELLS = ("lstm", "gru")
 

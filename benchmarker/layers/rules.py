@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import difflib
 import json
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Tuple, Union
+
+from benchmarker.errors import nearest
 
 Steps = Tuple[Union[str, int], ...]
 """Where in a nested value: names of members and indices of items."""
@@ -26,12 +26,6 @@ def shown(value: Any) -> str:
         except (TypeError, ValueError):
             text = str(value)
     return text if len(text) <= 60 else f"{text[:57]}..."
-
-
-def nearest(name: object, known: Sequence[str]) -> str:
-    """Return ``"; did you mean 'x'?"`` for the nearest known name, nothing if none is near."""
-    near = difflib.get_close_matches(str(name), known, n=1, cutoff=0.6)
-    return f"; did you mean '{near[0]}'?" if near else ""
 
 
 class Rule(ABC):

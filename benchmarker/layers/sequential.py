@@ -8,12 +8,14 @@ from typing import Any
 
 from benchmarker.errors import UsageError
 from benchmarker.graph.initializers import ZEROS, he_normal
-from benchmarker.graph.network import Network
+from benchmarker.graph.network import Network, each_axis
 from benchmarker.graph.recorder import Value
 from benchmarker.graph.types import Distribution
 from benchmarker.layers import declared
+from benchmarker.layers.attention import merge_heads, split_heads, to_samples
 from benchmarker.layers.declared import Layer
 from benchmarker.layers.rules import Choice
+from benchmarker.layers.sizes import same_pads
 
 _FORMS = {2: "features", 3: "a sequence", 4: "an image"}
 
@@ -34,20 +36,8 @@ def _needs(x: Value, ranks: Sequence[int], remedy: str) -> None:
         raise UsageError(f"needs {wanted}, got {_described(x)}{remedy}")
 
 
-def _both(value: int | Sequence[int]) -> tuple[int, int]:
-    return (value, value) if isinstance(value, int) else (value[0], value[1])
-
-
-def _pads(x: Value, kernel: tuple[int, int], stride: tuple[int, int], padding: str) -> tuple[int, ...]:
-    """Return begins and ends: none, or those that keep ``ceil(size / stride)``, the odd one at the end."""
-    if padding == "valid":
-        return (0, 0, 0, 0)
-    totals = [
-        max(0, (math.ceil(size / step) - 1) * step + window - size)
-        for size, window, step in zip(x.shape[2:], kernel, stride)
-    ]
-    begins = [total // 2 for total in totals]
-    return (*begins, *(total - begin for total, begin in zip(totals, begins)))
+def _pads(x: Value, kernel: Sequence[int], stride: Sequence[int], padding: str) -> tuple[int, ...]:
+    return (0, 0, 0, 0) if padding == "valid" else same_pads(x.shape[2:], kernel, stride)
 
 
 class _Builder:
@@ -102,7 +92,7 @@ class _Builder:
 
     def _convolution(self, layer: declared.Convolution, name: str, x: Value) -> Value:
         _needs(x, (4,), "; the input's shape is height, width, channels")
-        net, kernel, stride = self._net, _both(layer.kernel_size), _both(layer.stride)
+        net, kernel, stride = self._net, each_axis(layer.kernel_size, 2), each_axis(layer.stride, 2)
         channels = x.shape[1]
         if channels % layer.groups or layer.channel % layer.groups:
             raise UsageError(
@@ -126,8 +116,8 @@ class _Builder:
 
     def _pooling(self, layer: declared.Pooling, name: str, x: Value) -> Value:
         _needs(x, (4,), "; the input's shape is height, width, channels")
-        kernel = _both(layer.kernel_size)
-        stride = kernel if layer.stride is None else _both(layer.stride)
+        kernel = each_axis(layer.kernel_size, 2)
+        stride = kernel if layer.stride is None else each_axis(layer.stride, 2)
         net = self._net.named(name)
         pool = net.max_pool if layer.kind == "max" else net.average_pool
         pads = _pads(x, kernel, stride, layer.padding)
@@ -149,16 +139,10 @@ class _Builder:
         _needs(x, (3,), "; the input's shape is words, features")
         net, units = self._net, layer.size
         directions = 2 if layer.bidirectional else 1
-        gates = 4 if isinstance(layer, declared.LSTM) else 3
-        start = he_normal(x.shape[2])
-        w = net.parameter(f"{name}.w", (directions, gates * units, x.shape[2]), start)
-        r = net.parameter(f"{name}.r", (directions, gates * units, units), start)
-        b = net.parameter(f"{name}.b", (directions, 2 * gates * units), ZEROS)
-        words = net.transpose(x, perm=(1, 0, 2))
-        named = net.named(name)
-        run = named.lstm if isinstance(layer, declared.LSTM) else named.gru
         direction = "bidirectional" if layer.bidirectional else "forward"
-        every, last, *_ = run(words, w, r, b, hidden_size=units, direction=direction)
+        words = net.transpose(x, perm=(1, 0, 2))
+        run = net.lstm_layer if isinstance(layer, declared.LSTM) else net.gru_layer
+        every, last, *_ = run(name, words, units, direction=direction, start=he_normal(x.shape[2]))
         size, count = x.shape[0], x.shape[1]
         shape: tuple[int, ...] = (size, directions * units)
         if layer.return_full_seq:
@@ -172,21 +156,19 @@ class _Builder:
 
     def _attention(self, layer: declared.Attention, name: str, x: Value) -> Value:
         _needs(x, (3,), "; the input's shape is words, features")
-        net, (size, words, features) = self._net, x.shape
+        net, features = self._net, x.shape[-1]
         if features % layer.heads:
             raise UsageError(f"needs features that are a multiple of its {layer.heads} heads, got {features}")
-        width = features // layer.heads
-
-        def projected(part: str) -> Value:
-            rows = net.dense(f"{name}.{part}", x, features, start=he_normal(features))
-            split = net.reshape(rows, shape=(size, words, layer.heads, width))
-            heads: Value = net.transpose(split, perm=(0, 2, 1, 3))
-            return heads
-
-        q, k, v = (projected(part) for part in ("query", "key", "value"))
-        y = net.named(name).attention(q, k, v, scale=1.0 / math.sqrt(width), is_causal=layer.causal)
-        joined = net.reshape(net.transpose(y, perm=(0, 2, 1, 3)), shape=(size, words, features))
-        return net.dense(f"{name}.output", joined, features, start=he_normal(features))
+        start = he_normal(features)
+        q, k, v = (
+            split_heads(net, net.dense(f"{name}.{part}", x, features, start=start), layer.heads)
+            for part in ("query", "key", "value")
+        )
+        y = net.named(name).attention(
+            q, k, v, scale=1.0 / math.sqrt(features // layer.heads), is_causal=layer.causal
+        )
+        y = net.dense(f"{name}.output", merge_heads(net, y), features, start=start)
+        return to_samples(net, y)
 
     def _flatten(self, layer: declared.Flatten, name: str, x: Value) -> Value:
         if len(x.shape) == 2 or (layer.flatten_sequences and len(x.shape) == 3):

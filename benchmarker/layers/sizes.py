@@ -1,10 +1,24 @@
-"""Sizes that several networks compute alike, and the checks of what they are computed from."""
+"""Sizes of networks: what several compute alike, and checks that no tensor's shape would make."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
 from benchmarker.errors import UsageError
+from benchmarker.graph.network import each_axis
+
+
+def require_positive(**sizes: int) -> None:
+    """Raise unless every size is at least 1.
+
+    Raises
+    ------
+    UsageError
+        Naming the size and its value.
+    """
+    for name, size in sizes.items():
+        if size < 1:
+            raise UsageError(f"'{name}' must be at least 1, got {size}")
 
 
 def require_choice(name: str, value: str, choices: Sequence[str]) -> None:
@@ -17,6 +31,20 @@ def require_choice(name: str, value: str, choices: Sequence[str]) -> None:
     """
     if value not in choices:
         raise UsageError(f"'{name}' must be one of {', '.join(choices)}, got '{value}'")
+
+
+def quotient(name: str, size: int, parts_name: str, parts: int) -> int:
+    """Return ``size / parts``.
+
+    Raises
+    ------
+    UsageError
+        If ``size`` is no multiple of ``parts``.
+    """
+    require_positive(**{name: size, parts_name: parts})
+    if size % parts:
+        raise UsageError(f"'{name}' must be a multiple of '{parts_name}', got {size} and {parts}")
+    return size // parts
 
 
 def scaled(filters: int, width: float) -> int:
@@ -46,9 +74,15 @@ def counts(name: str, text: str, length: int) -> tuple[int, ...]:
     return tuple(int(part) for part in parts)
 
 
-def same_pads(spatial: Sequence[int], kernel: int, stride: int = 1) -> tuple[int, ...]:
+def same_pads(
+    spatial: Sequence[int], kernel: int | Sequence[int], stride: int | Sequence[int] = 1
+) -> tuple[int, ...]:
     """Return the pads with which a window leaves ``ceil(size / stride)`` positions, the larger half at the end."""
-    totals = [max(0, (-(-size // stride) - 1) * stride + kernel - size) for size in spatial]
+    kernels, strides = (each_axis(value, len(spatial)) for value in (kernel, stride))
+    totals = [
+        max(0, (-(-size // step) - 1) * step + window - size)
+        for size, window, step in zip(spatial, kernels, strides)
+    ]
     return (*(total // 2 for total in totals), *(total - total // 2 for total in totals))
 
 

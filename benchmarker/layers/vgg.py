@@ -3,9 +3,30 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from benchmarker.graph.network import Network
 from benchmarker.graph.recorder import Value
+from benchmarker.layers.sizes import scaled
+
+REDUCED = {"image_size": 32, "classes": 10, "width": 0.125, "hidden": 32}
+"""A small version of the networks for ImageNet."""
+
+
+@dataclass(frozen=True)
+class ImageNet:
+    """Sizes of a network for ImageNet.
+
+    ``width`` multiplies the filters of every convolution; ``dropout`` is the ratio after the first two
+    fully connected layers.
+    """
+
+    classes: int = 1000
+    image_size: int = 224
+    channels: int = 3
+    width: float = 1.0
+    hidden: int = 4096
+    dropout: float = 0.5
 
 
 def group(net: Network, number: int, x: Value, convolutions: int, filters: int) -> Value:
@@ -28,3 +49,13 @@ def classifier(net: Network, x: Value, hidden: int, classes: int, dropout: float
     for name in ("fc6", "fc7"):
         x = net.dropout(net.relu(net.dense(name, x, hidden)), ratio=dropout)
     return net.dense("fc8", x, classes)
+
+
+def classify(net: Network, p: ImageNet, groups: Sequence[tuple[int, int]]) -> None:
+    """Add the network with these groups of convolutions, its labels and its loss."""
+    x = net.input("image", (p.channels, p.image_size, p.image_size))
+    label = net.labels("label", p.classes)
+    x = features(net, x, [(count, scaled(filters, p.width)) for count, filters in groups])
+    x = classifier(net, x, p.hidden, p.classes, p.dropout)
+    net.output(x)
+    net.loss(net.softmax_cross_entropy_loss(x, label))

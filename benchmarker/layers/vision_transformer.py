@@ -8,7 +8,7 @@ from benchmarker.graph.initializers import ZEROS
 from benchmarker.graph.network import Network
 from benchmarker.graph.types import Distribution
 from benchmarker.layers.attention import Transformer, dropout, pre_norm_layer, to_rows, to_samples
-from benchmarker.layers.checks import quotient, require_positive
+from benchmarker.layers.sizes import quotient, require_positive
 
 EPSILON = 1e-6
 START = Distribution("normal", 0.02)

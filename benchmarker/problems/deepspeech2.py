@@ -11,8 +11,8 @@ from benchmarker.graph.initializers import ZEROS, he_normal
 from benchmarker.graph.network import Network
 from benchmarker.graph.recorder import Value
 from benchmarker.graph.types import Distribution
-from benchmarker.layers.checks import require_positive
 from benchmarker.layers.recurrent import sequence, summed_directions
+from benchmarker.layers.sizes import require_positive
 from benchmarker.problem import Problem, Published
 
 CONVOLUTIONS = (((41, 11), (2, 2), (20, 5)), ((21, 11), (2, 1), (10, 5)))

@@ -9,8 +9,8 @@ from benchmarker.framework import Optimizer
 from benchmarker.graph.network import Network
 from benchmarker.graph.recorder import Value
 from benchmarker.graph.types import Distribution
-from benchmarker.layers.checks import require_positive
-from benchmarker.layers.perceptron import glorot_normal_dense
+from benchmarker.layers.glorot import glorot_normal_dense
+from benchmarker.layers.sizes import require_positive
 from benchmarker.problem import Problem, Published
 
 CRITEO_KAGGLE = (

@@ -12,7 +12,7 @@ from benchmarker.graph.network import Network
 from benchmarker.graph.recorder import Value
 from benchmarker.graph.types import Distribution
 from benchmarker.layers.attention import merge_heads, split_heads, to_rows, to_samples
-from benchmarker.layers.checks import quotient, require_positive
+from benchmarker.layers.sizes import quotient, require_positive
 from benchmarker.problem import Problem, Published
 
 START = Distribution("normal", 0.02)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from benchmarker.framework import Optimizer
 from benchmarker.graph.network import Network
 from benchmarker.graph.types import Distribution
-from benchmarker.layers.perceptron import glorot_dense
+from benchmarker.layers.glorot import glorot_dense
 from benchmarker.problem import Problem, Published
 
 START = Distribution("normal", 0.01)

@@ -19,7 +19,7 @@ from benchmarker.layers.attention import (
     to_rows,
     to_samples,
 )
-from benchmarker.layers.checks import require_positive
+from benchmarker.layers.sizes import require_positive
 from benchmarker.problem import Problem, Published
 
 LONGEST_WAVE = 10000.0

@@ -8,9 +8,10 @@ from functools import partial
 import numpy as np
 
 from benchmarker.framework import Optimizer
+from benchmarker.graph.graph import Graph
 from benchmarker.graph.network import Network
 from benchmarker.graph.types import Distribution
-from benchmarker.testing.result import OPERATOR_TOLERANCE, CheckFailed, Measurement, compare
+from benchmarker.testing.result import NETWORK_TOLERANCE, CheckFailed, Measurement, compare
 from benchmarker.testing.subject import (
     Check,
     Subject,
@@ -18,10 +19,8 @@ from benchmarker.testing.subject import (
     draw_parameters,
     fetch_outputs,
     reference_program,
+    train_beside_reference,
 )
-
-_TOLERANCE = 10 * OPERATOR_TOLERANCE
-"""A few operators in a row: ten times one operator's."""
 
 
 def _shared_convolution(net: Network) -> None:
@@ -90,21 +89,23 @@ _WAY = 1e-3
 """Share of a parameter's way: float32 loses bits of a step that is small against the value."""
 
 
-def _inference(build: Callable[[Network], None], subject: Subject) -> Measurement:
+def _graph(build: Callable[[Network], None]) -> Graph:
     net = Network("network", 3)
     build(net)
-    graph = net.graph().without_loss()
+    return net.graph()
+
+
+def _inference(build: Callable[[Network], None], subject: Subject) -> Measurement:
+    graph = _graph(build).without_loss()
     parameters, batch = draw_parameters(graph, subject.seed), draw_batch(graph, subject.seed)
     program = subject.program(graph, parameters, "inference")
     reference = reference_program(graph, parameters, "inference")
     found = fetch_outputs(program, graph, program.load(batch))
-    return compare(found, fetch_outputs(reference, graph, reference.load(batch)), _TOLERANCE)
+    return compare(found, fetch_outputs(reference, graph, reference.load(batch)), NETWORK_TOLERANCE)
 
 
 def _gradient(build: Callable[[Network], None], subject: Subject) -> Measurement:
-    net = Network("network", 3)
-    build(net)
-    graph = net.graph()
+    graph = _graph(build)
     parameters, batch = draw_parameters(graph, subject.seed), draw_batch(graph, subject.seed)
     program = subject.program(graph, parameters, "training")
     reference = reference_program(graph, parameters, "training")
@@ -114,21 +115,13 @@ def _gradient(build: Callable[[Network], None], subject: Subject) -> Measurement
     cut = [name for name in expected if name not in reached and np.asarray(found[name]).any()]
     if cut:
         raise CheckFailed(f"nothing flows back to {', '.join(cut)}, yet it has a gradient")
-    return compare({name: found[name] for name in reached}, reached, _TOLERANCE)
+    return compare({name: found[name] for name in reached}, reached, NETWORK_TOLERANCE)
 
 
 def _training(build: Callable[[Network], None], optimizer: Optimizer, subject: Subject) -> Measurement:
-    net = Network("network", 3)
-    build(net)
-    graph = net.graph()
+    graph = _graph(build)
     start = draw_parameters(graph, subject.seed)
-    program = subject.program(graph, start, "training", optimizer)
-    reference = reference_program(graph, start, "training", optimizer)
-    for step in range(_STEPS):
-        batch = draw_batch(graph, subject.seed + step)
-        program.fetch(program.train_step(program.load(batch)))
-        reference.train_step(reference.load(batch))
-    found, expected = program.parameters(), reference.parameters()
+    found, expected = train_beside_reference(subject, graph, start, optimizer, _STEPS)
     ways = {name: expected[name].astype(np.float64) - before for name, before in start.items()}
     moved = {name: way for name, way in ways.items() if way.any()}
     still = [name for name in ways if name not in moved and (found[name] != start[name]).any()]

@@ -10,7 +10,7 @@ from benchmarker.framework import OPTIMIZERS, Optimizer
 from benchmarker.graph.graph import Graph
 from benchmarker.graph.network import Network
 from benchmarker.testing.result import CheckFailed, Measurement, relative_error
-from benchmarker.testing.subject import Check, Subject, draw_batch, draw_parameters, reference_program
+from benchmarker.testing.subject import Check, Subject, draw_parameters, train_beside_reference
 
 _STEPS = 5
 _TOLERANCE = 1e-3
@@ -50,13 +50,7 @@ def _network() -> Graph:
 def _travel(optimizer: Optimizer, subject: Subject) -> Measurement:
     graph = _network()
     start = draw_parameters(graph, subject.seed)
-    program = subject.program(graph, start, "training", optimizer)
-    reference = reference_program(graph, start, "training", optimizer)
-    for step in range(_STEPS):
-        batch = draw_batch(graph, subject.seed + step)
-        program.fetch(program.train_step(program.load(batch)))
-        reference.train_step(reference.load(batch))
-    found, expected = program.parameters(), reference.parameters()
+    found, expected = train_beside_reference(subject, graph, start, optimizer, _STEPS)
     worst, where = 0.0, ""
     for name, before in start.items():
         way = expected[name].astype(np.float64) - before

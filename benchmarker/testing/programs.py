@@ -9,7 +9,13 @@ import numpy as np
 from benchmarker.framework import Optimizer, Program
 from benchmarker.graph.graph import Graph
 from benchmarker.graph.network import Network
-from benchmarker.testing.result import OPERATOR_TOLERANCE, CheckFailed, Measurement, compare
+from benchmarker.testing.result import (
+    NETWORK_TOLERANCE,
+    OPERATOR_TOLERANCE,
+    CheckFailed,
+    Measurement,
+    compare,
+)
 from benchmarker.testing.subject import (
     Check,
     Subject,
@@ -24,8 +30,6 @@ if TYPE_CHECKING:
 
     Array = npt.NDArray[Any]
 
-_TOLERANCE = 10 * OPERATOR_TOLERANCE
-"""A few operators in a row: ten times one operator's."""
 _REDUCED = 0.05
 """bf16 keeps 8 bits (0.4 % a rounding), a few operators in a row; a wrong meaning is further off."""
 
@@ -80,10 +84,10 @@ def _batches_differ(subject: Subject) -> Measurement:
     program.infer(second)
     expected_first = fetch_outputs(reference, graph, reference.load(draw_batch(graph, subject.seed)))
     expected_second = fetch_outputs(reference, graph, reference.load(other))
-    found = compare(fetch_outputs(program, graph, first), expected_first, _TOLERANCE)
-    if not (found.error or 0.0) <= _TOLERANCE:
+    found = compare(fetch_outputs(program, graph, first), expected_first, NETWORK_TOLERANCE)
+    if not (found.error or 0.0) <= NETWORK_TOLERANCE:
         return found
-    return compare(fetch_outputs(program, graph, second), expected_second, _TOLERANCE)
+    return compare(fetch_outputs(program, graph, second), expected_second, NETWORK_TOLERANCE)
 
 
 def _caller_untouched(subject: Subject) -> Measurement:
@@ -165,7 +169,7 @@ def _loss_before_update(subject: Subject) -> Measurement:
         worst = max(worst, abs(float(loss) - expected) / max(abs(expected), 1e-3))
     if not np.isfinite(worst):
         raise CheckFailed("the loss is not finite")
-    return Measurement(worst, _TOLERANCE, "train_step's loss against that of gradients just before")
+    return Measurement(worst, NETWORK_TOLERANCE, "train_step's loss against that of gradients just before")
 
 
 def _gradients_after_training(subject: Subject) -> Measurement:
@@ -181,7 +185,7 @@ def _gradients_after_training(subject: Subject) -> Measurement:
         reference.train_step(reference.load(batch))
     _, found = program.gradients(program.load(batches[0]))
     _, expected = reference.gradients(reference.load(batches[0]))
-    return compare(found, expected, _TOLERANCE)
+    return compare(found, expected, NETWORK_TOLERANCE)
 
 
 def _precisions(subject: Subject) -> Measurement:
@@ -192,8 +196,8 @@ def _precisions(subject: Subject) -> Measurement:
     declared = subject.plugin.precisions.get(subject.device.type, ())
     for precision in declared:
         program = subject.program(graph, parameters, "inference", precision=precision)
-        found = compare(fetch_outputs(program, graph, program.load(batch)), expected, _TOLERANCE)
-        bound = _TOLERANCE if precision in ("fp32", "fp64") else _REDUCED
+        found = compare(fetch_outputs(program, graph, program.load(batch)), expected, NETWORK_TOLERANCE)
+        bound = NETWORK_TOLERANCE if precision in ("fp32", "fp64") else _REDUCED
         if not (found.error or 0.0) <= bound:
             return Measurement(found.error, bound, f"precision '{precision}': {found.detail}")
     return Measurement(detail=f"declared: {', '.join(declared)}")

@@ -20,6 +20,10 @@ float32 keeps 24 bits (6e-8); every framework measured stays below 4e-6 with its
 wrong meaning found is above 2e-5. Above this bound it is another function, not rounding."""
 
 
+NETWORK_TOLERANCE = 10 * OPERATOR_TOLERANCE
+"""Of a few operators in a row."""
+
+
 class Skipped(Exception):  # noqa: N818 - not an error
     """The check does not apply to this framework; the text says why."""
 

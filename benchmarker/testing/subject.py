@@ -142,6 +142,19 @@ def fetch_outputs(program: Program, graph: Graph, batch: Any) -> dict[str, Array
     return dict(zip(graph.outputs, program.fetch(output)))
 
 
+def train_beside_reference(
+    subject: Subject, graph: Graph, start: Mapping[str, Array], optimizer: Optimizer, steps: int
+) -> tuple[dict[str, Array], dict[str, Array]]:
+    """Train with the subject and with the reference, a mini-batch a step, and return both's parameters."""
+    program = subject.program(graph, start, "training", optimizer)
+    reference = reference_program(graph, start, "training", optimizer)
+    for step in range(steps):
+        batch = draw_batch(graph, subject.seed + step)
+        program.fetch(program.train_step(program.load(batch)))
+        reference.train_step(reference.load(batch))
+    return program.parameters(), reference.parameters()
+
+
 _STATISTICS_TOLERANCE = 1e-6
 """A framework may keep its running statistics scaled, which rounds them twice."""
 

@@ -29,7 +29,7 @@ def compute_findings(job: Job, channel: Channel, stages: Stages) -> None:
         framework.configure(job.device, threads=job.threads, seed=job.seed)
     problem = load_problem(job.problem)
     graph = problem.graph(job.batch_size, **job.problem_parameters)
-    if "training" not in plugin.modes or not job.findings["training"]:
+    if "training" not in plugin.modes:
         graph = graph.without_loss()
     check_operators(graph, framework.operators, plugin.name)
     probes, steps = tuple(job.findings["probes"]), job.findings["steps"]

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from benchmarker.framework import Device, Framework, FrameworkPlugin, Optimizer
+from benchmarker.graph.graph import Graph
 from benchmarker.problem import Problem
 
 
@@ -35,7 +36,7 @@ class Job:
     inputs : {"resident", "fed"}
         Whether mini-batches are on the device before a step, or are brought there in it.
     findings : mapping or None
-        What ``findings`` computes: ``path`` to write, ``training``, ``probes``, ``steps``, whether the
+        What ``findings`` computes: ``path`` to write, ``probes``, ``steps``, whether the
         weights are ``moved``, and whether it is the ``reference``.
     """
 
@@ -98,3 +99,9 @@ def load_framework(plugin: FrameworkPlugin) -> Framework:
     """Import the framework itself."""
     framework: Framework = _load(plugin.implementation)()
     return framework
+
+
+def problem_graph(job: Job, batch_size: int) -> Graph:
+    """Build the job's graph: with its loss in training, without in inference."""
+    graph = load_problem(job.problem).graph(batch_size, **job.problem_parameters)
+    return graph if job.mode == "training" else graph.without_loss()

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from benchmarker.worker.channel import Channel
-from benchmarker.worker.job import Job
+from benchmarker.worker.job import Job, problem_graph
 from benchmarker.worker.stages import Stages
 
 
@@ -13,7 +13,6 @@ def compute_reference(job: Job, channel: Channel, stages: Stages) -> None:
     """Compute the reference of the job's problem for its first samples and save it."""
     from benchmarker.worker import reference, values
     from benchmarker.worker.batches import mini_batches
-    from benchmarker.worker.run import problem_graph
 
     if job.reference is None:
         raise ValueError("a reference job needs the file to write")

@@ -13,7 +13,7 @@ from benchmarker.graph.support import check_operators, composed_operators
 from benchmarker.options import parse_options
 from benchmarker.worker import facts
 from benchmarker.worker.channel import Channel
-from benchmarker.worker.job import Job, load_framework, load_framework_plugin, load_problem
+from benchmarker.worker.job import Job, load_framework, load_framework_plugin, problem_graph
 from benchmarker.worker.stages import Stages
 
 if TYPE_CHECKING:
@@ -39,12 +39,6 @@ class Prepared:
     step: Callable[[Any], Any]
     native_batch: Any
     feed: Feeding
-
-
-def problem_graph(job: Job, batch_size: int) -> Graph:
-    """Build the job's graph: with its loss in training, without in inference."""
-    graph = load_problem(job.problem).graph(batch_size, **job.problem_parameters)
-    return graph if job.mode == "training" else graph.without_loss()
 
 
 def _prepare(job: Job, channel: Channel, stages: Stages) -> Prepared:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -11,7 +12,7 @@ import numpy as np
 
 from benchmarker.framework import Optimizer, Program
 from benchmarker.worker import reference, values
-from benchmarker.worker.job import Job
+from benchmarker.worker.job import Job, problem_graph
 from benchmarker.worker.stages import Stages
 from benchmarker.worker.verification import (
     NO_ERRORS,
@@ -127,7 +128,7 @@ def _training(
             by_name = {e.name: e for e in expected}
             loss = prepared.program.fetch(output)[0]
             first = judge(by_name["loss"], loss, limits["loss"])
-            tensors.append(_renamed(first, "loss of the first step"))
+            tensors.append(replace(first, name="loss of the first step"))
             tensors += _judge_updates(job, prepared.program, before, by_name, limits)
     stages.seconds["verify"] += stages.seconds.pop("verify_step", 0.0)
     return output, _verdict(job, expected, tensors)
@@ -138,8 +139,6 @@ def _judge_gradients(
 ) -> list[TensorVerdict]:
     program, batch = prepared.program, prepared.native_batch
     if job.verification_samples != job.batch_size:
-        from benchmarker.worker.run import problem_graph
-
         program = prepared.build(problem_graph(job, job.verification_samples))
         batch = program.load(values.first_samples(prepared.batch, job.verification_samples))
     loss, gradients = program.gradients(batch)
@@ -148,12 +147,6 @@ def _judge_gradients(
     if missing:
         raise RuntimeError(f"the framework returned no gradient of {', '.join(missing)}")
     return [judge(e, found[e.name], limits[e.name]) for e in expected]
-
-
-def _renamed(verdict: TensorVerdict, name: str) -> TensorVerdict:
-    from dataclasses import replace
-
-    return replace(verdict, name=name)
 
 
 def _judge_updates(

@@ -10,6 +10,7 @@ import numpy as np
 
 from benchmarker.graph.shapes import Shapes
 from benchmarker.graph.types import TensorType
+from benchmarker.graph.window_shapes import halves
 from benchmarker.plugins.chainer.site import Native, Shape, Site, array_of, axis_of
 
 
@@ -86,8 +87,7 @@ def pad(site: Site, *, pads: Shape, value: float = 0.0) -> Native:
     """Surround with a constant."""
     from chainer import functions
 
-    rank = len(pads) // 2
-    widths = tuple(zip(pads[:rank], pads[rank:]))
+    widths = tuple(zip(*halves(pads)))
     return lambda x: functions.pad(x, widths, "constant", constant_values=value)
 
 

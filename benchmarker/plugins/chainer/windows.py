@@ -11,14 +11,9 @@ import numpy as np
 
 from benchmarker.graph.shapes import Shapes
 from benchmarker.graph.types import TensorType
+from benchmarker.graph.window_shapes import halves
 from benchmarker.plugins.chainer.shapes import cut
 from benchmarker.plugins.chainer.site import Native, Shape, Site
-
-
-def halves(pads: Sequence[int]) -> tuple[Shape, Shape]:
-    """Return the begins and the ends of pads."""
-    rank = len(pads) // 2
-    return tuple(pads[:rank]), tuple(pads[rank:])
 
 
 def _padding(begins: Shape, ends: Sequence[int], value: float) -> Native:

@@ -9,8 +9,8 @@ import numpy as np
 from benchmarker.graph.operators import Tensor
 from benchmarker.graph.shapes import Shapes
 from benchmarker.graph.types import TensorType
+from benchmarker.graph.window_shapes import halves
 from benchmarker.plugins.mxnet.matrices import MatrixOperators
-from benchmarker.plugins.mxnet.symbols import halves
 from benchmarker.plugins.mxnet.windows import WindowOperators
 
 

@@ -102,9 +102,3 @@ class SymbolOperators(Operators):
         _, origin, perm = self._transposed[id(x)]
         rank = len(perm)
         return origin if perm == (*range(rank - 2), rank - 1, rank - 2) else None
-
-
-def halves(pads: tuple[int, ...]) -> tuple[tuple[int, ...], tuple[int, ...]]:
-    """Return the begins and the ends of ``pads``."""
-    rank = len(pads) // 2
-    return pads[:rank], pads[rank:]

@@ -9,7 +9,8 @@ import numpy as np
 from benchmarker.graph.operators import Tensor
 from benchmarker.graph.shapes import Shapes
 from benchmarker.graph.types import TensorType
-from benchmarker.plugins.mxnet.symbols import SymbolOperators, halves
+from benchmarker.graph.window_shapes import halves
+from benchmarker.plugins.mxnet.symbols import SymbolOperators
 
 if TYPE_CHECKING:
     import numpy.typing as npt

@@ -6,7 +6,8 @@ import builtins
 from typing import Any
 
 from benchmarker.graph.operators import Tensor
-from benchmarker.plugins.pytorch.tracing import TracedOperators, halves, pad_argument, shape_of
+from benchmarker.graph.window_shapes import halves
+from benchmarker.plugins.pytorch.tracing import TracedOperators, pad_argument, shape_of
 
 
 class ShapeOperators(TracedOperators):

@@ -29,12 +29,6 @@ def shape_of(node: Any) -> tuple[int, ...] | None:
     return shape
 
 
-def halves(pads: Sequence[int]) -> tuple[tuple[int, ...], tuple[int, ...]]:
-    """Return the begins and the ends of ONNX pads."""
-    rank = len(pads) // 2
-    return tuple(pads[:rank]), tuple(pads[rank:])
-
-
 def pad_argument(begins: Sequence[int], ends: Sequence[int]) -> list[int]:
     """Return the pads in the order of ``torch.nn.functional.pad``: last axis first, begin before end."""
     return [size for pair in reversed(list(zip(begins, ends))) for size in pair]

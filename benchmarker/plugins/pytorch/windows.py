@@ -7,7 +7,8 @@ from collections.abc import Sequence
 
 from benchmarker.errors import UnsupportedError
 from benchmarker.graph.operators import Tensor
-from benchmarker.plugins.pytorch.tracing import TracedOperators, halves, pad_argument
+from benchmarker.graph.window_shapes import halves
+from benchmarker.plugins.pytorch.tracing import TracedOperators, pad_argument
 
 
 def _pools_natively(kernel: Sequence[int], pads: Sequence[int]) -> bool:
