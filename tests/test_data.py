@@ -16,7 +16,7 @@ from benchmarker.data import read_dataset
 from benchmarker.data.imdb import words_of
 from benchmarker.data.prepared import check_fits, prepare
 from benchmarker.errors import UsageError
-from benchmarker.problems import mnist_mlp
+from benchmarker.problems import conv2d, mnist_mlp
 from benchmarker.worker.batches import DatasetBatches, SyntheticBatches, mini_batches
 from benchmarker.worker.values import draw_batch, draw_order
 
@@ -277,3 +277,11 @@ def test_a_data_set_that_does_not_fit_is_refused(prepared: Any, values: dict[str
 def test_too_large_a_mini_batch_is_refused(prepared: Any) -> None:
     with pytest.raises(UsageError, match="has 22 samples, too few for a mini-batch of 23"):
         check_fits(prepared.description, mnist_mlp.benchmarker_problem().graph(23))
+
+
+def test_images_with_other_axes_are_refused_and_not_scrambled(prepared: Any) -> None:
+    graph = conv2d.benchmarker_problem().graph(2, channels=28, height=1, width=28).without_loss()
+    check_fits(prepared.description, graph)
+    for shape in ([7, 4, 28], [28, 4, 7]):
+        with pytest.raises(UsageError, match="takes 'image' of"):
+            check_fits({**prepared.description, "sample_shape": shape}, graph)

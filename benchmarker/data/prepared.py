@@ -102,7 +102,9 @@ def check_fits(description: dict[str, Any], graph: Graph) -> None:
         )
     sample, *labels = graph.inputs
     shape, wanted = tuple(description["sample_shape"]), sample.type.shape[1:]
-    if shape != wanted and int(np.prod(shape)) != int(np.prod(wanted)):
+    # In another order of axes the values would be scrambled, so only flattening and axes of 1 are no matter.
+    squeezed = [tuple(size for size in sizes if size != 1) for sizes in (shape, wanted)]
+    if squeezed[0] != squeezed[1] and wanted != (int(np.prod(shape)),):
         raise UsageError(
             f"data set '{name}' has samples of shape {shape}, problem '{graph.name}' takes '{sample.name}' of "
             f"{wanted}; change the problem's parameters with --set"
