@@ -14,6 +14,8 @@ from benchmarker.collector import NothingToRead
 from benchmarker.experiment import RunSpec
 
 OK, ABSENT, FAILED = "ok", "absent", "failed"
+COLLECT, WATCH, APART = "benchmarker_collect", "benchmarker_watch", "benchmarker_watch_apart"
+NOT_REACHED = {WATCH: "the timed part was not reached", APART: "no pass apart was made"}
 
 
 class Collecting:
@@ -35,29 +37,48 @@ class Collecting:
     Attributes
     ----------
     readings : dict
-        JSON values by collector's name, ``None`` where there are none; complete once the context is left.
+        JSON values by name of each collector that looks at the machine, ``None`` where there are none;
+        complete once the context is left.
+    monitors : dict
+        The same for each collector that watches the worker in the timed part, or in a pass apart.
     statuses : dict
         By collector's name ``{"status": "ok" | "absent" | "failed", "reason": str | None}``.
     """
 
     def __init__(self, run: RunSpec, collectors: Mapping[str, Any], broken: Mapping[str, str]) -> None:
         self.readings: dict[str, Any] = {}
+        self.monitors: dict[str, Any] = {}
         self.statuses: dict[str, dict[str, str | None]] = {}
         self._run = run
         self._plugins = dict(collectors)
-        self._entered: dict[str, tuple[AbstractContextManager[Any], Any]] = {}
-        for name in (*collectors, *broken):
-            self.readings[name] = None
-            self.statuses[name] = {"status": OK, "reason": None}
+        self._entered: dict[tuple[str, str], tuple[AbstractContextManager[Any], Any]] = {}
+        """Contexts and what they yielded, by hook and collector's name."""
+        self._out: set[str] = set()
+        """Collectors that have raised something, which are asked for nothing more."""
+        for name, plugin in collectors.items():
+            self._prepare(name, plugin)
         for name, reason in broken.items():
+            self.readings[name] = None
             self._record(name, FAILED, reason)
+
+    def _prepare(self, name: str, plugin: Any) -> None:
+        watched = [hook for hook in (WATCH, APART) if hasattr(plugin, hook)]
+        self.statuses[name] = {"status": OK, "reason": None}
+        if watched:
+            self.monitors[name] = None
+        if hasattr(plugin, COLLECT):
+            self.readings[name] = None
+        elif watched:
+            self._record(name, ABSENT, NOT_REACHED[watched[0]])
+        if len(watched) > 1:
+            self._out.add(name)
+            self._record(name, FAILED, f"defines both {WATCH} and {APART}, whose readings have one place")
 
     def __enter__(self) -> Collecting:
         try:
-            for name in self._plugins:
-                self._guarded(name, self._enter)
+            self._enter_all(COLLECT)
         except BaseException:
-            self._leave_all()
+            self._leave_all(COLLECT)
             raise
         return self
 
@@ -67,65 +88,110 @@ class Collecting:
         exception: BaseException | None,
         traceback: TracebackType | None,
     ) -> None:
-        self._leave_all()
+        # A worker that died in a pass leaves its monitors to be ended here.
+        self._leave_all(APART, WATCH, COLLECT)
 
     def before_timing(self) -> None:
         """Return when no collector has anything of its own running beside the worker."""
-        for name in self._entered:
-            self._guarded(name, self._before_timing)
+        for hook in ("benchmarker_before_timing", "benchmarker_idle"):
+            for name in self._willing():
+                self._guarded(COLLECT, name, self._call, hook, name)
 
-    def _enter(self, name: str) -> None:
-        context = _called(self._plugins[name].benchmarker_collect, self._run)
+    def timing_begins(self, pid: int) -> None:
+        """Let collectors watch the worker, process ``pid``, in the timed part."""
+        self._enter_all(WATCH, pid=pid)
+
+    def timing_ends(self) -> None:
+        """End what :meth:`timing_begins` began; its readings are complete."""
+        self._leave_all(WATCH)
+
+    def apart_begins(self, pid: int) -> bool:
+        """Let collectors that could disturb it watch the worker, process ``pid``, in a pass of its own.
+
+        Returns
+        -------
+        bool
+            Whether any of them does, so that the pass is worth its time.
+        """
+        self._enter_all(APART, pid=pid)
+        return any(hook == APART for hook, _ in self._entered)
+
+    def apart_ends(self) -> None:
+        """End what :meth:`apart_begins` began; its readings are complete."""
+        self._leave_all(APART)
+
+    def _willing(self) -> list[str]:
+        return [name for name in self._plugins if name not in self._out]
+
+    def _call(self, hook: str, name: str) -> None:
+        function = getattr(self._plugins[name], hook, None)
+        if function is not None:
+            _called(function, run=self._run)
+
+    def _enter_all(self, hook: str, **given: Any) -> None:
+        for name in self._willing():
+            if hasattr(self._plugins[name], hook):
+                self._guarded(hook, name, self._enter, hook, name, given)
+
+    def _enter(self, hook: str, name: str, given: Mapping[str, Any]) -> None:
+        context = _called(getattr(self._plugins[name], hook), run=self._run, **given)
         if not isinstance(context, AbstractContextManager):
-            raise TypeError(f"benchmarker_collect() returned {type(context).__name__}, not a context manager")
-        self._entered[name] = (context, context.__enter__())
+            raise TypeError(f"{hook}() returned {type(context).__name__}, not a context manager")
+        self._entered[hook, name] = (context, context.__enter__())
+        if self.statuses[name]["reason"] == NOT_REACHED.get(hook):
+            self.statuses[name] = {"status": OK, "reason": None}
 
-    def _before_timing(self, name: str) -> None:
-        hook = getattr(self._plugins[name], "benchmarker_before_timing", None)
-        if hook is not None:
-            _called(hook, self._run)
-
-    def _leave(self, name: str) -> None:
-        context, readings = self._entered[name]
+    def _leave(self, hook: str, name: str) -> None:
+        context, readings = self._entered.pop((hook, name))
         try:
             context.__exit__(None, None, None)
         finally:
             # What was read before a fault is still true.
-            self.readings[name] = _as_json(readings)
+            self._place(hook)[name] = _as_json(readings)
 
-    def _leave_all(self) -> None:
-        """Leave the contexts, the last entered first; an interruption waits until all are left."""
+    def _leave_all(self, *hooks: str) -> None:
+        """Leave the contexts of hooks, the last entered first; an interruption waits until all are left."""
         interruption: KeyboardInterrupt | None = None
-        for name in reversed(self._entered):
+        for hook, name in reversed(list(self._entered)):
+            if hook not in hooks:
+                continue
             try:
-                self._guarded(name, self._leave)
+                self._guarded(hook, name, self._leave, hook, name)
             except KeyboardInterrupt as error:
                 interruption = error
-        self._entered = {}
         if interruption is not None:
             raise interruption
 
-    def _guarded(self, name: str, step: Callable[[str], None]) -> None:
+    def _place(self, hook: str) -> dict[str, Any]:
+        return self.readings if hook == COLLECT else self.monitors
+
+    def _guarded(self, hook: str, name: str, step: Callable[..., None], *arguments: Any) -> None:
         try:
-            step(name)
+            step(*arguments)
         except KeyboardInterrupt:
             self._record(name, FAILED, "was interrupted")
             raise
         except NothingToRead as absence:
-            self._absent(name, absence)
+            self._out.add(name)
+            self._absent(hook, name, absence)
         except BaseException as error:
+            self._out.add(name)
             self._record(name, FAILED, _sentence(error))
 
-    def _absent(self, name: str, absence: NothingToRead) -> None:
+    def _absent(self, hook: str, name: str, absence: NothingToRead) -> None:
         self._record(name, ABSENT, absence.reason)
         try:
-            self.readings[name] = _as_json(absence.readings)
+            readings = _as_json(absence.readings)
         except Exception as error:
             self._record(name, FAILED, _sentence(error))
+            return
+        place = self._place(hook)
+        if name in place:
+            place[name] = readings
 
     def _record(self, name: str, status: str, reason: str) -> None:
         """Note the first fault; what follows from it says less."""
-        if self.statuses[name]["status"] == FAILED:
+        if self.statuses.get(name, {}).get("status") == FAILED:
             return
         text = str(reason).encode("utf-8", "backslashreplace").decode() or "no reason was given"
         self.statuses[name] = {
@@ -134,9 +200,10 @@ class Collecting:
         }
 
 
-def _called(hook: Callable[..., Any], run: RunSpec) -> Any:
-    """Call a hook with ``run`` if it wants it, as pluggy does."""
-    return hook(run=run) if "run" in inspect.signature(hook).parameters else hook()
+def _called(hook: Callable[..., Any], **given: Any) -> Any:
+    """Call a hook with those of the arguments that it wants, as pluggy does."""
+    wanted = inspect.signature(hook).parameters
+    return hook(**{name: value for name, value in given.items() if name in wanted})
 
 
 def _as_json(readings: Any) -> Any:

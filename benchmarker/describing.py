@@ -16,7 +16,7 @@ def describe_problem(
     values: Mapping[str, Any],
     *,
     batch_size: int | None = None,
-    mode: str = "training",
+    mode: str | None = None,
     with_graph: bool = False,
 ) -> dict[str, Any]:
     """Return what ``show`` shows, as JSON values.
@@ -29,8 +29,8 @@ def describe_problem(
         Parameters that are not at their defaults.
     batch_size : int, optional
         The problem's default if not given.
-    mode : {"inference", "training"}
-        What a step is.
+    mode : {"inference", "training"}, optional
+        What a step is; if not given, training where there is a loss.
     with_graph : bool
         Whether to add the whole graph.
 
@@ -41,6 +41,7 @@ def describe_problem(
     """
     problem = registry.problem(name)
     graph = problem.graph(batch_size, **values)
+    mode = mode or ("inference" if graph.loss is None else "training")
     training = mode == "training"
     cost = graph_cost(graph if training else graph.without_loss(), training=training)
     return {

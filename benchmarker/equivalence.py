@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+import math
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
-from benchmarker.worker.verification import (
-    MARGIN,
-    WIDEST,
-    Errors,
-    Expected,
-    TensorVerdict,
-    errors,
-    judge_excerpt,
-    tolerances,
-)
+from benchmarker.worker.coarse import FRACTION_BITS
+from benchmarker.worker.verification import Expected, TensorVerdict, errors, judge_excerpt, tolerances
+
+PROOF = 0.1
+"""A tensor whose tolerance is wider is not judged: to be within it would prove little."""
+COARSE_PROOF = 0.25
+"""The same in a precision coarser than float32."""
+
+
+def widest(precision: str) -> float:
+    """Return the widest tolerance that proves something in a precision."""
+    return COARSE_PROOF if precision in FRACTION_BITS else PROOF
 
 
 @dataclass(frozen=True)
@@ -29,7 +32,7 @@ class Quantity:
     tensors : int
         How many were compared.
     left_out : tuple of str
-        Those that float32 rounding alone moves too far for a verdict.
+        Those that rounding alone moves too far for a verdict.
     worst : TensorVerdict
         The one that used most of its tolerance.
     failed : tuple of TensorVerdict
@@ -89,29 +92,21 @@ def compare(expected: Sequence[Expected], found: Sequence[Expected], precision: 
             raise ValueError(f"the framework returned no {kind} '{missing[0]}'")
         if not wanted:
             continue
-        left_out = [e.name for e in wanted if MARGIN * e.rounding.norm > WIDEST and not _vanishes(e, limits)]
         verdicts = [judge_excerpt(e, excerpts[e.name], limits[e.name]) for e in wanted]
+        left_out = [v.name for v in verdicts if v.norm_tolerance > widest(precision)]
         judged = [v for v in verdicts if v.name not in left_out] or verdicts
+        # What is not finite is wrong however ill-conditioned the tensor is.
+        counted = [v for v in verdicts if v.name not in left_out or math.isinf(v.max_absolute_error)]
         quantities.append(
             Quantity(
                 kind,
                 len(wanted),
                 tuple(left_out),
                 max(judged, key=lambda v: v.used),
-                tuple(v for v in verdicts if not v.passed and _counts(v, left_out)),
+                tuple(v for v in counted if not v.passed),
             )
         )
     return quantities
-
-
-def _vanishes(expected: Expected, limits: Mapping[str, Any]) -> bool:
-    """Whether the tensor is zero but for rounding, and so has a tolerance on the others' scale."""
-    return bool(limits[expected.name].norm > WIDEST)
-
-
-def _counts(verdict: TensorVerdict, left_out: Iterable[str]) -> bool:
-    # What is not finite is wrong however ill-conditioned the tensor is.
-    return verdict.name not in left_out or verdict.norm_error == float("inf")
 
 
 def as_expected(found: Sequence[Expected], moved: Sequence[Expected]) -> list[Expected]:
@@ -126,9 +121,4 @@ def as_expected(found: Sequence[Expected], moved: Sequence[Expected]) -> list[Ex
         how well it can be known at this size, switched rectifiers and maxima included.
     """
     others = {m.name: m.excerpt for m in moved}
-
-    def rounding(f: Expected) -> Errors:
-        by_weights = errors(others[f.name], f.excerpt)
-        return replace(by_weights, norm=max(by_weights.norm, f.rounding.norm))
-
-    return [replace(f, rounding=rounding(f)) for f in found]
+    return [replace(f, rounding=errors(others[f.name], f.excerpt)) for f in found]

@@ -46,6 +46,17 @@ def nearest(name: object, known: Iterable[str]) -> str:
     return f"; did you mean '{near[0]}'?" if near else ""
 
 
+def first_line(error: BaseException) -> str:
+    """Return an exception's type and the first line of its text."""
+    text = printable(str(error).strip().partition("\n")[0].strip())
+    return f"{type(error).__name__}: {text}" if text else type(error).__name__
+
+
+def printable(text: str) -> str:
+    """Return a text in which what would break a line, or cannot be seen, is written as an escape."""
+    return "".join(c if c.isprintable() else repr(c)[1:-1] for c in text)
+
+
 def did_you_mean(name: str, known: Iterable[str]) -> str:
     """Return ``"; did you mean 'x'?"`` for the nearest known name, else the list of known names."""
     names = sorted(known)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any, Union
@@ -39,6 +40,14 @@ class RunSpec:
         Name of a data set and the folder of its files; ``None`` draws mini-batches from the seed.
     inputs : str
         ``resident``: the mini-batch is on the device before a step; ``fed``: it is brought there in it.
+    sampling : {"latency", "throughput"}
+        Whether each step is synchronised and timed, or each block of steps.
+    target_seconds : float
+        About how long the timed part lasts where neither steps nor a window say it.
+    minimum_samples : int
+        The least number of samples then.
+    breakdown : bool
+        Whether the parts of a step are timed too, in a pass of their own.
     monitors : tuple of str or None
         Collectors to use; ``None`` for all there are.
     repetition : int
@@ -47,8 +56,14 @@ class RunSpec:
         Seconds after which the run is ended.
     environment : str
         ``auto``, ``current``, ``managed`` or the path of an interpreter.
+    start : {"spawn", "fork"}
+        Whether the worker is a new interpreter, or a fork of one that has imported the framework.
+    compile_cache : {"kept", "cold"}
+        Whether the process finds what others before it compiled, or starts with empty folders for that.
     anonymous : bool
         Whether host and user names stay out of the record.
+    price_per_hour : float or None
+        What the machine costs, in any currency.
     """
 
     framework: str
@@ -72,13 +87,20 @@ class RunSpec:
     data: str | None = None
     data_dir: str | None = None
     inputs: str = "resident"
+    sampling: str = "latency"
+    target_seconds: float = 3.0
+    minimum_samples: int = 20
+    breakdown: bool = False
     monitors: tuple[str, ...] | None = None
     repetition: int = 0
     verify: bool = True
     timeout: float | None = None
     environment: str = "auto"
     launcher: str = "local"
+    start: str = "spawn"
+    compile_cache: str = "kept"
     anonymous: bool = False
+    price_per_hour: float | None = None
 
     @property
     def label(self) -> str:
@@ -89,19 +111,24 @@ class RunSpec:
         )
 
 
-_OF_NO_INFLUENCE = ("timeout", "anonymous")
+_OF_NO_INFLUENCE = ("timeout", "anonymous", "price_per_hour")
 
 
 def specification(run: RunSpec) -> dict[str, Any]:
     """Return what was asked, complete, as JSON values.
 
     Two runs with the same specification measure the same. The time limit and whether names are left out
-    are not part of it: they change nothing in a run that ended well. Inference has no optimizer.
+    are not part of it, nor is the price: they change nothing in a run that ended well. Inference has no optimizer.
     """
     values = asdict(run)
     if run.mode != "training":
         values["optimizer"] = None
     return {name: _plain(value) for name, value in values.items() if name not in _OF_NO_INFLUENCE}
+
+
+def identity(run: RunSpec) -> str:
+    """Return a text that two runs have in common if, and only if, they have the same specification."""
+    return json.dumps(specification(run), sort_keys=True)
 
 
 def _plain(value: Any) -> Any:
@@ -153,8 +180,16 @@ class Experiment:
         Whether to leave out larger batch sizes once one has run out of memory.
     gpus, affinity : tuple of tuple of int
         Sets, of which each run takes one.
-    repeats : int
-        Fresh processes for each run.
+    repeats : int or None
+        Fresh processes for each run; None is one, or as many as the precision takes.
+    profile : str or None
+        How well a number should be known; see :data:`benchmarker.replication.PROFILES`.
+    half_width, min_processes, max_processes, budget
+        Over those of the profile: relative half-width of the interval, processes, seconds for a cell.
+    seconds, min_samples
+        Over those of the profile: how long the timed part of a process lasts, and its least samples.
+    sampling : tuple of str
+        Empty: throughput in training, latency in inference.
     Other fields
         As in :class:`RunSpec`.
     """
@@ -176,16 +211,28 @@ class Experiment:
     warmup: tuple[int, ...] = ()
     windows: tuple[float, ...] = ()
     samples_per_epoch: tuple[int, ...] = ()
-    epochs: tuple[int, ...] = (1,)
+    epochs: tuple[int, ...] = ()
     data: tuple[str, ...] = ()
     data_dir: str | None = None
     inputs: tuple[str, ...] = ("resident",)
+    sampling: tuple[str, ...] = ()
+    seconds: float | None = None
+    min_samples: int | None = None
+    breakdown: bool = False
     monitors: tuple[str, ...] | None = None
-    repeats: int = 1
+    repeats: int | None = None
+    profile: str | None = None
+    half_width: float | None = None
+    min_processes: int | None = None
+    max_processes: int | None = None
+    budget: float | None = None
+    price_per_hour: float | None = None
     verify: bool = True
     timeout: float | None = None
     environments: tuple[str, ...] = ("auto",)
     launchers: tuple[str, ...] = ("local",)
+    starts: tuple[str, ...] = ("spawn",)
+    compile_caches: tuple[str, ...] = ("kept",)
     anonymous: bool = False
     accept: Mapping[str, float] = field(default_factory=dict)
     early_stop: bool = False

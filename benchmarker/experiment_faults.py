@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any, NamedTuple
+from dataclasses import replace
+from typing import Any, NamedTuple, TypeVar
 
 from benchmarker import registry
 from benchmarker.acceptance import LIMITS, metric_of
@@ -12,14 +13,22 @@ from benchmarker.environments.requirements import wanted
 from benchmarker.errors import BenchmarkerError, UsageError, did_you_mean
 from benchmarker.experiment import Experiment, Request
 from benchmarker.framework import MODES, OPTIMIZERS, PRECISIONS, FrameworkPlugin
+from benchmarker.graph.graph import Graph
 from benchmarker.hyperparameters import HYPERPARAMETERS, constants, owners
+from benchmarker.layers.rules import LARGEST_COUNT
 from benchmarker.options import option_types, parse_options
 from benchmarker.problem import Problem
+from benchmarker.replication import PROFILES, Precision
 from benchmarker.settings import choices
 
 DEVICES = ("cpu", "cuda")
 DATA = ("digits", "mnist", "cifar10", "imdb", "npy")
 INPUTS = ("resident", "fed")
+STARTS = ("spawn", "fork")
+COMPILE_CACHES = ("kept", "cold")
+SAMPLINGS = ("latency", "throughput")
+LARGEST_SEED = 2**32 - 1
+"""NumPy's generator, which Chainer draws from, takes no larger one."""
 
 
 class Fault(NamedTuple):
@@ -59,6 +68,7 @@ def faults(experiment: Experiment) -> Iterator[Fault]:
     yield from wrong_values
     yield from _optimizers(experiment)
     yield from _amounts(experiment)
+    yield from _replication(experiment)
     if not wrong_values:
         yield from _graphs(experiment)
     yield from _limits(experiment)
@@ -106,6 +116,8 @@ def _names(experiment: Experiment) -> Iterator[Fault]:
     yield from _one_of("precision", experiment.precisions, PRECISIONS)
     yield from _one_of("device", experiment.devices, DEVICES)
     yield from _one_of("launcher", experiment.launchers, _known("launchers"))
+    yield from _one_of("start", experiment.starts, STARTS)
+    yield from _one_of("compile_cache", experiment.compile_caches, COMPILE_CACHES, "kind of compile cache")
     yield from _one_of("monitors", experiment.monitors or (), _known("collectors"), "monitor")
     for index, asked in enumerate(experiment.optimizers):
         for fault in _one_of("optimizer", filter(None, [Request.of(asked).name]), OPTIMIZERS):
@@ -138,20 +150,46 @@ def _numbers(experiment: Experiment) -> Iterator[Fault]:
         ("gpus", "index of the GPU", [gpu for gpus in experiment.gpus for gpu in gpus], 0),
         ("steps", "number of steps", experiment.steps, 1),
         ("warmup", "number of warm-up steps", experiment.warmup, 0),
-        ("repeats", "number of repeats", (experiment.repeats,), 1),
+        ("repeats", "number of repeats", _given(experiment.repeats), 1),
+        ("min_processes", "least number of processes", _given(experiment.min_processes), 1),
+        ("max_processes", "largest number of processes", _given(experiment.max_processes), 1),
+        ("min_samples", "least number of samples", _given(experiment.min_samples), 1),
         ("epochs", "number of epochs", experiment.epochs, 1),
         ("problem_size", "problem size", experiment.samples_per_epoch, 1),
     )
     for field, name, values, least in whole:
+        most = LARGEST_SEED if field == "seed" else LARGEST_COUNT
         for value in values:
             if value < least:
                 yield Fault((field,), f"the {name} must be at least {least}, got {value}")
-    timeouts = () if experiment.timeout is None else (experiment.timeout,)
-    for name, durations in (("timeout", timeouts), ("window", experiment.windows)):
+            if value > most:
+                yield Fault((field,), f"the {name} must be at most {most}, got {value}")
+    for name, durations in (
+        ("timeout", _given(experiment.timeout)),
+        ("window", experiment.windows),
+        ("budget", _given(experiment.budget)),
+        ("seconds", _given(experiment.seconds)),
+    ):
+        words = "time of the timed part" if name == "seconds" else name
         for seconds in durations:
             if not 0 < seconds < math.inf:
-                yield Fault((name,), f"the {name} must be more than 0 seconds and finite, got {seconds:g}")
+                yield Fault((name,), f"the {words} must be more than 0 seconds and finite, got {seconds:g}")
+    for half_width in _given(experiment.half_width):
+        if not 0 < half_width < 1:
+            yield Fault(
+                ("half_width",), f"the half-width must be between 0 and 1, e.g. 0.02, got {half_width:g}"
+            )
+    for price in _given(experiment.price_per_hour):
+        if not 0 <= price < math.inf:
+            yield Fault(("price_per_hour",), f"the price must be at least 0 and finite, got {price:g}")
     yield from _gpus(experiment)
+
+
+_Number = TypeVar("_Number", int, float)
+
+
+def _given(value: _Number | None) -> tuple[_Number, ...]:
+    return () if value is None else (value,)
 
 
 def _gpus(experiment: Experiment) -> Iterator[Fault]:
@@ -272,6 +310,52 @@ def _constant(name: str, values: Sequence[float], kinds: Sequence[str]) -> Itera
 # --- what fits together ----------------------------------------------------------------------------
 
 
+def _replication(experiment: Experiment) -> Iterator[Fault]:
+    yield from _one_of("profile", _given_names(experiment.profile), tuple(PROFILES))
+    yield from _one_of("sampling", experiment.sampling, SAMPLINGS)
+    if experiment.profile is None or experiment.profile in PROFILES:
+        yield from _few_and_many(precision(experiment))
+    if experiment.repeats is None:
+        return
+    for field, words in (
+        ("profile", "profile"),
+        ("half_width", "half-width"),
+        ("min_processes", "least number of processes"),
+        ("max_processes", "largest number of processes"),
+        ("budget", "budget"),
+    ):
+        if getattr(experiment, field) is not None:
+            yield Fault((field,), f"give either a number of repeats or a {words}, not both")
+
+
+def precision(experiment: Experiment) -> Precision | None:
+    """Return how well each number should be known, or None if a number of processes was asked for."""
+    given: dict[str, Any] = {
+        "half_width": experiment.half_width,
+        "min_processes": experiment.min_processes,
+        "max_processes": experiment.max_processes,
+        "budget_seconds": experiment.budget,
+    }
+    asked = {name: value for name, value in given.items() if value is not None}
+    if experiment.profile is None and not asked:
+        return None
+    base = PROFILES[experiment.profile or "standard"]
+    return replace(base, profile=experiment.profile, **asked)
+
+
+def _few_and_many(wanted: Precision | None) -> Iterator[Fault]:
+    if wanted is not None and wanted.min_processes > wanted.max_processes:
+        message = (
+            f"the least number of processes must not be above the largest, got {wanted.min_processes} "
+            f"and {wanted.max_processes}"
+        )
+        yield Fault(("min_processes",), message)
+
+
+def _given_names(name: str | None) -> tuple[str, ...]:
+    return () if name is None else (name,)
+
+
 def _amounts(experiment: Experiment) -> Iterator[Fault]:
     sizes = experiment.samples_per_epoch
     if max(experiment.epochs, default=1) > 1 and not sizes and not experiment.data:
@@ -306,15 +390,30 @@ def _epochs(experiment: Experiment, problem: Problem) -> Iterator[Fault]:
 
 
 def _graphs(experiment: Experiment) -> Iterator[Fault]:
-    """Yield the first impossible size of each problem."""
+    """Yield the first impossible size of each problem, and what cannot be trained."""
     for index, problem in _problems(experiment).items():
         request = Request.of(experiment.problems[index])
         try:
-            for values in choices(request, experiment.settings, problem.name, problem.parameters):
-                for size in _batch_sizes(experiment, problem):
-                    problem.graph(size, **values)
+            lacking = [
+                _lacking(problem.graph(size, **values))
+                for values in choices(request, experiment.settings, problem.name, problem.parameters)
+                for size in _batch_sizes(experiment, problem)
+            ]
         except UsageError as error:
             yield Fault(("problem", index), str(error))
+            continue
+        missing = next(filter(None, lacking), "")
+        if missing and "training" in experiment.modes:
+            yield Fault(
+                ("mode",), f"problem '{problem.name}' has no {missing}; choose the mode inference alone"
+            )
+
+
+def _lacking(graph: Graph) -> str:
+    """Return what a graph lacks for training, nothing if it can be trained."""
+    if graph.loss is None:
+        return "loss to train with"
+    return "" if graph.trainable else "weights to train"
 
 
 def _limits(experiment: Experiment) -> Iterator[Fault]:

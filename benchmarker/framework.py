@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar
+
+from benchmarker.errors import UnsupportedError
 
 if TYPE_CHECKING:
     import numpy as np
@@ -50,6 +52,8 @@ class FrameworkPlugin:
         Frozen dataclass of the plugin's own options, each with a type and a default.
     environment : mapping
         Environment variables that the worker starts with.
+    compile_caches : tuple of str
+        Environment variables that each name a folder where it keeps what it compiled for the next process.
     devices : tuple of str
         Device types it can use at all.
     modes : tuple of str
@@ -67,6 +71,7 @@ class FrameworkPlugin:
     build_constraints: tuple[str, ...] = ()
     options: type[Any] = NoOptions
     environment: Mapping[str, str] = field(default_factory=dict)
+    compile_caches: tuple[str, ...] = ()
     devices: tuple[str, ...] = ("cpu",)
     modes: tuple[str, ...] = MODES
     precisions: Mapping[str, tuple[str, ...]] = field(default_factory=lambda: {"cpu": ("fp32",)})
@@ -145,6 +150,18 @@ class Program(ABC):
         """Run forward, loss, backward and update; return the loss before the update, natively."""
         raise NotImplementedError
 
+    def train_parts(self, batch: Any) -> Iterator[tuple[str, Any]]:
+        """Run a training step in its parts; yield each one's name and output once its calls were made.
+
+        The parts are ``forward``, ``backward`` and ``update``, together exactly :meth:`train_step`.
+
+        Raises
+        ------
+        UnsupportedError
+            If the framework runs a step in one piece, so that parts would be another program.
+        """
+        raise UnsupportedError("the framework runs a training step in one piece")
+
     def gradients(self, batch: Any) -> tuple[float, dict[str, Array]]:
         """Return the loss and its gradient for each trainable parameter, in the graph's layout.
 
@@ -162,11 +179,26 @@ class Program(ABC):
 
     @abstractmethod
     def synchronize(self, output: Any) -> None:
-        """Return only when the device has finished ``output`` and every update queued with it."""
+        """Return only when the device has finished ``output`` and all that was queued before it, updates too."""
 
     def memory(self) -> dict[str, int]:
         """Return what the framework knows of its device memory, in bytes, by name."""
         return {}
+
+    def reset_memory(self) -> None:  # noqa: B027 - most frameworks have no peaks to forget
+        """Forget the peaks that :meth:`memory` tells. Not timed."""
+
+    def device_event(self) -> Any:
+        """Note on the device that it has come here, without waiting; None if it has no clock of its own."""
+        return None
+
+    def device_seconds(self, first: Any, last: Any) -> float:
+        """Return the device's own time between two events that it has come to, in seconds."""
+        raise NotImplementedError
+
+    def compilations(self) -> int | None:
+        """Return how often the framework has compiled the program so far; None if it does not say."""
+        return None
 
 
 class Framework(ABC):
@@ -174,6 +206,8 @@ class Framework(ABC):
 
     operators: ClassVar[type[Operators]]
     """The native meaning of each operator; known without importing the framework."""
+    later_imports: ClassVar[Sequence[str]] = ()
+    """Modules that only building or the first step imports; a warm server imports them beforehand too."""
 
     @abstractmethod
     def version(self) -> str:

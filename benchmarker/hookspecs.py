@@ -40,7 +40,7 @@ class ProblemHooks:
 
 
 class CollectorHooks:
-    """Group ``benchmarker.collectors``."""
+    """Group ``benchmarker.collectors``. A collector collects, watches, or watches apart."""
 
     @hookspec
     def benchmarker_collect(self, run: RunSpec) -> AbstractContextManager[Readings]:  # type: ignore[empty-body]
@@ -56,6 +56,34 @@ class CollectorHooks:
         """Return when nothing of the collector's own is running beside the worker any more.
 
         Called when the worker has built and warmed up, and waits to be let into the timed part.
+        """
+
+    @hookspec
+    def benchmarker_idle(self, run: RunSpec) -> None:
+        """Read what the machine does while it idles: every collector is quiet, and the worker still waits.
+
+        The worker waits for as long as this takes, so it is for what cannot be known otherwise.
+        """
+
+    @hookspec
+    def benchmarker_watch(  # type: ignore[empty-body]
+        self, run: RunSpec, pid: int
+    ) -> AbstractContextManager[Readings]:
+        """Return a context entered when the timed part begins and left when it ends.
+
+        It yields readings as ``benchmarker_collect`` does. ``pid`` is the worker's process. Nobody waits
+        for it, so it must not disturb: it may slow a step by less than 0.5 % and use less than 10 ms of
+        CPU time a second. It is not entered after an earlier hook of the collector has raised.
+        """
+
+    @hookspec
+    def benchmarker_watch_apart(  # type: ignore[empty-body]
+        self, run: RunSpec, pid: int
+    ) -> AbstractContextManager[Readings]:
+        """Return a context around a pass of its own after the timed part, for what could disturb timing.
+
+        The worker repeats its steps meanwhile, for about a second. Otherwise as ``benchmarker_watch``, of
+        which a collector defines one.
         """
 
 

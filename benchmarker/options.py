@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from typing import Any, TypeVar
 
 from benchmarker.errors import UsageError, did_you_mean
+from benchmarker.layers.rules import LARGEST_COUNT, Rule, Whole
 
 _Options = TypeVar("_Options")
 _TRUE = {"true", "yes", "on", "1"}
@@ -81,13 +82,31 @@ def option_types(options: type[Any]) -> dict[str, Any]:
     return {field.name: hints[field.name] for field in dataclasses.fields(options)}
 
 
+def option_rules(options: type[Any]) -> dict[str, Rule]:
+    """Return what each field of an options dataclass may hold, beyond its type.
+
+    A field says it itself, as ``Annotated[int, Whole(0)]``. Any other whole number counts something: it is
+    at least 1, or its default if that is less, and at most :data:`~benchmarker.layers.rules.LARGEST_COUNT`.
+    """
+    hints = typing.get_type_hints(options, include_extras=True)
+    found: dict[str, Rule] = {}
+    for field in dataclasses.fields(options):
+        own = [rule for rule in getattr(hints[field.name], "__metadata__", ()) if isinstance(rule, Rule)]
+        if own:
+            found[field.name] = own[0]
+        elif hints[field.name] is int:
+            least = min(1, field.default) if isinstance(field.default, int) else 1
+            found[field.name] = Whole(least, LARGEST_COUNT)
+    return found
+
+
 def parse_options(options: type[_Options], values: Mapping[str, Any], owner: str) -> _Options:
     """Make an options object from names and values.
 
     Parameters
     ----------
     options : type
-        Frozen dataclass with fields of type bool, int, float or str.
+        Frozen dataclass with fields of type bool, int, float or str; :func:`option_rules` bounds them.
     values : mapping
         Values by name, as text or already typed.
     owner : str
@@ -96,9 +115,9 @@ def parse_options(options: type[_Options], values: Mapping[str, Any], owner: str
     Raises
     ------
     UsageError
-        On an unknown name or a value that is not of the field's type.
+        On an unknown name or a value that is not of the field's type or outside of its bounds.
     """
-    kinds = option_types(options)
+    kinds, rules = option_types(options), option_rules(options)
     parsed = {}
     for name, value in values.items():
         if name not in kinds:
@@ -107,6 +126,8 @@ def parse_options(options: type[_Options], values: Mapping[str, Any], owner: str
             parsed[name] = _parse(kinds[name], value)
         except (TypeError, ValueError):
             raise UsageError(f"{owner}: '{name}' must be {_article(kinds[name])}, got '{value}'") from None
+        for _, message in rules[name].faults(parsed[name]) if name in rules else ():
+            raise UsageError(f"{owner}: '{name}' {message}")
     return options(**parsed)
 
 

@@ -2,29 +2,33 @@
 
 from __future__ import annotations
 
+import os
 import tempfile
-from collections.abc import Iterator, Mapping, Sequence
+import time
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import asdict, replace
 from datetime import datetime, timezone
-from functools import cache
 from pathlib import Path
 from typing import Any
 
 from benchmarker import registry
 from benchmarker.acceptance import judge
 from benchmarker.anonymity import without_names
+from benchmarker.campaign import Campaign, Turn, outlook
 from benchmarker.collecting import Collecting
+from benchmarker.compile_caches import CompileCacheUse, open_compile_cache
 from benchmarker.data.prepared import PreparedData
 from benchmarker.environments import Interpreter, resolve
 from benchmarker.errors import BenchmarkerError
 from benchmarker.experiment import RunSpec
 from benchmarker.framework import Device, FrameworkPlugin
-from benchmarker.launchers import Event, Outcome, WorkerCommand
+from benchmarker.launchers import Launcher, Outcome, WorkerCommand
+from benchmarker.observation import Observation
 from benchmarker.outcomes import Failure, failure, log_tail, oom_kills
 from benchmarker.packages import package_folders
 from benchmarker.planning import early_stop_key, prepared_data, refusal
 from benchmarker.progress import Progress
-from benchmarker.record import SCHEMA_VERSION, FinishedRun, RunFacts, make_record, step_cost
+from benchmarker.record import FinishedRun, RunFacts, make_record, step_cost
 from benchmarker.references import (
     reference_folder,
     reference_job,
@@ -32,7 +36,6 @@ from benchmarker.references import (
     remove_least_recently_used,
     verification_samples,
 )
-from benchmarker.schema import validate
 from benchmarker.store import Store
 from benchmarker.worker.job import Job
 from benchmarker.worker_environment import worker_environment
@@ -47,40 +50,6 @@ class _NoReference(Exception):  # noqa: N818 - a run's end, not a fault of ours
     def __init__(self, failed: Failure) -> None:
         super().__init__(failed.message)
         self.failure = failed
-
-
-@cache
-def _load_validator() -> None:
-    """Load what checks a record, which takes longer than the check."""
-    validate({"schema_version": SCHEMA_VERSION})
-
-
-class Observation:
-    """What a worker has said so far."""
-
-    def __init__(self, progress: Progress, before_timing: Any = None) -> None:
-        self._progress = progress
-        self._before_timing = before_timing
-        self.stage = "start"
-        self.events: dict[str, Event] = {}
-
-    def handle(self, event: Event) -> str | None:
-        """Take an event; the answer to ``ready`` lets the worker into the timed part."""
-        # With the worker's first event: it is importing its framework now and waits for nobody.
-        _load_validator()
-        kind = event["event"]
-        if kind == "stage":
-            self.stage = str(event.get("name"))
-            self._progress.stage(self.stage)
-        elif kind == "progress":
-            self._progress.steps(int(event["done"]), event.get("total"), float(event["step_seconds"]))
-        else:
-            self.events[kind] = event
-        if kind != "ready":
-            return None
-        if self._before_timing is not None:
-            self._before_timing()
-        return "go"
 
 
 class Orchestrator:
@@ -101,6 +70,8 @@ class Orchestrator:
     ----------
     skipped : list of str
         Why each run that was left out was.
+    every : list of FinishedRun
+        All that were made, and those that were finished before.
     """
 
     def __init__(
@@ -118,40 +89,74 @@ class Orchestrator:
         self._full: dict[str, int] = {}
         """The smallest batch size that ran out of memory, by what runs have in common otherwise."""
         self.skipped: list[str] = []
+        self.every: list[FinishedRun] = []
         self._collectors, self._broken_collectors = registry.collectors()
         self._interpreters: dict[tuple[str, str | None, str, bool], Interpreter] = {}
+        self._launchers: dict[str, Launcher] = {}
 
-    def run(self, specs: Sequence[RunSpec]) -> Iterator[tuple[int, FinishedRun]]:
+    def run(
+        self, campaign: Campaign, before: Callable[[RunSpec], FinishedRun | None] = lambda spec: None
+    ) -> Iterator[FinishedRun]:
         """Run one after the other, each to a record; stop after one that the user interrupted.
+
+        Parameters
+        ----------
+        campaign : Campaign
+            Which run comes next.
+        before : callable
+            Returns the record of a run that was finished before, which is left out.
 
         Yields
         ------
-        tuple
-            The position of the run and its record.
+        FinishedRun
+            Of each run that was made.
         """
-        for index, spec in enumerate(specs):
-            full = (
-                self._full.get(early_stop_key(spec), spec.batch_size) if self._early_stop else spec.batch_size
-            )
-            if full < spec.batch_size:
-                self._skip(spec, f"batch {full} ran out of memory")
+        try:
+            yield from self._turns(campaign, before)
+        finally:
+            for launcher in self._launchers.values():
+                launcher.close()
+
+    def _turns(
+        self, campaign: Campaign, before: Callable[[RunSpec], FinishedRun | None]
+    ) -> Iterator[FinishedRun]:
+        for index, turn in enumerate(campaign.turns()):
+            known = before(turn.spec)
+            if known is not None:
+                campaign.take(turn, known.record)
+                self.every.append(replace(known, cell=turn.cell))
                 continue
-            self._progress.started(spec, index, len(specs))
-            with tempfile.TemporaryDirectory(prefix="benchmarker-") as folder:
-                log = Path(folder) / "run.log"
-                record = self._run_one(spec, log)
-                record["acceptance"] = judge(record, self._accept)
-                text = _log_text(log)
-                path = self._store.save(record, without_names(text) if spec.anonymous else text)
-                record["log"] = path.with_suffix(".log").name if path.with_suffix(".log").exists() else None
-            self._progress.finished(record, path)
-            if record["status"] == "out_of_memory":
-                key = early_stop_key(spec)
-                self._full[key] = min(spec.batch_size, self._full.get(key, spec.batch_size))
-            finished = FinishedRun(record, path)
-            yield index, finished
+            smallest = self._full.get(early_stop_key(turn.spec), turn.spec.batch_size)
+            if self._early_stop and smallest < turn.spec.batch_size:
+                self._skip(turn.spec, f"batch {smallest} ran out of memory")
+                campaign.leave_out(turn)
+                continue
+            self._progress.started(turn.spec, index, max(campaign.least, index + 1))
+            finished = self._finish(campaign, turn)
+            self.every.append(finished)
+            yield finished
             if finished.interrupted:
                 return
+
+    def _finish(self, campaign: Campaign, turn: Turn) -> FinishedRun:
+        """Make a run, store its record, and tell of both."""
+        spec = turn.spec
+        with tempfile.TemporaryDirectory(prefix="benchmarker-") as folder:
+            log = Path(folder) / "run.log"
+            record = self._run_one(spec, log)
+            record["acceptance"] = judge(record, self._accept)
+            record["replication"] = campaign.take(turn, record)
+            text = _log_text(log)
+            path = self._store.save(record, without_names(text) if spec.anonymous else text)
+            record["log"] = path.with_suffix(".log").name if path.with_suffix(".log").exists() else None
+        self._progress.finished(record, path)
+        expected = outlook(record["replication"])
+        if expected:
+            self._progress.note(f"{spec.label}: {expected}")
+        if record["status"] == "out_of_memory":
+            key = early_stop_key(spec)
+            self._full[key] = min(spec.batch_size, self._full.get(key, spec.batch_size))
+        return FinishedRun(record, path, turn.cell)
 
     def _skip(self, spec: RunSpec, reason: str) -> None:
         self.skipped.append(f"{spec.label}: left out, {reason}")
@@ -192,8 +197,15 @@ class Orchestrator:
     ) -> dict[str, Any]:
         environment = worker_environment(spec, plugin)
         kills = oom_kills()
-        with Collecting(spec, *self._monitors(spec)) as collection:
-            observation = Observation(self._progress, collection.before_timing)
+        with (
+            open_compile_cache(
+                spec.compile_cache, plugin.compile_caches, plugin.name, interpreter, environment
+            ) as cache,
+            Collecting(spec, *self._monitors(spec)) as collection,
+        ):
+            observation = Observation(self._progress, collection)
+            environment |= cache.folders
+            files = cache.files()
             command = WorkerCommand(
                 interpreter.path,
                 asdict(job),
@@ -202,15 +214,21 @@ class Orchestrator:
                 spec.affinity,
                 log,
                 spec.timeout,
+                spec.start,
             )
-            outcome = registry.launcher(spec.launcher).launch(command, observation.handle)
+            start = time.monotonic()
+            outcome = self._launcher(spec.launcher).launch(command, observation.handle)
+            seconds, used = time.monotonic() - start, CompileCacheUse(cache, files, cache.files())
         facts = replace(
             facts,
+            worker_seconds=seconds,
             ended_at=datetime.now(timezone.utc),
             environment_variables=environment,
+            compile_cache=used,
             events=observation.events,
             platform=collection.readings,
             collectors=collection.statuses,
+            monitors=collection.monitors,
         )
         failed = _failure(spec, outcome, observation, log, oom_kills() > kills)
         return make_record(facts, failed, log_tail(log) if failed else "")
@@ -223,6 +241,11 @@ class Orchestrator:
             {name: plugin for name, plugin in self._collectors.items() if name in spec.monitors},
             {name: why for name, why in self._broken_collectors.items() if name in spec.monitors},
         )
+
+    def _launcher(self, name: str) -> Launcher:
+        if name not in self._launchers:
+            self._launchers[name] = registry.launcher(name)
+        return self._launchers[name]
 
     def _interpreter(self, spec: RunSpec, plugin: FrameworkPlugin) -> Interpreter:
         key = (plugin.name, spec.framework_version, spec.environment, spec.device == "cuda")
@@ -255,6 +278,11 @@ class Orchestrator:
             window_seconds=spec.window,
             data=str(data.folder) if data else None,
             inputs=spec.inputs,
+            sampling=spec.sampling,
+            target_seconds=spec.target_seconds,
+            minimum_samples=spec.minimum_samples,
+            breakdown=spec.breakdown,
+            orchestrator=os.getpid(),
         )
 
     def _with_reference(self, spec: RunSpec, job: Job, log: Path) -> Job:

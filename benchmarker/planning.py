@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import json
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
@@ -12,14 +11,14 @@ from typing import TYPE_CHECKING, Any
 from benchmarker import registry
 from benchmarker.environments import resolve
 from benchmarker.errors import UsageError
-from benchmarker.experiment import Experiment, Request, RunSpec, specification
-from benchmarker.experiment_faults import Fault, faults, parse_framework
+from benchmarker.experiment import Experiment, Request, RunSpec, identity
+from benchmarker.experiment_faults import Fault, faults, parse_framework, precision
 from benchmarker.framework import FrameworkPlugin, Optimizer
 from benchmarker.hyperparameters import constants
 from benchmarker.options import parse_options
 from benchmarker.problem import Problem
 from benchmarker.settings import choices
-from benchmarker.worker_environment import default_threads, usable_cpus
+from benchmarker.worker_environment import default_threads, thread_fault, usable_cpus
 
 if TYPE_CHECKING:
     from benchmarker.data.prepared import PreparedData
@@ -47,17 +46,19 @@ def plan(experiment: Experiment) -> list[RunSpec]:
         raise ExperimentError(fault)
     runs = matrix(experiment)
     _check_data(runs)
-    refusals = [refusal(run) or _without_interpreter(run) for run in runs]
+    refusals = [refusal(run) or without_interpreter(run) for run in runs]
     if all(refusals):
         raise UsageError(next(filter(None, refusals), "there is nothing to run"))
     return runs
 
 
 def matrix(experiment: Experiment) -> list[RunSpec]:
-    """Return every run of an experiment in which nothing is wrong."""
+    """Return every run of an experiment in which nothing is wrong: of a profile, the fewest that there may be."""
+    wanted = precision(experiment)
+    repeats = wanted.min_processes if wanted else experiment.repeats or 1
     return [
         run
-        for repetition in range(experiment.repeats)
+        for repetition in range(repeats)
         for asked in experiment.problems
         for run in _runs(experiment, Request.of(asked), repetition)
     ]
@@ -75,6 +76,18 @@ def refusal(run: RunSpec) -> str | None:
         return (
             f"framework '{plugin.name}' has no {run.precision} on {run.device}; "
             f"it has {', '.join(able) or 'nothing there'}"
+        )
+    if run.start == "fork" and run.device != "cpu":
+        return (
+            f"--start=fork is for the cpu, not for {run.device}: a GPU's driver does not outlive a fork, and "
+            "not every framework leaves it alone while it is imported; use --start=spawn"
+        )
+    if run.start not in registry.launcher(run.launcher).starts:
+        return f"launcher '{run.launcher}' cannot {run.start} a worker; use --start=spawn"
+    if run.start == "fork" and run.compile_cache == "cold" and plugin.compile_caches:
+        return (
+            "--compile-cache=cold is for --start=spawn, not for fork: a warm server has its folders from before "
+            "its first worker, so a fresh one for each would be a new interpreter for each"
         )
     return None
 
@@ -109,7 +122,7 @@ def _check_data(runs: Iterable[RunSpec]) -> None:
             raise ExperimentError(Fault(("data",), str(error))) from None
 
 
-def _without_interpreter(run: RunSpec) -> str | None:
+def without_interpreter(run: RunSpec) -> str | None:
     """Return why the interpreter that the run names cannot run its framework, or None."""
     if run.environment in ("auto", "managed"):
         return None  # may have to be made, which belongs to the run
@@ -127,6 +140,10 @@ def _machine_faults(experiment: Experiment) -> Iterator[Fault]:
     if unusable:
         known = f"{usable[0]} to {usable[-1]}" if len(usable) > 1 else str(usable[0])
         yield Fault(("affinity",), f"CPU {unusable[0]} cannot be used; usable are {known}")
+    crowded = (
+        thread_fault(threads, cpus) for cpus in experiment.affinity or ((),) for threads in experiment.threads
+    )
+    yield from (Fault(("threads",), fault) for fault in crowded if fault and not unusable)
     if "cuda" in experiment.devices and not Path("/proc/driver/nvidia/version").exists():
         yield Fault(
             ("device",),
@@ -149,13 +166,16 @@ class _Cell:
     seed: int
     steps: int | None
     samples_per_epoch: int | None
-    epochs: int
+    epochs: int | None
     window: float | None
     warmup: int | None
     data: str | None
     inputs: str
+    sampling: str | None
     environment: str
     launcher: str
+    start: str
+    compile_cache: str
     framework: tuple[FrameworkPlugin, str | None, Mapping[str, Any]]
 
 
@@ -172,13 +192,16 @@ def _cells(experiment: Experiment, problem: Problem) -> Iterator[_Cell]:
         experiment.seeds,
         experiment.steps or (None,),
         experiment.samples_per_epoch or (None,),
-        experiment.epochs,
+        experiment.epochs or (None,),
         experiment.windows or (None,),
         experiment.warmup or (None,),
         experiment.data or (None,),
         experiment.inputs,
+        experiment.sampling or (None,),
         experiment.environments,
         experiment.launchers,
+        experiment.starts,
+        experiment.compile_caches,
         _frameworks(experiment),
     )
     return itertools.starmap(_Cell, axes)
@@ -217,7 +240,7 @@ def _runs(experiment: Experiment, request: Request, repetition: int) -> list[Run
         for cell in _cells(experiment, problem):
             run = _run(experiment, cell, problem, parameters, repetition)
             # Several optimizers are one run of inference, and so are several numbers of steps in a window.
-            runs.setdefault(json.dumps(specification(run), sort_keys=True), run)
+            runs.setdefault(identity(run), run)
     return list(runs.values())
 
 
@@ -248,28 +271,53 @@ def _run(
         data=cell.data,
         data_dir=experiment.data_dir if cell.data else None,
         inputs=cell.inputs,
+        sampling=cell.sampling or DEFAULT_SAMPLING[cell.mode],
+        target_seconds=_target_seconds(experiment),
+        minimum_samples=_minimum_samples(experiment),
+        breakdown=experiment.breakdown,
         monitors=experiment.monitors,
         repetition=repetition,
         verify=experiment.verify,
         timeout=experiment.timeout,
         environment=cell.environment,
         launcher=cell.launcher,
+        start=cell.start,
+        compile_cache=cell.compile_cache,
         anonymous=experiment.anonymous,
+        price_per_hour=experiment.price_per_hour,
     )
+
+
+DEFAULT_SAMPLING = {"training": "throughput", "inference": "latency"}
+"""Who trains asks how many samples a second, who infers how long one takes."""
+
+
+def _target_seconds(experiment: Experiment) -> float:
+    if experiment.seconds is not None:
+        return experiment.seconds
+    wanted = precision(experiment)
+    return wanted.min_steady_seconds if wanted else RunSpec.target_seconds
+
+
+def _minimum_samples(experiment: Experiment) -> int:
+    if experiment.min_samples is not None:
+        return experiment.min_samples
+    wanted = precision(experiment)
+    return wanted.min_steps if wanted else RunSpec.minimum_samples
 
 
 def _steps(cell: _Cell, data_dir: str | None) -> int | None:
     """Return the number of steps; a problem size, or the data set's own, gives whole epochs of it."""
-    if cell.samples_per_epoch is None and cell.data and cell.epochs > 1 and cell.steps is None:
+    if cell.samples_per_epoch is None and cell.data and cell.epochs and cell.steps is None:
         size: int = _dataset(cell.data, data_dir).description["samples"]
         return size // cell.batch_size * cell.epochs
     if cell.samples_per_epoch is None:
         return cell.steps
-    return cell.samples_per_epoch // cell.batch_size * cell.epochs
+    return cell.samples_per_epoch // cell.batch_size * (cell.epochs or 1)
 
 
 def early_stop_key(run: RunSpec) -> str:
     """Return what runs have in common that differ in batch size and process alone."""
     steps = None if run.samples_per_epoch else run.steps
     alike = replace(run, batch_size=1, steps=steps, repetition=0)
-    return json.dumps(specification(alike), sort_keys=True)
+    return identity(alike)

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import dataclasses
+import operator
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from benchmarker.errors import BenchmarkerError, PluginError, UsageError, first_line
 from benchmarker.framework import Optimizer
 from benchmarker.graph.graph import Graph
 from benchmarker.graph.network import Network
@@ -46,7 +48,8 @@ class Problem:
     source : str
         The paper (table, equation) or program it comes from.
     parameters : type
-        Frozen dataclass; every field has a type and a default.
+        Frozen dataclass; every field has a type and a default, and the bounds that
+        :func:`~benchmarker.options.option_rules` tells.
     build : callable
         ``build(net, parameters)`` adds inputs, layers, outputs and the loss to a network.
     optimizer : Optimizer
@@ -60,6 +63,8 @@ class Problem:
         the full one.
     reduced_batch_size : int
         Mini-batch size of that version.
+    semantics : int
+        Raised with every change of what the problem computes: records of different ones are not compared.
     """
 
     name: str
@@ -72,6 +77,7 @@ class Problem:
     published: tuple[Published, ...] = ()
     reduced: Mapping[str, Any] = field(default_factory=dict)
     reduced_batch_size: int = 2
+    semantics: int = 1
 
     def configure(self, values: Mapping[str, Any]) -> dict[str, Any]:
         """Return all parameters: the defaults, overridden by ``values`` (text or typed).
@@ -90,8 +96,28 @@ class Problem:
         ------
         UsageError
             On a parameter of the wrong type or an impossible size.
+        PluginError
+            If the problem is broken: its ``build`` raises, which is the cause of this error, or adds no
+            input or no output.
         """
         parameters = parse_options(self.parameters, values, f"problem '{self.name}'")
-        network = Network(self.name, self.batch_size if batch_size is None else batch_size)
-        self.build(network, parameters)
-        return network.graph()
+        network = Network(self.name, _whole(self.batch_size if batch_size is None else batch_size))
+        try:
+            self.build(network, parameters)
+        except BenchmarkerError:
+            raise
+        except (Exception, SystemExit) as error:
+            raise PluginError(f"problem '{self.name}' failed in build(): {first_line(error)}") from error
+        graph = network.graph()
+        for what, found in (("input", graph.inputs), ("output", graph.outputs)):
+            if not found:
+                raise PluginError(f"problem '{self.name}' is built without an {what}")
+        return graph
+
+
+def _whole(batch_size: Any) -> int:
+    """Return a batch size, which may be an integer of NumPy."""
+    try:
+        return operator.index(batch_size)
+    except TypeError:
+        raise UsageError(f"the batch size must be a whole number of at least 1, got {batch_size!r}") from None

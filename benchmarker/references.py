@@ -12,6 +12,7 @@ from typing import Any
 
 from benchmarker.environments import home
 from benchmarker.errors import UsageError
+from benchmarker.worker.coarse import FRACTION_BITS
 from benchmarker.worker.job import Job
 
 BUDGET_FLOPS = 120e9
@@ -61,6 +62,7 @@ def reference_path(folder: Path, job: Job, packages: Mapping[str, str]) -> Path:
         "problem": job.problem,
         "parameters": job.problem_parameters,
         "mode": job.mode,
+        "precision": job.precision if job.precision in FRACTION_BITS else None,
         "batch_size": job.batch_size,
         "samples": job.verification_samples,
         "seed": job.seed,

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 import pluggy
 
 from benchmarker import __version__, hookspecs
-from benchmarker.errors import PluginError, UsageError, did_you_mean
+from benchmarker.errors import PluginError, UsageError, did_you_mean, first_line
 
 if TYPE_CHECKING:
     from benchmarker.framework import FrameworkPlugin
@@ -25,12 +25,16 @@ if TYPE_CHECKING:
 
 OWN_DISTRIBUTION = "benchmarker"
 KINDS = ("frameworks", "problems", "collectors", "launchers")
-_HOOKS: dict[str, tuple[type[Any], str]] = {
-    "frameworks": (hookspecs.FrameworkHooks, "benchmarker_framework"),
-    "problems": (hookspecs.ProblemHooks, "benchmarker_problem"),
-    "collectors": (hookspecs.CollectorHooks, "benchmarker_collect"),
-    "launchers": (hookspecs.LauncherHooks, "benchmarker_launcher"),
+_HOOKS: dict[str, tuple[type[Any], tuple[str, ...]]] = {
+    "frameworks": (hookspecs.FrameworkHooks, ("benchmarker_framework",)),
+    "problems": (hookspecs.ProblemHooks, ("benchmarker_problem",)),
+    "collectors": (
+        hookspecs.CollectorHooks,
+        ("benchmarker_collect", "benchmarker_watch", "benchmarker_watch_apart"),
+    ),
+    "launchers": (hookspecs.LauncherHooks, ("benchmarker_launcher",)),
 }
+"""The hooks of each kind, and those of which a plugin must define one."""
 
 
 @dataclass(frozen=True)
@@ -150,8 +154,8 @@ def load(entry: PluginEntry) -> Any:
             plugin = getattr(plugin, part)
         if inspect.isclass(plugin):
             plugin = plugin()
-    except Exception as error:
-        raise _broken(entry, f"failed to import: {type(error).__name__}: {error}") from error
+    except (Exception, SystemExit) as error:
+        raise _broken(entry, f"failed to import: {first_line(error)}") from error
     manager = _PrefixPluginManager(hookspecs.PROJECT)
     hooks, required = _HOOKS[entry.kind]
     manager.add_hookspecs(hooks)
@@ -159,9 +163,11 @@ def load(entry: PluginEntry) -> Any:
         manager.register(plugin, entry.name)
         manager.check_pending()
     except pluggy.PluginValidationError as error:
-        raise _broken(entry, f"does not match the hook specifications: {error}") from error
-    if not getattr(manager.hook, required).get_hookimpls():
-        raise _broken(entry, f"defines no function '{required}'")
+        # Its text has several lines, all of which matter.
+        fault = " ".join(str(error).split())
+        raise _broken(entry, f"does not match the hook specifications: {fault}") from error
+    if not any(getattr(manager.hook, name).get_hookimpls() for name in required):
+        raise _broken(entry, f"defines no function {' or '.join(map(repr, required))}")
     return plugin
 
 
@@ -174,8 +180,8 @@ def _described(entry: PluginEntry, hook: str, expected: type[Any]) -> Any:
     function: Callable[[], Any] = getattr(load(entry), hook)
     try:
         described = function()
-    except Exception as error:
-        raise _broken(entry, f"failed in {hook}(): {type(error).__name__}: {error}") from error
+    except (Exception, SystemExit) as error:
+        raise _broken(entry, f"failed in {hook}(): {first_line(error)}") from error
     if not isinstance(described, expected):
         kind = type(described).__name__
         raise _broken(entry, f"returned {kind} from {hook}(), not {expected.__name__}")
@@ -196,7 +202,12 @@ def problem(name: str) -> Problem:
     """Return the problem of that name."""
     from benchmarker.problem import Problem
 
-    described: Problem = _described(find("problems", name), "benchmarker_problem", Problem)
+    entry = find("problems", name)
+    described: Problem = _described(entry, "benchmarker_problem", Problem)
+    try:
+        described.configure({})
+    except Exception as error:
+        raise _broken(entry, f"has no defaults for its parameters: {first_line(error)}") from error
     return described
 
 

@@ -16,9 +16,32 @@ if TYPE_CHECKING:
     import pandas as pd
 
 # Too long for a cell of a table; they stay in the records.
-_LEFT_OUT = {"timing.samples_seconds", "verification.tensors", "environment.packages", "error.log_tail"}
+_LEFT_OUT = {
+    "timing.device_event_seconds",
+    "timing.steady_state.segments",
+    "trust.checkpoints",
+    "monitors.utilization.columns",
+    "verification.tensors",
+    "environment.packages",
+    "error.log_tail",
+}
+_SAMPLES = "samples_seconds"
 # Objects that may be null; a column for the null itself would say nothing.
-_NULLABLE = {"error", "optimizer", "timing.step_seconds", "verification.worst"}
+_NULLABLE = {
+    "error",
+    "optimizer",
+    "execution.shared",
+    "inputs.data",
+    "timing.step_seconds",
+    "timing.steady_state",
+    "timing.breakdown",
+    "timing.overhead",
+    "peaks",
+    "trust",
+    "replication",
+    "acceptance",
+    "verification.worst",
+}
 _MISSING = object()
 
 
@@ -87,7 +110,7 @@ def flatten(record: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _cells(value: Any, name: str) -> Iterator[tuple[str, Any]]:
-    if name in _LEFT_OUT or (value is None and name in _NULLABLE):
+    if name in _LEFT_OUT or name.endswith(_SAMPLES) or (value is None and name in _NULLABLE):
         return
     if name.endswith(".ci95"):
         low, high = value or (None, None)

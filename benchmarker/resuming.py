@@ -9,6 +9,7 @@ from typing import Any
 
 from benchmarker.anonymity import without_names
 from benchmarker.experiment import RunSpec, specification
+from benchmarker.planning import prepared_data
 from benchmarker.record import PATHS, FinishedRun
 from benchmarker.store import iter_records
 
@@ -30,17 +31,35 @@ def finished_before(runs: Sequence[RunSpec], folder: Path) -> dict[int, Finished
     runs : sequence of RunSpec
         The experiment.
     folder : Path
-        The results folder, which need not exist.
+        The results folder, which need not exist. A record whose data set had another content than it has
+        now, or whose specification cannot be read, is none.
+
+    Raises
+    ------
+    UsageError
+        If a data set cannot be read.
     """
     if not folder.exists():
         return {}
     known = {
-        _text(record["specification"]): FinishedRun(record, path)
+        (_text(record["specification"]), _recorded_digest(record)): FinishedRun(record, path)
         for path, record in iter_records(folder, lambda path, reason: None)
-        if record.get("status") == "ok" and record.get("specification")
+        if record.get("status") == "ok" and isinstance(record.get("specification"), Mapping)
     }
-    texts = [_text(recorded_specification(run)) for run in runs]
-    return {index: known[text] for index, text in enumerate(texts) if text in known}
+    keys = [(_text(recorded_specification(run)), _digest(run)) for run in runs]
+    return {index: known[key] for index, key in enumerate(keys) if key in known}
+
+
+def _digest(run: RunSpec) -> str | None:
+    data = prepared_data(run)
+    return None if data is None else str(data.description["digest"])
+
+
+def _recorded_digest(record: Mapping[str, Any]) -> str | None:
+    found: Any = record
+    for name in ("inputs", "data", "digest"):
+        found = found.get(name) if isinstance(found, Mapping) else None
+    return found if isinstance(found, str) else None
 
 
 def _text(values: Mapping[str, Any]) -> str:

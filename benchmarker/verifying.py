@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass, field
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -13,14 +13,16 @@ from benchmarker import registry
 from benchmarker.environments import resolve
 from benchmarker.equivalence import Quantity, as_expected, compare
 from benchmarker.errors import BenchmarkerError, UsageError, did_you_mean
-from benchmarker.experiment import RunSpec
-from benchmarker.experiment_faults import parse_framework
-from benchmarker.framework import PRECISIONS, Device, FrameworkPlugin
+from benchmarker.experiment import Experiment, Request, RunSpec
+from benchmarker.experiment_faults import faults, parse_framework
+from benchmarker.framework import Device, FrameworkPlugin
 from benchmarker.launchers import Event, WorkerCommand
 from benchmarker.outcomes import failure, log_tail
 from benchmarker.packages import package_folders
+from benchmarker.planning import refusal, without_interpreter
 from benchmarker.problem import Problem
-from benchmarker.worker.findings import OWN, PROBES
+from benchmarker.settings import choices
+from benchmarker.worker.findings import COMPARED, OWN, PROBES
 from benchmarker.worker.job import Job
 from benchmarker.worker.reference import load
 from benchmarker.worker.verification import Expected, tolerance_reason
@@ -38,23 +40,26 @@ class VerificationRequest:
     ----------
     frameworks : tuple of str
         ``name`` or ``name==version``.
+    problems : tuple of str
+        Names.
     settings : mapping
-        The problem's parameters, at both sizes.
+        Name of a parameter of the problem (at both sizes) or of an option of the framework to its one value.
     batch_size : int or None
         At full size; None takes the problem's own.
     sizes : tuple of str
-        ``reduced``: against the reference; ``full``: against each other.
+        ``reduced``: against the reference; ``full``: against each other. Empty for all that are possible.
     probes : tuple of str
         Optimizers to train with, ``steps`` steps each; empty for all of them at reduced size, and none at
         full size.
     """
 
     frameworks: tuple[str, ...]
-    settings: dict[str, str] = field(default_factory=dict)
+    problems: tuple[str, ...]
+    settings: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     batch_size: int | None = None
-    sizes: tuple[str, ...] = SIZES
+    sizes: tuple[str, ...] = ()
     probes: tuple[str, ...] = ()
-    steps: int = 5
+    steps: int = 3
     precision: str = "fp32"
     seed: int = 42
     threads: int | None = None
@@ -110,16 +115,18 @@ class EquivalenceReport:
     verdicts: tuple[FrameworkVerdict, ...]
 
     @property
-    def passed(self) -> bool:
-        """Whether something was compared, and nothing differs."""
-        statuses = [verdict.status for verdict in self.verdicts]
-        return "failed" not in statuses and "passed" in statuses
+    def status(self) -> str:
+        """``failed`` if something differs, ``passed`` if all that can run agrees, else ``inconclusive``."""
+        statuses = {verdict.status for verdict in self.verdicts} - {"unable"}
+        if "failed" in statuses:
+            return "failed"
+        return "passed" if statuses == {"passed"} else "inconclusive"
 
     def to_json(self) -> dict[str, Any]:
         """Return the report as JSON values."""
         return {
             "problem": self.problem,
-            "passed": self.passed,
+            "status": self.status,
             "parameters": self.parameters,
             "batch_sizes": self.batch_sizes,
             "steps": self.steps,
@@ -128,33 +135,74 @@ class EquivalenceReport:
         }
 
 
-def request_of(
-    *, frameworks: Sequence[str], sizes: Sequence[str], probes: Sequence[str], precision: str, **others: Any
-) -> VerificationRequest:
-    """Return the request for what was asked on the command line.
+def checked(request: VerificationRequest) -> VerificationRequest:
+    """Return the request with its sizes filled in.
 
     Raises
     ------
     UsageError
-        On an unknown name.
+        On what makes no sense in it, or if none of its frameworks can do what it asks.
     """
     for kind, values, known in (
-        ("size", sizes, SIZES),
-        ("optimizer", probes, (*PROBES, OWN)),
-        ("precision", (precision,), PRECISIONS),
+        ("size", request.sizes, SIZES),
+        ("optimizer", request.probes, (*PROBES, OWN)),
     ):
         for value in values:
             if value not in known:
                 raise UsageError(f"unknown {kind} '{value}'{did_you_mean(value, known)}")
-    settings = {name: values[0] for name, values in others.pop("settings").items()}
-    return VerificationRequest(
-        tuple(frameworks),
-        settings,
-        sizes=tuple(sizes),
-        probes=tuple(probes),
-        precision=precision,
-        **others,
+        _require_once(kind, values)
+    _require_once("framework", request.frameworks)
+    _require_once("problem", request.problems)
+    for name, several in request.settings.items():
+        if len(several) > 1:
+            raise UsageError(f"verify takes one value of a parameter, got {name}={','.join(several)}")
+    for fault in faults(_experiment(request)):
+        raise UsageError(fault.message)
+    if "full" in request.sizes and len(request.frameworks) < 2:
+        raise UsageError(
+            f"at full size frameworks are compared with each other, which takes two or more, got "
+            f"'{request.frameworks[0]}' alone; name another one, or use --size=reduced"
+        )
+    refusals = [_refusal(request, framework) for framework in request.frameworks]
+    if all(refusals):
+        raise UsageError(str(refusals[0]))
+    return replace(request, sizes=request.sizes or SIZES[: len(request.frameworks)])
+
+
+def _require_once(kind: str, values: Sequence[str]) -> None:
+    for index, value in enumerate(values):
+        if value in values[:index]:
+            raise UsageError(f"{kind} '{value}' is named twice")
+
+
+def _experiment(request: VerificationRequest) -> Experiment:
+    """Return the run that asks the same, whose checks hold here too."""
+    return Experiment(
+        request.frameworks,
+        request.problems,
+        settings=request.settings,
+        batch_sizes=() if request.batch_size is None else (request.batch_size,),
+        precisions=(request.precision,),
+        seeds=(request.seed,),
+        threads=() if request.threads is None else (request.threads,),
+        steps=(request.steps,),
+        timeout=request.timeout,
+        environments=(request.environment,),
     )
+
+
+def _refusal(request: VerificationRequest, framework: str) -> str | None:
+    """Return why the framework cannot do what is asked, or None."""
+    plugin, version = parse_framework(framework)
+    run = RunSpec(
+        plugin.name,
+        request.problems[0],
+        framework_version=version,
+        mode="training" if "training" in plugin.modes else "inference",
+        precision=request.precision,
+        environment=request.environment,
+    )
+    return refusal(run) or without_interpreter(run)
 
 
 class _Unable(Exception):  # noqa: N818 - not a fault
@@ -170,6 +218,16 @@ class _Found:
     version: str | None
     tensors: list[Expected]
     digests: dict[str, str]
+    course: Path
+    seeds: dict[str, list[int]]
+
+
+_NOTES = {
+    "reference": "the reference",
+    "following": "the reference, from the weights of each step",
+    "found": "{name} at {size} size",
+    "moved": "{name} at {size} size, again, to see what rounding does",
+}
 
 
 class _Verifier:
@@ -181,10 +239,14 @@ class _Verifier:
         self._folder = folder
         self._note = note
         self._files = 0
+        self._seeds: dict[str, dict[str, list[int]]] = {}
 
     def parameters(self, size: str) -> dict[str, Any]:
         reduced = self._problem.reduced if size == "reduced" else {}
-        return self._problem.configure({**reduced, **self._request.settings})
+        (asked,) = choices(
+            Request(self._problem.name), self._request.settings, self._problem.name, self._problem.parameters
+        )
+        return self._problem.configure({**reduced, **asked})
 
     def batch_size(self, size: str) -> int:
         if size == "reduced":
@@ -200,7 +262,8 @@ class _Verifier:
         return found
 
     def _against_the_reference(self) -> list[FrameworkVerdict]:
-        reference = self._findings(REFERENCE, "reduced", reference=True)
+        reference = self._findings(REFERENCE, "reduced", what="reference")
+        self._seeds["reduced"] = reference.seeds
         judge = partial(self._against_reference, reference)
         against = f"{REFERENCE} {reference.version} in float64"
         return [self._verdict(request, "reduced", against, judge) for request in self._request.frameworks]
@@ -209,7 +272,17 @@ class _Verifier:
         found = self._findings(request, "reduced")
         if found.digests != reference.digests:
             raise _Failed("it started from other weights or mini-batches than the reference")
-        return found.version, compare(reference.tensors, found.tensors, self._request.precision)
+        expected = reference.tensors
+        if any(tensor.kind not in COMPARED for tensor in found.tensors):
+            expected = expected + self._following(found).tensors
+        return found.version, compare(expected, found.tensors, self._request.precision)
+
+    def _following(self, found: _Found) -> _Found:
+        """Return what the reference makes of each step, from the weights that the framework had."""
+        try:
+            return self._findings(REFERENCE, "reduced", what="following", course=found.course)
+        except _Failed as reason:
+            raise BenchmarkerError(f"the reference could not follow its training: {reason}") from None
 
     def _against_each_other(self) -> list[FrameworkVerdict]:
         """Compare every framework with the first that can run the problem."""
@@ -219,7 +292,7 @@ class _Verifier:
         def judge(request: str) -> tuple[str | None, list[Quantity]]:
             found = self._findings(request, "full")
             if not first:
-                moved = self._findings(request, "full", moved=True)
+                moved = self._findings(request, "full", what="moved")
                 name = parse_framework(request)[0].name
                 first.append((f"{name} {found.version}", found, as_expected(found.tensors, moved.tensors)))
                 return found.version, []
@@ -242,6 +315,9 @@ class _Verifier:
         judge: Callable[[str], tuple[str | None, list[Quantity]]],
     ) -> FrameworkVerdict:
         name = parse_framework(request)[0].name
+        refused = _refusal(self._request, request)
+        if refused is not None:
+            return FrameworkVerdict(name, None, size, against, unable=refused)
         try:
             version, quantities = judge(request)
         except _Unable as reason:
@@ -250,35 +326,41 @@ class _Verifier:
             return FrameworkVerdict(name, None, size, against, failure=str(error))
         return FrameworkVerdict(name, version, size, against, tuple(quantities))
 
-    def _findings(self, request: str, size: str, *, reference: bool = False, moved: bool = False) -> _Found:
+    def _findings(
+        self, request: str, size: str, *, what: str = "found", course: Path | None = None
+    ) -> _Found:
         plugin, version = parse_framework(request)
-        what = "the reference" if reference else f"{plugin.name} at {size} size"
-        again = ", again, to see what rounding does" if moved else ""
-        self._note(f"{self._problem.name}: computing {what}{again}")
+        self._note(f"{self._problem.name}: computing {_NOTES[what].format(name=plugin.name, size=size)}")
         self._files += 1
         path = self._folder / f"findings{self._files}.npz"
-        events = self._run(plugin, version, self._job(plugin, size, path, reference, moved))
+        course = course or self._folder / f"course{self._files}.npz"
+        events = self._run(plugin, version, self._job(plugin, size, path, what, course))
         tensors, digests = load(path)
-        return _Found(events["result"].get("version"), tensors, digests)
+        result = events["result"]
+        return _Found(result.get("version"), tensors, digests, course, result["seeds"])
 
-    def _job(self, plugin: FrameworkPlugin, size: str, path: Path, reference: bool, moved: bool) -> Job:
+    def _job(self, plugin: FrameworkPlugin, size: str, path: Path, what: str, course: Path) -> Job:
         probes = self._request.probes or (tuple(PROBES) if size == "reduced" else ())
+        (options,) = choices(Request(plugin.name), self._request.settings, plugin.name, plugin.options)
         return Job(
             "findings",
             registry.find("frameworks", plugin.name).value,
             problem=registry.find("problems", self._problem.name).value,
             problem_parameters=self.parameters(size),
+            framework_options=options,
             batch_size=self.batch_size(size),
-            precision="fp32" if reference else self._request.precision,
+            precision=self._request.precision,
             device=Device("cpu"),
             threads=self._request.threads or default_threads(),
             seed=self._request.seed,
             findings={
+                "what": "found" if what == "moved" else what,
                 "path": str(path),
-                "reference": reference,
-                "moved": moved,
+                "course": str(course),
+                "moved": what == "moved",
                 "probes": probes,
                 "steps": self._request.steps,
+                "seeds": self._seeds.get(size, {}),
             },
         )
 
@@ -326,24 +408,20 @@ def verify_problem(
     Parameters
     ----------
     name : str
-        The problem's.
+        The problem's, one of those in the request.
     request : VerificationRequest
-        What to compare, and how.
+        What to compare, and how, as :func:`checked` returned it.
     note : callable
         Told of what takes time.
 
     Raises
     ------
     UsageError
-        On an unknown name or an impossible value.
+        On an impossible size.
     BenchmarkerError
         If the reference itself cannot be computed.
     """
-    if request.steps < 1:
-        raise UsageError(f"the number of steps must be at least 1, got {request.steps}")
     problem = registry.problem(name)
-    for framework in request.frameworks:
-        parse_framework(framework)
     with tempfile.TemporaryDirectory(prefix="benchmarker-") as folder:
         verifier = _Verifier(problem, request, Path(folder), note)
         for size in request.sizes:

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import hashlib
+import math
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 
 from benchmarker.experiment import RunSpec
 from benchmarker.framework import FrameworkPlugin
+from benchmarker.procfs.control_groups import limits
+from benchmarker.procfs.files import ROOT
 
 _THREAD_VARIABLES = (
     "OMP_NUM_THREADS",
@@ -73,8 +77,19 @@ def worker_environment(
     environment.update({name: str(spec.threads) for name in _THREAD_VARIABLES})
     environment["CUDA_DEVICE_ORDER"] = "PCI_BUS_ID"
     environment["CUDA_VISIBLE_DEVICES"] = ",".join(map(str, spec.gpus))
-    environment["PYTHONHASHSEED"] = str(spec.seed % 2**32)
+    environment["PYTHONHASHSEED"] = str(_hash_seed(spec))
     return environment
+
+
+def _hash_seed(spec: RunSpec) -> int:
+    """Return the seed of Python's hashes, which decide the order of sets and with it how a run goes.
+
+    It is drawn anew in each repetition, so that these sample it, and is the same for all runs of one
+    repetition, so that it makes no difference between those that are compared. Forked workers have their
+    server's, which serves every seed and repetition.
+    """
+    drawn_for = "fork" if spec.start == "fork" else f"{spec.seed} {spec.repetition}"
+    return int.from_bytes(hashlib.sha256(drawn_for.encode()).digest()[:4], "big")
 
 
 def _passed_on(name: str) -> bool:
@@ -87,12 +102,21 @@ _OF_ANOTHER_TOOL = ("TF_CLI_", "TF_DATA_DIR", "TF_PLUGIN_CACHE_DIR", "TF_VAR_")
 """Terraform's variables, which begin like TensorFlow's."""
 
 
-def recorded(environment: Mapping[str, str]) -> dict[str, str]:
-    """Return those variables that may change what a worker does or how quickly."""
+def recorded(environment: Mapping[str, str], also: Collection[str] = ()) -> dict[str, str]:
+    """Return those variables that may change what a worker does or how quickly.
+
+    Parameters
+    ----------
+    environment : mapping
+        All variables of the worker.
+    also : collection of str
+        Names of some that its framework alone knows.
+    """
     return {
         name: value
         for name, value in sorted(environment.items())
         if name in _RECORDED
+        or name in also
         or (name.startswith(_RECORDED_PREFIXES) and not name.startswith(_OF_ANOTHER_TOOL))
     }
 
@@ -105,21 +129,45 @@ def usable_cpus() -> list[int]:
         return list(range(os.cpu_count() or 1))
 
 
-def default_threads(affinity: Sequence[int] = ()) -> int:
+def default_threads(affinity: Sequence[int] = (), root: Path = ROOT) -> int:
     """Return the number of physical cores among the CPUs that a run may use; of CPUs where that is not told.
+
+    Never more than the control group's quota gives time for: its threads would all stand still together
+    once it is used up.
 
     Parameters
     ----------
     affinity : sequence of int
         CPUs it is bound to; empty for all that this process may use.
+    root : Path
+        Folder that holds ``proc`` and ``sys``.
     """
     cpus = affinity or usable_cpus()
-    cores = {_core(cpu) for cpu in cpus}
-    return len(set(cpus)) if None in cores else len(cores)
+    cores = {_core(cpu, root) for cpu in cpus}
+    count = len(set(cpus)) if None in cores else len(cores)
+    return min(count, granted_threads(affinity, root))
 
 
-def _core(cpu: int) -> tuple[str, str] | None:
-    topology = Path(f"/sys/devices/system/cpu/cpu{cpu}/topology")
+def granted_threads(affinity: Sequence[int] = (), root: Path = ROOT) -> int:
+    """Return how many threads can run at a time, by affinity and by the control group's quota, rounded up."""
+    cpus = len(set(affinity or usable_cpus()))
+    quota = limits(root)["cpus"]
+    return cpus if quota is None else min(cpus, math.ceil(quota))
+
+
+def thread_fault(threads: int, affinity: Sequence[int] = (), root: Path = ROOT) -> str | None:
+    """Return what is wrong with a number of threads, or None."""
+    if threads < 1:
+        return f"the number of threads must be at least 1, got {threads}"
+    granted = granted_threads(affinity, root)
+    if threads <= granted:
+        return None
+    who = "affinity" if granted == len(set(affinity or usable_cpus())) else "the control group's quota"
+    return f"{threads} threads were asked for, but {who} grants {granted}; ask for {granted} or fewer"
+
+
+def _core(cpu: int, root: Path) -> tuple[str, str] | None:
+    topology = root / f"sys/devices/system/cpu/cpu{cpu}/topology"
     try:
         return (topology / "physical_package_id").read_text(), (topology / "core_id").read_text()
     except OSError:

@@ -2,7 +2,8 @@
 
 The bare process (``bare/``) is what a person would write by hand: the same imports, build, mini-batch
 and steps, one process, nothing else. Commands and bare processes alternate in an order drawn at random
-each round; a row holds the differences of single rounds. ``python benchmarks/command.py``
+each round; a row holds the differences of single rounds. Two more rows a framework say what a further
+run costs within an experiment (``in_experiment.py``). ``python benchmarks/command.py``
 """
 
 from __future__ import annotations
@@ -24,6 +25,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
+from in_experiment import measure_in_experiment
 from rows import ROOT, Row, finish, make_parser, seconds
 
 BARE = Path(__file__).resolve().parent / "bare"
@@ -229,9 +231,10 @@ def main() -> int:
             sizes = (arguments.steps, arguments.warmup, arguments.threads)
             setting = Setting(framework, own, *sizes, Path(folder))
             rows += measure_framework(setting, arguments.rounds, arguments.repeats, order)
+            rows += measure_in_experiment(framework, own, *sizes, arguments.rounds)
     rows += measure_light(arguments.light_rounds, order)
     print()
-    return finish(rows, arguments.check)
+    return finish(rows, arguments)
 
 
 if __name__ == "__main__":

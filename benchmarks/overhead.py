@@ -110,7 +110,7 @@ def main() -> int:
     order = random.Random(0)
     quieten_garbage_collector()
     rows = [row for target in GOALS for row in compare(target, arguments.pairs, order)]
-    return finish(rows + null_step(max(6, arguments.pairs // 20)), arguments.check)
+    return finish(rows + null_step(max(6, arguments.pairs // 20)), arguments)
 
 
 if __name__ == "__main__":

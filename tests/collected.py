@@ -13,6 +13,7 @@ from benchmarker.experiment import RunSpec
 RUN = RunSpec(framework="numpy", problem="mnist_mlp")
 ANONYMOUS = RunSpec(framework="numpy", problem="mnist_mlp", anonymous=True)
 NAMES = ["cpu", "gpus", "host", "load", "memory", "os", "source_control", "virtualization"]
+MONITORS = ["energy", "tree_memory", "utilization"]
 
 
 def built_in(*names: str) -> dict[str, Any]:

@@ -6,7 +6,7 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -71,6 +71,17 @@ def cache_home(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The cache of environments and references; the user's own if BENCHMARKER_HOME names one."""
     named = os.environ.get("BENCHMARKER_HOME")
     return Path(named) if named else tmp_path_factory.mktemp("home")
+
+
+@pytest.fixture
+def own_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """A cache of the test's own for what is read in this process, e.g. data sets."""
+    from benchmarker.data.prepared import prepare
+
+    monkeypatch.setenv("BENCHMARKER_HOME", str(tmp_path / "home"))
+    prepare.cache_clear()  # it remembers the folder of another test
+    yield tmp_path / "home"
+    prepare.cache_clear()
 
 
 @pytest.fixture

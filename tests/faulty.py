@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -194,6 +194,41 @@ class PatientAsynchronous(Asynchronous):
 
     def synchronize(self, output: Any) -> None:
         self.wait()
+
+
+class ForgetfulParts(NumpyProgram):
+    """Leaves the update out where a step is taken in its parts."""
+
+    def train_parts(self, batch: dict[str, Array]) -> Iterator[tuple[str, Any]]:
+        loss, _ = self.half_step(batch)
+        yield "forward and backward", loss
+        yield "update", loss
+
+
+class NearlyTheStep(NumpyProgram):
+    """Rounds in its parts as it does not in the step."""
+
+    def train_parts(self, batch: dict[str, Array]) -> Iterator[tuple[str, Any]]:
+        yield "step", self.train_step(batch)
+        for array in self._parameters.values():
+            array *= 1 + 2.0**-23
+
+
+class Recompiling(NumpyProgram):
+    """Compiles for every step."""
+
+    _compiled = 0
+
+    def infer(self, batch: dict[str, Array]) -> tuple[Array, ...]:
+        self._compiled += 1
+        return super().infer(batch)
+
+    def train_step(self, batch: dict[str, Array]) -> Array:
+        self._compiled += 1
+        return super().train_step(batch)
+
+    def compilations(self) -> int:
+        return self._compiled
 
 
 class EpsilonInsideAdam(NumpyFramework):

@@ -7,6 +7,8 @@ runs them all and prints, as JSON, why each failed, or an empty text.
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 import traceback
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -290,6 +292,47 @@ def check_compiled_programs_agree() -> None:
     net.output(scores)
     net.loss(net.ctc_loss(scores, spoken))
     agrees(net.graph(), compile=True)
+
+
+def check_a_mini_batch_is_copied_whatever_its_array() -> None:
+    net = Network("copied", 2)
+    net.output(net.relu(net.input("x", (3,))))
+    graph = net.graph()
+    array = np.arange(6, dtype=np.float32).reshape(3, 2).T
+    array.flags.writeable = False
+    (loaded,) = build(graph, "inference").load({"x": array})
+    assert loaded.is_contiguous()
+    loaded[0, 0] = 9.0
+    assert array[0, 0] == 0.0
+    assert np.array_equal(loaded.numpy()[1], array[1])
+
+
+LOADING = """
+import os
+import numpy as np
+from benchmarker.framework import Device
+from benchmarker.plugins.pytorch.program import PytorchFramework
+from tests import pytorch_programs
+net = pytorch_programs.Network("large", 2)
+net.output(net.relu(net.input("x", (1 << 20,))))
+program = pytorch_programs.build(net.graph(), "inference")
+PytorchFramework().configure(Device("cpu"), threads=4, seed=0)
+batch = {"x": np.ones((2, 1 << 20), np.float32)}
+threads = [len(os.listdir("/proc/self/task"))]
+loaded = program.load(batch)
+threads.append(len(os.listdir("/proc/self/task")))
+program.infer(loaded)
+threads.append(len(os.listdir("/proc/self/task")))
+print(*threads)
+"""
+
+
+def check_loading_a_mini_batch_waits_for_no_other_thread() -> None:
+    printed = subprocess.run(
+        [sys.executable, "-c", LOADING], capture_output=True, text=True, check=True
+    ).stdout
+    before, loaded, stepped = map(int, printed.split())
+    assert before == loaded < stepped, printed  # threads are started by the first work that is shared
 
 
 CHECKS: Mapping[str, Callable[[], None]] = {

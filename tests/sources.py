@@ -22,6 +22,7 @@ WORKER_SIDE = (
     "plugins",
     "problem",
     "problems",
+    "procfs",
     "statistics",
     "straight_line",
     "testing",

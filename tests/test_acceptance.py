@@ -64,7 +64,7 @@ def test_every_metric_has_a_place_in_the_record(name: str) -> None:
 
 
 def test_a_verdict_is_valid_in_a_record_and_must_be_true() -> None:
-    record = make_record(schema_version="1.1")
+    record = make_record()
     record["acceptance"] = judge(record, {"min_throughput": 1.0, "max_step_seconds": 1e-9})
     assert validate(record) == []
     record["acceptance"]["limits"][1]["passed"] = True

@@ -135,7 +135,7 @@ LAYERS: dict[str, set[str]] = {
     "errors": set(),
     "experiment": {"framework"},
     "statistics": set(),
-    "schema": {"statistics", "schema"},
+    "schema": {"errors", "statistics", "schema"},
     "hookspecs": set(),
     "store": {"errors", "schema", "results"},
     "registry": {"errors", "framework", "hookspecs", "launchers", "problem", "__version__"},

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import math
 from typing import Any
@@ -247,7 +248,7 @@ def test_every_fault_of_the_layers_is_told() -> None:
         "layer 6 (FullyConnected): 'size' must be a whole number of at least 1, got true",
         "did you mean 'relu'?",
         "layer 7 (Flatten) has no 'into'",
-        "layer 8 (Residual): 'layers' must have at least one layer",
+        "layer 8 (Residual): 'layers' must be a list of layers, at least 1, got []",
     ):
         assert part in text
 
@@ -265,6 +266,27 @@ def test_a_text_that_is_no_architecture_is_refused(text: str, message: str) -> N
     with pytest.raises(UsageError) as error:
         registry.problem("architecture").graph(1, layers=text)
     assert message in str(error.value)
+
+
+@pytest.mark.parametrize("name", ['["LSTM"]', '{"a": 1}', "3"])
+def test_a_layer_that_is_not_named_by_a_text_is_refused(name: str) -> None:
+    first = f'[{{"layer": {name}}}, {{"layer": "Dropout"}}]'
+    with pytest.raises(UsageError, match=r"layer 1 must be 'InputLayer', .* or 'Residual', got "):
+        registry.problem("architecture").graph(1, layers=first)
+
+
+def test_layers_that_are_nested_without_end_are_refused() -> None:
+    with pytest.raises(UsageError, match="the layers are nested too deeply"):
+        registry.problem("architecture").graph(1, layers="[" * 99_999)
+
+
+def test_a_residual_takes_its_layers_as_a_list_too() -> None:
+    inside = (bp.FullyConnected(6), bp.Dropout())
+    listed = bp.Residual(layers=inside, shortcut=(bp.Dropout(0.1),), activation="relu")
+    assert listed == bp.Residual(*inside, shortcut=[bp.Dropout(0.1)], activation="relu")
+    assert dataclasses.replace(listed, activation="tanh").layers == inside
+    with pytest.raises(UsageError, match="one after the other or as layers"):
+        bp.Residual(bp.Dropout(), layers=[bp.Dropout()])
 
 
 def test_an_unknown_loss_is_refused() -> None:

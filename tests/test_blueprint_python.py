@@ -249,6 +249,14 @@ def test_layers_that_do_not_fit_are_told_with_the_line_of_the_architecture(tmp_p
         ("x = (1\n", ":1: the blueprint is not Python: '(' was never closed"),
         ("raise SystemExit(3)\n", ":1: the blueprint ended with SystemExit: 3"),
         ("def f():\n    return 1 / 0\n\nf()\n", ":2: the blueprint ended with ZeroDivisionError"),
+        ("raise ValueError('one\\ntwo\\n\\nthree')\n", ":1: the blueprint ended with ValueError: one"),
+        ("raise ValueError\n", ":1: the blueprint ended with ValueError"),
+        ("x = 1\ny = '\0'\n", ":2: a blueprint is text, but here it has a null character"),
+        ("x = " + "-" * 99999 + "1\n", "' is nested too deeply"),
+        (
+            IMPORT + "_x = bp.Dropout()\nbp.Residual(_x, layers=[_x])\n",
+            ":3: the blueprint ended with a Residual takes its layers one after the other or as layers=[...]",
+        ),
     ],
 )
 def test_a_file_that_does_not_run_is_one_sentence(tmp_path: Path, source: str, message: str) -> None:
@@ -264,6 +272,74 @@ def test_an_architecture_must_be_a_model(tmp_path: Path) -> None:
     found, _ = check(written(tmp_path, "architecture = bp.model\n"))
     assert [(fault.line, fault.field) for fault in found] == [(2, "architecture")]
     assert "must be bp.model(...), got <function model" in found[0].message
+
+
+OWN = "problem = 'mnist_mlp'\nframework = 'numpy'\n"
+ITSELF = "_itself = []\n_itself.append(_itself)\n"
+ODD = [
+    (
+        OWN + "batch_size = (n for n in (2, 4))\n",
+        "batch_size must be a whole number of at least 1, or a list of",
+    ),
+    (
+        OWN + "batch_size = [(n for n in (2, 4))]\n",
+        "batch_size[0] must be a whole number of at least 1, got <gen",
+    ),
+    (OWN + ITSELF + "batch_size = _itself\n", "batch_size contains itself or is nested too deeply"),
+    (OWN + "set = {}\nset['a'] = set\n", "set contains itself or is nested too deeply"),
+    (OWN + "set = {1: 2}\n", "set.1: none of 'mnist_mlp', 'numpy' has a parameter '1'"),
+    (OWN + "timeout = 10**400\n", "timeout must be a number above 0, got 1000"),
+    (OWN + "timeout = -10**5000\n", "timeout must be a number above 0, got a value of type int"),
+    (OWN + "data_dir = 'a\\0b'\n", "data_dir must have no null character, got 'a\\x00b'"),
+    (ITSELF + "framework = _itself\nproblem = 'mnist_mlp'\n", "framework contains itself or is nested too"),
+    (
+        IMPORT
+        + ITSELF
+        + "framework = 'numpy'\narchitecture = bp.model(bp.InputLayer(_itself), bp.Dropout())\n",
+        "architecture contains itself or is nested too deeply",
+    ),
+    (
+        IMPORT
+        + "framework = 'numpy'\narchitecture = bp.model(bp.InputLayer((3,)), bp.LSTM(n for n in (1, 2)))\n",
+        "architecture[1].size: layer 2 (LSTM): 'size' must be a whole number of at least 1, got <generator",
+    ),
+    (
+        IMPORT + "framework = 'numpy'\narchitecture = bp.model(bp.InputLayer((3,)), bp.Residual(layers=3))\n",
+        "architecture[1].layers: layer 2 (Residual): 'layers' must be a list of layers, at least 1, got 3",
+    ),
+]
+
+
+@pytest.mark.parametrize(("source", "message"), ODD, ids=[message[:30] for _, message in ODD])
+def test_a_value_that_no_blueprint_can_hold_is_one_fault(tmp_path: Path, source: str, message: str) -> None:
+    path = tmp_path / "bp.py"
+    path.write_text(source)
+    found, _ = check(path)
+    assert [fault.message for fault in found if fault.message.startswith(message)] == [found[0].message]
+    assert len(found) == 1
+    assert "\n" not in str(found[0])
+
+
+def test_numbers_and_arrays_of_numpy_are_values(tmp_path: Path) -> None:
+    path = tmp_path / "bp.py"
+    path.write_text(
+        IMPORT + "import numpy as np\nfrom pathlib import Path\nframework = 'numpy'\n"
+        "architecture = bp.model(bp.InputLayer(np.array([6])), bp.Dropout(np.float32(0.25)),"
+        " bp.FullyConnected(np.int64(4)))\n"
+        "batch_size = np.int64(4)\nseed = np.arange(2)\nlearning_rate = np.float32(0.5)\n"
+        "verify = np.bool_(False)\nresults = Path('a') / 'b'\n"
+    )
+    assert check(path) == ([], 2)
+    blueprint = load(path)
+    runs = plan(Experiment(**blueprint.values))
+    assert [(run.batch_size, run.seed) for run in runs] == [(4, 0), (4, 1)]
+    assert {type(run.batch_size) for run in runs} == {type(run.seed) for run in runs} == {int}
+    assert (runs[0].optimizer.learning_rate, runs[0].verify) == (0.5, False)
+    assert json.loads(runs[0].problem_parameters["layers"])[1:] == [
+        {"layer": "Dropout", "ratio": 0.25},
+        {"layer": "FullyConnected", "size": 4},
+    ]
+    assert blueprint.results == Path("a/b")
 
 
 def test_our_own_fields_may_stand_in_a_python_file(tmp_path: Path) -> None:

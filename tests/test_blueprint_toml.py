@@ -156,6 +156,16 @@ SINGLE = [
     ('framework = "numpy"', None, "problem is missing"),
     ('problem = "mnist_mlp"', None, "framework is missing"),
     ('framework = "numpy"\nproblem = "mnist_mpl"', 2, "did you mean 'mnist_mlp'?"),
+    (
+        'framework = "numpy"\n[problem]\nname = "x"\n[[problem.layers]]\nlayer = "Dropout"',
+        4,
+        "problem.layers cannot stand beside 'name': a problem is either named or described by its layers",
+    ),
+    ('framework = "numpy"\nproblem.layers = [{layer = ["LSTM"]},\n{layer = "Dropout"}]', 2, "layer 1 must be 'Input"),
+    ('framework = "numpy"\nproblem.layers = [{layer = {a = 1}},\n{layer = "Dropout"}]', 2, 'got {"a": 1}'),
+    ('framework = "numpy"\nproblem = "mnist_mlp"\nresults = "a\\u0000"', 3, "no null character, got 'a\\x00'"),
+    ('framework = "numpy"\nproblem = "mnist_mlp"\n"a\\nb" = 3', 3, "a\\nb is no field of a blueprint"),
+    ('framework = "numpy"\nproblem = "mnist_mlp"\ntimeout = 1' + "0" * 400, 3, "a number above 0, got 1000"),
     ('framework = "numpy"\nproblem = {loss = "x"}', 2, "needs 'name', the name of a problem, or 'layers'"),
     ('framework = {version = "2"}\nproblem = "mnist_mlp"', 1, "framework needs 'name', a name"),
     ('framework = {name = "numpy", version = "new"}\nproblem = "mnist_mlp"', 1, "must look like 2.13.0"),
@@ -179,7 +189,7 @@ SINGLE = [
     ('framework = "numpy"\nproblem = "mnist_mlp"\noptimizer = {kind = "sgdd"}', 3, "did you mean 'sgd'?"),
     ('framework = "numpy"\nproblem = "mnist_mlp"\noptimizer = {momentum = 0.5}', 3, "'sgd' has no momentum"),
     ('framework = "numpy"\nproblem = "mnist_mlp"\nprecision = "bf16"', None, "no run is possible: framework 'numpy'"),
-    ('framework = "numpy"\nproblem = {name = "mnist_mlp", hidden1 = 0}', 2, "every size of 'fc1.weight' must be"),
+    ('framework = "numpy"\nproblem = {name = "mnist_mlp", hidden1 = 0}', 2, "'hidden1' must be a whole number from 1"),
     ('framework = "numpy"\nproblem = "mnist_mlp"\ngpus = [0]\ndevice = "cpu"', 3, "--gpus=0 needs --device=cuda"),
     ('framework = "numpy"\nproblem = "mnist_mlp"\ngpus = [0, [1]]', 3, "a list of whole numbers of at least 0, or"),
     ('framework = "numpy"\nproblem = "mnist_mlp"\ndata = "imagenet"', 3, "must be 'digits', 'mnist', 'cifar10'"),
@@ -194,7 +204,8 @@ def test_a_single_fault(tmp_path: Path, text: str, line: int | None, message: st
     found, _ = check(written(tmp_path, text))
     assert len(found) == 1, [str(fault) for fault in found]
     assert found[0].line == line
-    assert message in found[0].message
+    assert message in str(found[0])
+    assert "\n" not in str(found[0])
 
 
 @pytest.mark.parametrize(
@@ -206,12 +217,23 @@ def test_a_single_fault(tmp_path: Path, text: str, line: int | None, message: st
             "bp.toml:2: the blueprint is not TOML: Cannot overwrite a value, at column 6",
         ),
         ("# x\n[a\n", "bp.toml:2: the blueprint is not TOML: "),
+        ("a = 1\nb = '\0'", "bp.toml:2: a blueprint is text, but here it has a null character"),
+        ("a = " + "[" * 9999 + "]" * 9999, "bp.toml' is nested too deeply"),
+        ("a = 1" + "0" * 9999, "bp.toml' has a value that cannot be read: ValueError: "),
     ],
 )
 def test_what_is_not_toml_is_told_with_its_line(tmp_path: Path, text: str, message: str) -> None:
     with pytest.raises(UsageError) as error:
         load(written(tmp_path, text))
     assert message in str(error.value)
+
+
+@pytest.mark.parametrize("ending", ["toml", "py"])
+def test_a_byte_order_mark_is_no_part_of_a_blueprint(tmp_path: Path, ending: str) -> None:
+    path = tmp_path / f"bp.{ending}"
+    path.write_text('framework = "numpy"\nproblem = "mnist_mlp"\nbatch_size = 0\n', encoding="utf-8-sig")
+    found, _ = check(path)
+    assert [(fault.line, fault.field) for fault in found] == [(3, "batch_size")]
 
 
 def test_a_file_that_cannot_be_read_is_told(tmp_path: Path) -> None:

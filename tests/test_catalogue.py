@@ -9,7 +9,9 @@ import pytest
 
 from benchmarker import catalogue, registry
 from benchmarker.report.catalogue import documentation
+from benchmarker.report.plugins import PluginRow, plugin_tables
 from tests.conftest import ROOT, Command
+from tests.sources import files, imports, tree
 
 OWN = registry.OWN_DISTRIBUTION
 PROBLEMS = tuple(catalogue.names("problems", OWN))
@@ -44,8 +46,8 @@ def test_three_frameworks_at_least_can_run_each_problem(name: str) -> None:
 
 def test_list_shows_task_parameters_and_flops(command: Command) -> None:
     finished = command("list", "problems")
-    (row,) = (line for line in finished.stdout.splitlines() if line.split()[0] == "resnet50")
-    assert row.endswith("image classification, 25.56 M parameters, 8.178 GFLOP a sample")
+    (row,) = (line for line in finished.stdout.splitlines() if line.startswith("resnet50 "))
+    assert row.split() == ["resnet50", "image", "classification", "25.56", "M", "8.178", "GFLOP"]
 
 
 def test_the_matrix_shows_each_problem_by_framework(command: Command) -> None:
@@ -68,3 +70,38 @@ def test_a_matrix_of_collectors_is_refused(command: Command) -> None:
     finished = command("list", "collectors", "--matrix")
     assert finished.status == 2
     assert "not of collectors" in finished.stderr
+
+
+def test_the_list_as_json_has_task_size_and_cost(command: Command) -> None:
+    rows = {row["name"]: row for row in json.loads(command("list", "problems", "--json").stdout)}
+    facts = ("task", "parameter_count", "flops_per_sample", "batch_size", "trains")
+    assert [rows["mnist_mlp"][name] for name in facts] == [
+        "image classification",
+        109_386,
+        218_368,
+        128,
+        True,
+    ]
+    described = json.loads(command("show", "resnet50", "--json").stdout)
+    assert all(rows["resnet50"][name] == described[name] for name in facts[:4])
+    (numpy,) = (r for r in json.loads(command("list", "--json").stdout) if r["name"] == "numpy")
+    assert not set(facts) & set(numpy)
+
+
+def test_a_broken_problem_has_no_facts_and_says_why() -> None:
+    rows = [
+        PluginRow("problems", "good", "ours 1.0", True, facts=catalogue.compute_facts("mnist_mlp")),
+        PluginRow("problems", "bad", "theirs 2.0", False, "is broken: no such layer"),
+    ]
+    assert rows[1].to_json()["parameter_count"] is None
+    text = plugin_tables(rows, 80)
+    assert [line.split() for line in text.splitlines()[2:4]] == [
+        ["good", "ours", "1.0", "ready", "image", "classification", "109.4", "k", "218.4", "kFLOP"],
+        ["bad", "theirs", "2.0", "cannot", "run", "-", "-", "-"],
+    ]
+    assert text.endswith("\n\nbad: is broken: no such layer")
+
+
+def test_what_is_counted_does_not_import_how_it_is_shown() -> None:
+    found = {p.stem for p in files("catalogue") for i in imports(tree(p)) if "report" in i.module.split(".")}
+    assert found == {"__main__"}

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -36,7 +38,7 @@ def test_every_data_set_has_its_name_on_the_command_line() -> None:
 def test_training_on_the_digits_learns_them(command: Command) -> None:
     record = run(command, "--epochs=5", "--optimizer=adam", "--learning-rate=0.002")
     assert record["verification"]["status"] == "passed"
-    assert len(record["timing"]["samples_seconds"]) == 5 * (1797 // 32)
+    assert record["timing"]["steps"] == 5 * (1797 // 32)
     assert record["metrics"]["loss_last"] < 0.5 * record["metrics"]["loss_first"]
     assert record["metrics"]["accuracy"] > 0.9
     inputs = record["inputs"]
@@ -44,6 +46,60 @@ def test_training_on_the_digits_learns_them(command: Command) -> None:
     assert inputs["distinct_batches"] == 1797 // 32
     assert inputs["data"]["name"] == "digits"
     assert inputs["data"]["samples"] == 1797
+
+
+def test_one_epoch_of_the_digits_is_each_whole_mini_batch_once(command: Command) -> None:
+    record = run(command, "--epochs=1", "--warmup=0")
+    assert record["timing"]["steps"] == record["execution"]["steps_requested"] == 1797 // 32
+    assert record["timing"]["warmup_steps"] == 0
+    assert record["inputs"]["distinct_batches"] == 1797 // 32
+    computed = record["metrics"]["throughput"] * record["timing"]["total_seconds"]
+    assert computed == pytest.approx(1797 // 32 * 32)
+
+
+def test_the_weights_of_inference_classify_the_data_set(command: Command) -> None:
+    record = run(command, "--mode=inference", "--steps=3")
+    assert 0 < record["metrics"]["accuracy"] < 0.5  # weights as drawn, ten classes
+
+
+SLOW = """
+import time
+
+from benchmarker.framework import FrameworkPlugin
+from benchmarker.plugins.numpy.program import NumpyFramework, NumpyProgram
+
+
+class Program(NumpyProgram):
+    def train_step(self, batch):
+        time.sleep(0.05)
+        return super().train_step(batch)
+
+
+class Framework(NumpyFramework):
+    def build(self, *arguments, **options):
+        program = super().build(*arguments, **options)
+        program.__class__ = Program
+        return program
+
+
+def benchmarker_framework():
+    return FrameworkPlugin("slow", "numpy", ("numpy",), "slow_framework:Framework")
+"""
+
+
+@pytest.mark.parametrize("amount", ["--steps=30", "--epochs=1"])
+def test_a_stated_number_of_steps_trains_the_same_on_a_slow_machine_as_on_a_fast_one(
+    command: Command, distribution: Callable[..., Path], amount: str
+) -> None:
+    folder = distribution("slow", {"frameworks": ["slow = slow_framework"]}, {"slow_framework": SLOW})
+    finished = command.with_path(folder)(*DIGITS, amount, "--framework=numpy,slow", "--repeats=2")
+    assert finished.status == 0, finished.stderr
+    records = finished.records
+    assert sorted(record["framework"]["name"] for record in records) == ["numpy", "numpy", "slow", "slow"]
+    assert {record["timing"]["warmup_steps"] for record in records} == {3}
+    for name in ("loss_first", "loss_last", "accuracy"):
+        assert len({record["metrics"][name] for record in records}) == 1, name
+    assert len({json.dumps(record["inputs"]) for record in records}) == 1
 
 
 def test_fed_steps_take_the_same_mini_batches_in_the_same_order(command: Command) -> None:
@@ -69,7 +125,8 @@ def test_drawn_mini_batches_can_be_fed_too(command: Command) -> None:
     assert record["status"] == "ok"
     assert record["inputs"] == {
         "kind": "fed",
-        "distinct_batches": 1,
+        "distinct_batches": 8,
+        "resident_bytes": 0,
         "epoch_order_digests": [],
         "data": None,
     }

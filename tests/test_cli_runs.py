@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import socket
 from pathlib import Path
@@ -9,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from benchmarker.statistics import geometric_mean
 from tests.conftest import Command
 from tests.mirror import seen, with_mirror
 
@@ -29,6 +31,54 @@ def test_repeats_are_fresh_processes_that_compute_the_same(command: Command, tmp
     assert all(record["timing"]["process_start_seconds"] > 0 for record in records)
     assert records[0]["digests"] == records[1]["digests"] == records[2]["digests"]
     assert len({record["metrics"]["loss_last"] for record in records}) == 1
+
+
+PROFILE = (
+    *("--framework=numpy", "--problem=mnist_mlp", "--mode=inference", "--batch-size=2,4", "--no-verify"),
+    *("--half-width=0.9", "--min-processes=3", "--max-processes=4", "--json"),
+    *("--warmup=1", "--seconds=0.05", "--min-samples=5"),
+)
+
+
+def test_a_cell_has_fresh_processes_until_its_number_is_known(command: Command) -> None:
+    finished = command(*PROFILE)
+    assert finished.status == 0, finished.stderr
+    assert len({record["replication"]["campaign"] for record in finished.records}) == 1
+    for size in (2, 4):
+        records = [record for record in finished.records if record["batch_size"] == size]
+        found = [record["replication"] for record in records]
+        assert [one["processes"] for one in found] == list(range(1, len(found) + 1))
+        assert {one["stop_reason"] for one in found[:-1]} == {None}
+        assert found[-1]["stop_reason"] == (
+            "precision" if found[-1]["half_width"] <= 0.9 else "max_processes"
+        )
+        assert found[-1]["target_half_width"] == 0.9
+        assert all(len(record["timing"]["samples_seconds"]) >= 5 for record in records)
+    first, second = (
+        [record["batch_size"] for record in finished.records if record["repetition"] == number]
+        for number in (0, 1)
+    )
+    assert second == first[::-1]
+
+
+def test_resuming_a_campaign_counts_its_earlier_processes(command: Command) -> None:
+    before = command(*PROFILE).records
+    for path in (command.folder / "results").glob("*.json"):
+        if json.loads(path.read_text())["repetition"] >= 2:
+            path.unlink()
+    resumed = command(*PROFILE, "--resume")
+    assert resumed.status == 0, resumed.stderr
+    assert {record["repetition"] for record in resumed.records} <= {2, 3}
+    for third in (record for record in resumed.records if record["repetition"] == 2):
+        kept = [
+            record
+            for record in before
+            if record["batch_size"] == third["batch_size"] and record["repetition"] < 2
+        ]
+        medians = [record["timing"]["step_seconds"]["median"] for record in (*kept, third)]
+        assert third["replication"]["processes"] == len(medians) == 3
+        assert third["replication"]["centre_seconds"] == pytest.approx(geometric_mean(medians))
+    assert [record["repetition"] for record in resumed.records].count(2) == 2
 
 
 def test_the_seed_decides_weights_and_batches(command: Command) -> None:
@@ -127,6 +177,9 @@ MANY_OPTIONS = (
     "--problem-size=12",
     "--epochs=2",
     "--warmup=2",
+    "--sampling=latency",
+    "--breakdown",
+    "--price-per-hour=2.5",
     "--timeout=100",
     "--env=current",
     "--anonymous",
@@ -138,7 +191,7 @@ MANY_OPTIONS = (
     [
         MANY_OPTIONS,
         ("--framework=numpy", "--problem=vgg16", "--mode=inference", "--set=image_size=32", "--set=hidden=16",
-         "--set=dropout=0.25", "--batch-size=1", "--steps=2", "--no-verify", "--seed=18446744073709551617"),
+         "--set=dropout=0.25", "--batch-size=1", "--steps=2", "--no-verify", "--seed=4294967295"),
         ("--framework=numpy", "--problem=lstm_imdb", "--set=words=3", "--set=units=4", "--optimizer=sgd"),
     ],
     ids=["many options", "inference", "defaults"],
@@ -150,18 +203,25 @@ def test_the_records_own_command_repeats_the_run(command: Command, options: tupl
     assert finished.status == 0, finished.stderr
     (again,) = finished.records
     assert {name: again[name] for name in SAME} == {name: first[name] for name in SAME}
-    assert again["execution"] == first["execution"]
+    took = {"worker_seconds": again["execution"]["worker_seconds"]}
+    assert again["execution"] == {**first["execution"], **took}
+    assert again["comparable"] == first["comparable"]
     assert again["framework"]["options"] == first["framework"]["options"]
     assert again["framework"]["full"] == first["framework"]["full"]
     assert again["verification"]["status"] == first["verification"]["status"]
     assert again["metrics"]["loss_first"] == first["metrics"]["loss_first"]
     if first["execution"]["steps_requested"]:
-        assert len(again["timing"]["samples_seconds"]) == first["execution"]["steps_requested"]
+        assert again["timing"]["steps"] == first["execution"]["steps_requested"]
 
 
 def test_many_options_reach_the_run(command: Command) -> None:
     (record,) = command(*MANY_OPTIONS, "--json").records
-    assert record["execution"]["steps_requested"] == len(record["timing"]["samples_seconds"]) == 8
+    assert record["execution"]["steps_requested"] == record["timing"]["steps"] == 8
+    assert (record["timing"]["sampling"], record["timing"]["block_steps"]) == ("latency", 1)
+    assert len(record["timing"]["samples_seconds"]) == 8
+    assert {"data", "update", "synchronisation"} <= set(record["timing"]["breakdown"]["parts"])
+    assert record["metrics"]["cost_of_run"] > 0
+    assert "--price-per-hour=2.5" in record["command"]
     assert record["timing"]["warmup_steps"] == 2
     assert record["optimizer"]["kind"] == "momentum"
     assert record["optimizer"]["learning_rate"] == 0.003

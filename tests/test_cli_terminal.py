@@ -1,7 +1,9 @@
-"""Progress on a terminal: one line that rewrites itself, and nothing of it left at the end."""
+"""On a terminal: progress is one line that rewrites itself and is gone at the end, and tables fit."""
 
 from __future__ import annotations
 
+import ast
+import contextlib
 import fcntl
 import os
 import pty
@@ -18,7 +20,10 @@ from collections.abc import Callable
 
 import pytest
 
+from benchmarker.cli.display import STAGES
+from benchmarker.cli.main import COMMANDS
 from tests.conftest import Command
+from tests.sources import files, tree
 
 ERASE = "\r\x1b[K"
 COLUMNS = 60
@@ -122,6 +127,98 @@ def test_an_interrupt_leaves_the_line_clean(command: Command, number: signal.Sig
     assert "interrupted by the user" in finished
     assert last == ""
     assert "interrupted" in stdout
+
+
+def shown(command: Command, columns: int, *arguments: str) -> list[str]:
+    """Return the lines that a command writes to a terminal so wide."""
+    screen, side = pty.openpty()
+    fcntl.ioctl(side, termios.TIOCSWINSZ, struct.pack("HHHH", 24, columns, 0, 0))
+    environment = {name: value for name, value in command.environment.items() if name != "COLUMNS"}
+    process = subprocess.Popen(
+        [sys.executable, "-m", "benchmarker", *arguments],
+        cwd=command.folder,
+        env={**environment, "TERM": "xterm"},
+        stdin=subprocess.DEVNULL,
+        stdout=side,
+        stderr=subprocess.DEVNULL,
+    )
+    os.close(side)
+    written = b""
+    with contextlib.suppress(OSError):  # how Linux says that nobody has the other side open
+        while data := os.read(screen, 4096):
+            written += data
+    os.close(screen)
+    assert process.wait(120) == 0
+    return written.decode().replace("\r\n", "\n").splitlines()
+
+
+TABLES = (
+    ("--help",),
+    *((name, "--help") for name in COMMANDS),
+    ("list",),
+    ("list", "problems"),
+    ("show", "resnet50"),
+    ("show", "architecture"),
+    ("show", "bert_base"),
+    ("env", "list"),
+    ("--framework=numpy,pytorch", "--problem=mnist_mlp", "--optimizer=adam,sgd", "--epsilon=1e-8,1e-7",
+     "--mode=training,inference", "--batch-size=2,4", "--dry-run"),
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("arguments", TABLES, ids=" ".join)
+def test_what_is_shown_fits_a_terminal_and_a_pipe(command: Command, arguments: tuple[str, ...]) -> None:
+    terminal = shown(command, 80, *arguments)
+    assert max(map(len, terminal)) <= 80
+    pipe = Command(command.folder, {n: v for n, v in command.environment.items() if n != "COLUMNS"})
+    assert pipe(*arguments).stdout.splitlines() == terminal
+
+
+def test_a_wide_terminal_is_used(command: Command) -> None:
+    narrow, wide = (shown(command, columns, "show", "resnet50") for columns in (80, 160))
+    assert max(map(len, wide)) > 80
+    assert len(wide) < len(narrow)
+
+
+def test_a_comparison_fits(command: Command) -> None:
+    arguments = (*NUMPY, "--mode=training,inference", "--seed=1,2", "--optimizer=adam,sgd", "--quiet")
+    lines = shown(command, 80, *arguments)
+    assert max(map(len, lines)) <= 80
+    assert "optimizer" in " ".join(lines)
+    summary = shown(command, 80, *NUMPY)
+    assert max(len(line) for line in summary if not line.startswith("  record ")) <= 80
+
+
+def test_help_names_each_option_once(command: Command) -> None:
+    lines = shown(command, 80, "run", "--help")
+    assert any(re.match(r"  --batch-size N,\.\.\. +samples in a mini-batch", line) for line in lines)
+    assert not [line for line in lines if "--batch_size" in line]
+    assert (
+        command("run", "--batch_size=2", "--framework=numpy", "--problem=mnist_mlp", "--dry-run").status == 0
+    )
+
+
+def test_a_stage_that_does_nothing_is_not_shown_and_none_by_its_raw_name(command: Command) -> None:
+    told = [line.rpartition(": ")[2] for line in command(*NUMPY).stderr.splitlines()]
+    assert "measuring" in told
+    assert "classifying the data set" not in told
+    announced = {
+        node.args[0].value
+        for path in files(
+            "worker/run",
+            "worker/prepared",
+            "worker/measuring",
+            "worker/verified_start",
+            "worker/reference_job",
+        )
+        for node in ast.walk(tree(path))
+        if isinstance(node, ast.Call)
+        and isinstance(node.func, ast.Attribute)
+        and node.func.attr == "stage"
+        and isinstance(node.args[0], ast.Constant)
+    }
+    assert len(announced) >= 10
+    assert announced <= set(STAGES)
 
 
 def write_little() -> None:

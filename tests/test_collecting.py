@@ -187,6 +187,136 @@ def test_an_interruption_passes_after_every_context_was_left(place: str) -> None
     assert last.left == (place != "enter")
 
 
+class Monitor:
+    """A collector that watches in the timed part, notes what is asked of it and may do one thing wrong."""
+
+    def __init__(self, place: str = "nowhere", fault: Callable[[], Any] = lambda: None) -> None:
+        self.place, self.fault = place, fault
+        self.asked: list[str] = []
+
+    def at(self, place: str) -> None:
+        if place == self.place:
+            self.fault()
+
+    def benchmarker_before_timing(self) -> None:
+        self.asked.append("before timing")
+        self.at("before timing")
+
+    def benchmarker_idle(self, run: RunSpec) -> None:
+        self.asked.append("idle")
+        self.at("idle")
+
+    @contextmanager
+    def benchmarker_watch(self, run: RunSpec, pid: int) -> Iterator[Any]:
+        self.asked.append(f"watch {run.framework} {pid}")
+        self.at("enter")
+        readings = {"read": "before"}
+        yield readings
+        self.asked.append("left")
+        readings["read"] = "whole"
+        self.at("leave")
+
+
+class Apart:
+    """A collector that needs a pass of its own."""
+
+    @contextmanager
+    def benchmarker_watch_apart(self, pid: int) -> Iterator[Any]:
+        yield {"watched": pid}
+
+
+def test_monitors_are_entered_and_left_with_the_timed_part() -> None:
+    monitor, apart = Monitor(), Apart()
+    with Collecting(RUN, {"monitor": monitor, "apart": apart}, {}) as collection:
+        assert collection.statuses["monitor"] == {
+            "status": "absent",
+            "reason": "the timed part was not reached",
+        }
+        collection.before_timing()
+        collection.timing_begins(77)
+        assert monitor.asked == ["before timing", "idle", "watch numpy 77"]
+        collection.timing_ends()
+        assert monitor.asked[-1] == "left"
+        assert collection.monitors == {"monitor": {"read": "whole"}, "apart": None}
+        assert collection.statuses["apart"] == {"status": "absent", "reason": "no pass apart was made"}
+        assert collection.apart_begins(78) is True
+        collection.apart_ends()
+    assert monitor.asked.count("left") == 1
+    assert collection.monitors == {"monitor": {"read": "whole"}, "apart": {"watched": 78}}
+    assert collection.readings == {}
+    assert {s["status"] for s in collection.statuses.values()} == {"ok"}
+
+
+def test_nobody_idles_before_every_collector_is_quiet() -> None:
+    order: list[str] = []
+    first, last = Monitor("idle", lambda: order.append("idle")), Odd("timing", lambda: order.append("quiet"))
+    with Collecting(RUN, {"first": first, "last": last}, {}) as collection:
+        collection.before_timing()
+    assert order == ["quiet", "idle"]
+
+
+def test_no_pass_apart_is_made_for_nobody() -> None:
+    with Collecting(RUN, {"monitor": Monitor()}, {}) as collection:
+        assert collection.apart_begins(1) is False
+
+
+def test_a_monitor_of_a_worker_that_died_is_left_and_what_it_read_is_kept() -> None:
+    monitor = Monitor()
+    with Collecting(RUN, {"monitor": monitor}, {}) as collection:
+        collection.timing_begins(1)
+    assert monitor.asked[-1] == "left"
+    assert collection.monitors == {"monitor": {"read": "whole"}}
+
+
+@pytest.mark.parametrize("place", ["before timing", "idle", "enter", "leave"])
+def test_a_fault_stays_with_the_monitor_and_nothing_more_is_asked_of_it(place: str) -> None:
+    odd, good = Monitor(place, throw(SystemExit("oops"))), Monitor()
+    with Collecting(RUN, {"odd": odd, "good": good}, {}) as collection:
+        collection.before_timing()
+        collection.timing_begins(1)
+        collection.timing_ends()
+    assert collection.statuses["odd"] == {"status": "failed", "reason": "SystemExit: oops"}
+    assert collection.monitors["odd"] == ({"read": "whole"} if place == "leave" else None)
+    assert ("watch numpy 1" in odd.asked) == (place in ("enter", "leave"))
+    assert collection.monitors["good"] == {"read": "whole"}
+    assert collection.statuses["good"]["status"] == "ok"
+
+
+def test_a_monitor_may_find_nothing_to_read() -> None:
+    absent = Monitor("before timing", throw(NothingToRead("no counter")))
+    with Collecting(RUN, {"absent": absent}, {}) as collection:
+        collection.before_timing()
+        collection.timing_begins(1)
+        collection.timing_ends()
+    assert collection.statuses["absent"] == {"status": "absent", "reason": "no counter"}
+    assert absent.asked == ["before timing"]
+
+
+def test_a_monitor_watches_in_one_place() -> None:
+    class Both(Monitor, Apart):
+        pass
+
+    with Collecting(RUN, {"both": Both()}, {}) as collection:
+        collection.timing_begins(1)
+        collection.timing_ends()
+    assert collection.statuses["both"]["status"] == "failed"
+    assert "defines both" in str(collection.statuses["both"]["reason"])
+    assert collection.monitors == {"both": None}
+
+
+@pytest.mark.parametrize("place", ["enter", "leave"])
+def test_an_interruption_passes_after_every_monitor_was_left(place: str) -> None:
+    first, last = Monitor(), Monitor()
+    plugins = {"first": first, "odd": Monitor(place, throw(KeyboardInterrupt())), "last": last}
+    collection = Collecting(RUN, plugins, {})
+    if place == "leave":
+        collection.timing_begins(1)
+    with pytest.raises(KeyboardInterrupt), collection:
+        collection.timing_begins(1) if place == "enter" else collection.timing_ends()
+    assert first.asked[-1] == "left"
+    assert ("left" in last.asked) == (place != "enter")
+
+
 def test_nothing_heavy_is_imported(tmp_path: Path) -> None:
     script = (
         "import sys; from benchmarker import registry; from benchmarker.collecting import Collecting\n"

@@ -20,9 +20,11 @@ import psutil
 import pytest
 
 from benchmarker.collecting import Collecting
-from benchmarker.collectors import cgroups, cpu, load, memory, operating_system, virtualization
-from benchmarker.collectors.files import read_choice, read_index_list
+from benchmarker.collectors import cpu, load, memory, operating_system, virtualization
+from benchmarker.procfs import control_groups
+from benchmarker.procfs.files import read_choice, read_index_list
 from tests.collected import NAMES, RUN, built_in, collected
+from tests.planted import plant
 
 linux_only = pytest.mark.skipif(sys.platform != "linux", reason="reads /proc and /sys")
 
@@ -32,15 +34,6 @@ def facts_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Keep py-cpuinfo's remembered answers of each test apart."""
     monkeypatch.setenv("BENCHMARKER_HOME", str(tmp_path / "home"))
     return tmp_path / "home" / "facts"
-
-
-def plant(root: Path, files: dict[str, str]) -> Path:
-    """Write small files under ``root`` as the kernel would show them."""
-    for name, text in files.items():
-        path = root / name
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(text)
-    return root
 
 
 def test_every_built_in_collector_reads_or_says_why_not() -> None:
@@ -208,7 +201,7 @@ def test_control_group_limits_of_both_versions(tmp_path: Path) -> None:
         "sys/fs/cgroup/job/memory.max": "2147483648\n",
         "sys/fs/cgroup/job/step/memory.max": "4294967296\n",
     }
-    limits = cgroups.limits(plant(tmp_path / "v2", second))
+    limits = control_groups.limits(plant(tmp_path / "v2", second))
     assert limits == {"cgroup_version": 2, "cpus": 1.5, "memory_bytes": 2147483648}
     first = {
         "proc/self/cgroup": "3:cpuset:/\n2:cpu,cpuacct:/docker/abc\n1:memory:/docker/abc\n0::/\n",
@@ -216,7 +209,7 @@ def test_control_group_limits_of_both_versions(tmp_path: Path) -> None:
         "sys/fs/cgroup/cpu/cpu.cfs_period_us": "100000\n",
         "sys/fs/cgroup/memory/memory.limit_in_bytes": "9223372036854771712\n",
     }
-    limits = cgroups.limits(plant(tmp_path / "v1", first))
+    limits = control_groups.limits(plant(tmp_path / "v1", first))
     assert limits == {"cgroup_version": 1, "cpus": 0.5, "memory_bytes": None}
 
 

@@ -81,6 +81,10 @@ FAULTS: tuple[tuple[Framework, str, str], ...] = (
     (faulty.with_program(faulty.GradientsUpdate), "program/gradients-change-nothing", ""),
     (faulty.with_program(faulty.BorrowedParameters), "program/caller-untouched", ""),
     (faulty.with_program(faulty.FirstBatch), "program/each-batch-its-own", "program"),
+    (faulty.with_program(faulty.ForgetfulParts), "program/parts-are-the-step", ""),
+    (faulty.with_program(faulty.NearlyTheStep), "program/parts-are-the-step", ""),
+    (faulty.with_program(faulty.Recompiling), "program/compiled-once/inference", ""),
+    (faulty.with_program(faulty.Recompiling), "program/compiled-once/training", ""),
     (faulty.EpsilonInsideAdam(), "optimizer/adam", "optimizer/adam"),
     (faulty.NesterovMomentum(), "optimizer/momentum", "optimizer/momentum"),
 )

@@ -6,6 +6,7 @@ import gzip
 import hashlib
 import json
 import struct
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +17,11 @@ from benchmarker.data import read_dataset
 from benchmarker.data.imdb import words_of
 from benchmarker.data.prepared import check_fits, prepare
 from benchmarker.errors import UsageError
-from benchmarker.problems import conv2d, mnist_mlp
+from benchmarker.framework import Optimizer
+from benchmarker.graph.graph import Graph
+from benchmarker.graph.types import Distribution
+from benchmarker.problems import conv2d, conv_autoencoder, mnist_mlp
+from benchmarker.testing.subject import draw_parameters, reference_program
 from benchmarker.worker.batches import DatasetBatches, SyntheticBatches, mini_batches
 from benchmarker.worker.values import draw_batch, draw_order
 
@@ -117,8 +122,9 @@ def test_the_digits_need_no_file() -> None:
     found = read_dataset("digits", None)
     assert found.samples.shape == (1797, 1, 8, 8)
     assert sorted(set(found.labels.tolist())) == list(range(10))
-    assert float(found.samples.mean()) == pytest.approx(0.0, abs=1e-4)
-    assert float(found.samples.std()) == pytest.approx(1.0, abs=1e-4)
+    assert (found.samples.min(), found.samples.max(), found.largest) == (0, 16, 16)
+    assert found.mean == pytest.approx(found.samples.mean() / 16, abs=1e-6)
+    assert found.deviation == pytest.approx(found.samples.std() / 16, abs=1e-6)
 
 
 # --- refusals --------------------------------------------------------------------------------------
@@ -184,6 +190,127 @@ def test_a_damaged_vector_is_named(tmp_path: Path) -> None:
     assert "line 1 of" in refusal("imdb", tmp_path)
     path.write_text(f"film {' '.join(['x'] * 50)}\n")
     assert "the vector of 'film' must be numbers" in refusal("imdb", tmp_path)
+
+
+def test_a_review_that_cannot_be_read_is_named(tmp_path: Path) -> None:
+    write_imdb(tmp_path)
+    path = tmp_path / "aclImdb" / "train" / "pos" / "2_1.txt"
+    path.mkdir()
+    assert refusal("imdb", tmp_path) == f"'{path}' cannot be read: Is a directory"
+    path.rmdir()
+    path.symlink_to("nowhere")
+    assert refusal("imdb", tmp_path) == f"'{path}' cannot be read: No such file or directory"
+
+
+def test_a_vector_that_is_not_finite_is_named(tmp_path: Path) -> None:
+    write_imdb(tmp_path)
+    (tmp_path / "glove.6B.50d.txt").write_text(f"film {' '.join(['nan'] * 50)}\n")
+    assert "the vector of 'film' must be numbers that are finite" in refusal("imdb", tmp_path)
+
+
+@pytest.mark.filterwarnings("error")
+def test_mnist_without_images_is_refused(tmp_path: Path) -> None:
+    for images, labels in ((np.zeros((0, 28, 28)), np.zeros(0)), (np.zeros((5, 0, 28)), np.zeros(5))):
+        (tmp_path / "train-images-idx3-ubyte").write_bytes(idx(images))
+        (tmp_path / "train-labels-idx1-ubyte").write_bytes(idx(labels))
+        assert "data set 'mnist' must have images, got an array of shape (" in refusal("mnist", tmp_path)
+
+
+def write_npy(folder: Path, samples: Any, labels: Any) -> None:
+    np.save(folder / "data.npy", samples)
+    np.save(folder / "labels.npy", labels)
+
+
+SAMPLES = np.arange(160.0).reshape(40, 4)
+CLASSES = np.arange(40) % 3
+DATES = np.array(["2020-01-01"] * 40, "datetime64[D]")
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize(
+    ("samples", "labels", "message"),
+    [
+        (SAMPLES, np.array(["cat"] * 40), "the labels in '{labels}' must be real numbers, got the type <U3"),
+        (SAMPLES, DATES, "the labels in '{labels}' must be real numbers, got the type datetime64[D]"),
+        (SAMPLES.astype(str), CLASSES, "the samples in '{samples}' must be real numbers, got the type <U32"),
+        (SAMPLES + 1j, CLASSES, "the samples in '{samples}' must be real numbers, got the type complex128"),
+        (
+            SAMPLES,
+            np.where(CLASSES, CLASSES, np.nan),
+            "the labels in '{labels}' must be class numbers, whole and from 0 on",
+        ),
+        (SAMPLES, CLASSES - 1, "the labels in '{labels}' must be class numbers, whole and from 0 on"),
+        (SAMPLES, CLASSES + 0.5, "the labels in '{labels}' must be class numbers, whole and from 0 on"),
+        (
+            SAMPLES,
+            CLASSES.astype(np.uint64) + 2**63,
+            "the labels in '{labels}' must be class numbers, whole and from 0 on",
+        ),
+        (
+            SAMPLES,
+            np.full((40, 3), 0.5),
+            "each row of the labels in '{labels}' must be a single 1 among zeros",
+        ),
+        (SAMPLES, np.zeros((40, 3)), "each row of the labels in '{labels}' must be a single 1 among zeros"),
+        (
+            np.where(SAMPLES % 8 == 5, np.nan, SAMPLES),
+            CLASSES,
+            "the samples in '{samples}' must be finite in float32, got 20 of 40 with NaN or infinity",
+        ),
+        (
+            np.where(SAMPLES == 5, 1e39, SAMPLES),
+            CLASSES,
+            "the samples in '{samples}' must be finite in float32, got 1 of 40 with NaN or infinity",
+        ),
+    ],
+)
+def test_npy_files_of_anything_but_finite_numbers_are_refused(
+    tmp_path: Path, samples: Any, labels: Any, message: str
+) -> None:
+    write_npy(tmp_path, samples, labels)
+    paths = {"samples": tmp_path / "data.npy", "labels": tmp_path / "labels.npy"}
+    assert refusal("npy", tmp_path) == message.format(**paths)
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize(
+    ("samples", "labels"),
+    [
+        ((40, 4), (40, 0)),
+        ((40, 0), (40,)),
+        ((0, 4), (0,)),
+        ((40,), (40,)),
+        ((40, 4), (39,)),
+        ((40, 4), ()),
+        ((), (40,)),
+        ((40, 4), (40, 3, 1)),
+    ],
+)
+def test_npy_files_of_other_shapes_are_refused(
+    tmp_path: Path, samples: tuple[int, ...], labels: tuple[int, ...]
+) -> None:
+    for dtype in (np.float32, np.uint8):
+        write_npy(tmp_path, np.ones(samples, dtype), np.ones(labels))
+        assert refusal("npy", tmp_path).endswith(f", got {samples} and {labels}")
+
+
+def test_an_archive_under_the_name_of_an_array_is_refused(tmp_path: Path) -> None:
+    write_npy(tmp_path, SAMPLES, CLASSES)
+    np.savez(tmp_path / "archive.npz", samples=SAMPLES)
+    (tmp_path / "archive.npz").rename(tmp_path / "data.npy")
+    assert refusal("npy", tmp_path) == (
+        f"'{tmp_path / 'data.npy'}' is an archive of arrays (.npz); save its samples alone, with numpy.save"
+    )
+
+
+@pytest.mark.parametrize("column", [False, True])
+@pytest.mark.parametrize("dtype", ["u1", "<i8", ">i4", "f4", "?"])
+def test_class_numbers_of_every_type_are_read(tmp_path: Path, dtype: str, column: bool) -> None:
+    labels = (np.arange(40) % 2).astype(dtype)
+    write_npy(tmp_path, SAMPLES, labels[:, None] if column else labels)
+    found = read_dataset("npy", tmp_path)
+    assert found.labels.tolist() == (np.arange(40) % 2).tolist()
+    assert (found.labels.dtype, found.classes) == (np.int64, 2)
 
 
 def test_pickled_objects_are_refused(tmp_path: Path) -> None:
@@ -285,3 +412,68 @@ def test_images_with_other_axes_are_refused_and_not_scrambled(prepared: Any) -> 
     for shape in ([7, 4, 28], [28, 4, 7]):
         with pytest.raises(UsageError, match="takes 'image' of"):
             check_fits({**prepared.description, "sample_shape": shape}, graph)
+
+
+# --- the range that a problem needs ----------------------------------------------------------------
+
+
+def autoencoder(batch_size: int = 4, **values: Any) -> Graph:
+    return conv_autoencoder.benchmarker_problem().graph(batch_size, **values)
+
+
+def test_pixels_keep_to_the_interval_that_a_problem_draws_from(prepared: Any) -> None:
+    graph = autoencoder()
+    check_fits(prepared.description, graph)
+    batches = DatasetBatches(prepared.folder, graph, seed=3)
+    pixels = np.load(prepared.folder / "samples.npy")
+    order = draw_order(3, "epoch/0", 22)
+    found = batches.batch(0)["image"]
+    assert np.array_equal(found, pixels[order[:4]].astype(np.float32) / np.float32(255))
+    assert (found.min(), found.max()) == (0.0, 1.0)
+    image = replace(graph.inputs[0], distribution=Distribution("uniform", 1.0))
+    both_signs = DatasetBatches(prepared.folder, replace(graph, inputs=(image,)), seed=3)
+    assert np.allclose(both_signs.batch(0)["image"], 2.0 * found - 1.0, atol=1e-6)
+
+
+def test_the_loss_of_the_autoencoder_on_data_is_a_cross_entropy(prepared: Any) -> None:
+    graph = autoencoder()
+    batch = DatasetBatches(prepared.folder, graph, seed=3).batch(0)
+    program = reference_program(graph, draw_parameters(graph, 42), "training", Optimizer())
+    # It is not below the entropy of the pixels, which a loss of standardised ones falls under.
+    target = np.clip(batch["image"].astype(np.float64), 1e-12, 1 - 1e-12)
+    entropy = -(target * np.log(target) + (1 - target) * np.log(1 - target)).mean()
+    loss = float(program.train_step(program.load(batch)))
+    assert 0.0 < entropy <= loss < 5.0
+
+
+def test_the_digits_keep_to_the_interval_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("BENCHMARKER_HOME", str(tmp_path))
+    kept = prepare("digits", None)
+    graph = autoencoder(1797, image_size=8)
+    check_fits(kept.description, graph)
+    found = DatasetBatches(kept.folder, graph, seed=3).batch(0)["image"]
+    assert (found.min(), found.max()) == (0.0, 1.0)
+    standardised = DatasetBatches(kept.folder, mnist_mlp.benchmarker_problem().graph(1797, inputs=64), seed=3)
+    values = standardised.batch(0)["image"]
+    assert float(values.mean()) == pytest.approx(0.0, abs=1e-4)
+    assert float(values.std()) == pytest.approx(1.0, abs=1e-4)
+
+
+@pytest.mark.parametrize(("factor", "fits"), [(1.0, True), (1.5, False), (-0.5, False)])
+def test_numbers_outside_of_the_interval_are_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, factor: float, fits: bool
+) -> None:
+    monkeypatch.setenv("BENCHMARKER_HOME", str(tmp_path / "home"))
+    write_npy(tmp_path, np.linspace(0.0, factor, 40 * 784).reshape(40, 28, 28), CLASSES)
+    kept = prepare("npy", tmp_path)
+    check_fits(kept.description, mnist_mlp.benchmarker_problem().graph(4))
+    if fits:
+        check_fits(kept.description, autoencoder())
+        return
+    low, high = sorted((0.0, factor))
+    with pytest.raises(UsageError) as caught:
+        check_fits(kept.description, autoencoder())
+    assert str(caught.value) == (
+        f"data set 'npy' has values from {low:g} to {high:g}, problem 'conv_autoencoder' takes 'image' from 0 to "
+        "1; scale them, or give pixels as uint8"
+    )

@@ -424,10 +424,12 @@ def test_the_command(
     assert version_in(created.strip()) == "1.1"
     assert "Resolved" in progress
     assert command("path", "demo==1.1")[1] == created
-    table = command("list")[1].splitlines()
-    assert table[0].split()[:4] == ["NAME", "FRAMEWORK", "PYTHON", "SIZE"]
-    assert "demo-net==1.1" in table[1]
+    folder, _, titles, _, *rows = command("list")[1].splitlines()
     (listed,) = json.loads(command("list", "--json")[1])
+    assert folder == f"in {Path(listed['path']).parent}"
+    assert titles.split()[:3] == ["name", "Python", "size"]
+    assert rows[0].startswith(f"{listed['name']}  ")
+    assert "demo-net==1.1" in " ".join(rows)
     assert listed["python"] == created.strip()
     assert command("remove", "--all")[1] == f"removed {listed['name']}\n"
     assert json.loads(command("remove", "--all", "--json")[1]) == []

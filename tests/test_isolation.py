@@ -140,6 +140,17 @@ def test_only_our_package_and_the_plugins_come_from_the_orchestrators_side(
     assert strangers == {}
 
 
+def test_a_forked_worker_sees_what_a_spawned_one_sees(
+    installed: Installed, other: Path, facts: dict[str, Any], tmp_path: Path
+) -> None:
+    forked = installed.run(tmp_path, *RUN, f"--env={other}", "--start=fork")
+    for name in ("path", "origins", "prefix", "standard_library", "flags", "leaked", "affinity"):
+        assert forked[name] == facts[name], name
+    assert {name: forked["files"][name] for name in facts["files"]} == facts["files"]
+    places = [facts["standard_library"], packages_of(other), installed.package, installed.plugin]
+    assert [file for file in forked["files"].values() if not is_below(file, places)] == []
+
+
 def test_what_we_depend_on_is_not_there_unless_the_other_environment_has_it(
     installed: Installed, other: Path, facts: dict[str, Any]
 ) -> None:

@@ -16,8 +16,7 @@ from typing import Any
 import pytest
 
 from benchmarker.errors import BenchmarkerError
-from benchmarker.launchers import Event, Outcome, WorkerCommand
-from benchmarker.launchers import local as local_launcher
+from benchmarker.launchers import Event, Outcome, WorkerCommand, conversation
 from benchmarker.launchers.local import LocalLauncher
 
 PRELUDE = """
@@ -119,7 +118,7 @@ def test_an_event_without_end_is_none(fake: Fake) -> None:
 
 
 def test_a_line_too_long_is_no_event_and_the_next_one_is(fake: Fake, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(local_launcher, "LONGEST_EVENT", 1 << 18)
+    monkeypatch.setattr(conversation, "LONGEST_EVENT", 1 << 18)
     outcome = fake('write(b"x" * (1 << 20)); write(b"\\n"); send("after")')
     assert outcome.exit_status == 0
     assert outcome.unreadable_events >= 3  # dropped whenever it passes the limit, never kept whole

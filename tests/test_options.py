@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Annotated, Any
 
 import pytest
 
 from benchmarker.errors import UsageError
+from benchmarker.layers.rules import Real, Whole
 from benchmarker.options import as_text, option_types, parse_options, split_values
 
 
@@ -32,7 +33,6 @@ def test_defaults_stay() -> None:
     ("name", "value", "expected"),
     [
         ("size", "12", 12),
-        ("size", "-1", -1),
         ("size", 12, 12),
         ("rate", "0.25", 0.25),
         ("rate", "1e-3", 0.001),
@@ -117,3 +117,39 @@ def test_a_text_comes_back_from_the_command(value: str) -> None:
 
 def test_other_values_as_text() -> None:
     assert [as_text(value) for value in (True, False, 3, 0.1)] == ["true", "false", "3", "0.1"]
+
+
+@dataclass(frozen=True)
+class Bounded:
+    size: int = 3
+    least: int = -1
+    padding: Annotated[int, Whole(0, 9)] = 3
+    share: Annotated[float, Real(least=0.0, most=1.0)] = 0.5
+
+
+def bounded(**values: Any) -> Bounded:
+    return parse_options(Bounded, values, "problem 'bounded'")
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "rule"),
+    [
+        ("size", 0, "a whole number from 1 to 2147483647"),
+        ("size", "-3", "a whole number from 1 to 2147483647"),
+        ("size", 2**31, "a whole number from 1 to 2147483647"),
+        ("least", -2, "a whole number from -1 to 2147483647"),
+        ("padding", -1, "a whole number from 0 to 9"),
+        ("padding", 10, "a whole number from 0 to 9"),
+        ("share", "1.01", "a number of at least 0 and at most 1"),
+    ],
+)
+def test_a_value_outside_of_its_fields_bounds_is_refused(name: str, value: Any, rule: str) -> None:
+    with pytest.raises(UsageError) as caught:
+        bounded(**{name: value})
+    assert str(caught.value) == f"problem 'bounded': '{name}' must be {rule}, got {value}"
+
+
+def test_the_bounds_themselves_are_allowed() -> None:
+    assert bounded(size="1", least="-1", padding="0", share="1") == Bounded(1, -1, 0, 1.0)
+    assert bounded(size=2**31 - 1, padding=9, share=0.0) == Bounded(2**31 - 1, padding=9, share=0.0)
+    assert option_types(Bounded) == {"size": int, "least": int, "padding": int, "share": float}

@@ -13,9 +13,10 @@ import pytest
 from benchmarker import planning, registry
 from benchmarker.errors import UsageError
 from benchmarker.experiment import Experiment, Request, RunSpec, specification
-from benchmarker.experiment_faults import faults, parse_framework
+from benchmarker.experiment_faults import faults, parse_framework, precision
 from benchmarker.framework import FrameworkPlugin, Optimizer
 from benchmarker.planning import early_stop_key, plan, refusal
+from benchmarker.replication import PROFILES
 from benchmarker.worker_environment import default_threads, usable_cpus
 
 SMALL = {"resnet50.image_size": ("32",)}
@@ -48,8 +49,16 @@ def test_every_default_is_filled_in() -> None:
             device="cpu",
             threads=default_threads(),
             seed=42,
+            sampling="throughput",
         )
     ]
+
+
+def test_training_asks_for_throughput_and_inference_for_latency() -> None:
+    both = ("inference", "training")
+    assert [run.sampling for run in planned(modes=both)] == ["latency", "throughput"]
+    chosen = [(run.mode, run.sampling) for run in planned(modes=both, sampling=("latency", "throughput"))]
+    assert chosen == [(mode, sampling) for mode in both for sampling in ("latency", "throughput")]
 
 
 def test_each_problem_brings_its_own_batch_size_and_optimizer() -> None:
@@ -183,8 +192,8 @@ def test_a_framework_may_be_named() -> None:
         ({"compile": ("true",)}, "none of 'mnist_mlp', 'numpy' has a parameter 'compile'"),
         ({"hidden1": ("many",)}, "problem 'mnist_mlp': 'hidden1' must be a whole number, got 'many'"),
         ({"hidden1": ("",)}, "'hidden1' must be a whole number, got ''"),
-        ({"hidden1": ("0",)}, "every size of 'fc1.weight' must be at least 1"),
-        ({"hidden1": ("8", "-8")}, "every size of 'fc1.weight' must be at least 1"),
+        ({"hidden1": ("0",)}, "'hidden1' must be a whole number from 1 to 2147483647, got 0"),
+        ({"hidden1": ("8", "-8")}, "'hidden1' must be a whole number from 1 to 2147483647, got -8"),
     ],
 )
 def test_a_wrong_setting_is_refused(settings: dict[str, tuple[str, ...]], message: str) -> None:
@@ -268,6 +277,9 @@ USAGE: tuple[tuple[dict[str, Any], str], ...] = (
     ({"batch_sizes": (4, -4)}, "the batch size must be at least 1, got -4"),
     ({"threads": (0,)}, "the number of threads must be at least 1, got 0"),
     ({"seeds": (-1,)}, "the seed must be at least 0, got -1"),
+    ({"seeds": (2**32,)}, "the seed must be at most 4294967295, got 4294967296"),
+    ({"batch_sizes": (10**26,)}, "the batch size must be at most 2147483647, got 1" + 26 * "0"),
+    ({"steps": (2**31,)}, "the number of steps must be at most 2147483647, got 2147483648"),
     ({"steps": (0,)}, "the number of steps must be at least 1, got 0"),
     ({"warmup": (-1,)}, "the number of warm-up steps must be at least 0, got -1"),
     ({"repeats": 0}, "the number of repeats must be at least 1, got 0"),
@@ -419,6 +431,32 @@ def test_constants_of_a_flag_go_over_those_of_every_optimizer_that_has_them() ->
     ]
 
 
+def test_an_epoch_of_a_data_set_is_all_its_whole_mini_batches(own_home: Path) -> None:
+    asked = {"data": ("digits",), "settings": {"inputs": ("64",)}, "batch_sizes": (32,)}
+    assert [run.steps for run in planned(**asked, epochs=(1, 3))] == [1797 // 32, 3 * (1797 // 32)]
+    assert planned(**asked)[0].steps is None
+    (run,) = planned(**asked, epochs=(2,), samples_per_epoch=(64,))
+    assert run.steps == 4  # of the problem size, which was asked for
+
+
+def test_a_profile_says_how_much_each_process_measures_and_how_many_there_are_at_least() -> None:
+    runs = planned(profile="rigorous")
+    assert [run.repetition for run in runs] == list(range(15))
+    assert {(run.target_seconds, run.minimum_samples) for run in runs} == {(5.0, 50)}
+    runs = planned(profile="rigorous", min_processes=3, seconds=0.5, min_samples=7)
+    assert len(runs) == 3
+    assert {(run.target_seconds, run.minimum_samples) for run in runs} == {(0.5, 7)}
+    (plain,) = planned()
+    assert (plain.target_seconds, plain.minimum_samples) == (3.0, 20)
+
+
+def test_one_number_of_a_profile_asks_for_the_rest_of_the_standard_one() -> None:
+    asked = Experiment(("numpy",), ("mnist_mlp",), half_width=0.1)
+    assert precision(asked) == replace(PROFILES["standard"], profile=None, half_width=0.1)
+    assert len(plan(asked)) == 10
+    assert precision(Experiment(("numpy",), ("mnist_mlp",), repeats=3)) is None
+
+
 def test_what_makes_no_difference_is_one_run() -> None:
     runs = planned(
         modes=("inference", "training"),
@@ -478,6 +516,33 @@ def test_amounts_span_the_matrix() -> None:
         ({"data": ("mnits",)}, "unknown data set 'mnits'; did you mean 'mnist'?"),
         ({"inputs": ("feed",)}, "unknown inputs 'feed'; did you mean 'fed'?"),
         ({"data_dir": "somewhere"}, "the folder 'somewhere' needs the name of a data set"),
+        ({"profile": "quik"}, "unknown profile 'quik'; did you mean 'quick'?"),
+        ({"sampling": ("latencies",)}, "unknown sampling 'latencies'; did you mean 'latency'?"),
+        ({"starts": ("forks",)}, "unknown start 'forks'; did you mean 'fork'?"),
+        ({"profile": "quick", "repeats": 3}, "give either a number of repeats or a profile, not both"),
+        ({"half_width": 0.1, "repeats": 3}, "give either a number of repeats or a half-width, not both"),
+        ({"budget": 9.0, "repeats": 1}, "give either a number of repeats or a budget, not both"),
+        ({"min_processes": 3, "repeats": 3}, "a number of repeats or a least number of processes"),
+        ({"half_width": 0.0}, "the half-width must be between 0 and 1, e.g. 0.02, got 0"),
+        ({"half_width": 1.0}, "the half-width must be between 0 and 1, e.g. 0.02, got 1"),
+        ({"half_width": math.nan}, "the half-width must be between 0 and 1, e.g. 0.02, got nan"),
+        ({"budget": math.inf}, "the budget must be more than 0 seconds and finite, got inf"),
+        ({"budget": 0.0}, "the budget must be more than 0 seconds and finite, got 0"),
+        ({"seconds": -1.0}, "the time of the timed part must be more than 0 seconds and finite, got -1"),
+        ({"seconds": math.inf}, "the time of the timed part must be more than 0 seconds and finite, got inf"),
+        ({"min_samples": 0}, "the least number of samples must be at least 1, got 0"),
+        ({"min_processes": 0}, "the least number of processes must be at least 1, got 0"),
+        ({"max_processes": 0}, "the largest number of processes must be at least 1, got 0"),
+        (
+            {"profile": "quick", "min_processes": 11},
+            "the least number of processes must not be above the largest, got 11 and 10",
+        ),
+        (
+            {"min_processes": 4, "max_processes": 3},
+            "the least number of processes must not be above the largest, got 4 and 3",
+        ),
+        ({"price_per_hour": -1.0}, "the price must be at least 0 and finite, got -1"),
+        ({"price_per_hour": math.inf}, "the price must be at least 0 and finite, got inf"),
     ],
     ids=lambda value: str(value)[:50],
 )
@@ -505,10 +570,28 @@ def test_a_fault_says_where_it_is() -> None:
 
 
 def test_every_impossible_problem_is_told() -> None:
-    wrong = Request("mnist_mlp", {"hidden1": (0,)})
+    wrong = Request("resnet18", {"blocks": ("2",)})
     layers = Request("architecture", {"layers": ("[]",)})
     found = list(faults(Experiment(("numpy",), (wrong, "mnist_mlp", layers))))
     assert [fault.where for fault in found] == [("problem", 0), ("problem", 2)]
+
+
+WEIGHTLESS = Request(
+    "architecture",
+    {"layers": ('[{"layer":"InputLayer","shape":[4]},{"layer":"Activation","function":"relu"}]',)},
+)
+
+
+@pytest.mark.parametrize("framework", ["numpy", "pytorch", "tensorflow", "mxnet", "chainer"])
+def test_a_model_without_weights_is_not_trained(framework: str) -> None:
+    (fault,) = faults(Experiment((framework,), (WEIGHTLESS,)))
+    assert fault.where == ("mode",)
+    assert fault.message == "problem 'architecture' has no weights to train; choose the mode inference alone"
+    assert list(faults(Experiment((framework,), (WEIGHTLESS,), modes=("inference",)))) == []
+
+
+def test_the_largest_seed_is_allowed() -> None:
+    assert planned(seeds=(2**32 - 1,))[0].seed == 2**32 - 1
 
 
 def test_runs_that_differ_in_batch_size_alone_stop_together() -> None:
@@ -522,7 +605,7 @@ def test_a_specification_is_json_and_leaves_out_what_changes_nothing() -> None:
     (run,) = planned(timeout=3.0, anonymous=True, windows=(1.0,), modes=("inference",), monitors=("cpu",))
     found = specification(run)
     assert json.loads(json.dumps(found)) == found
-    assert not {"timeout", "anonymous"} & set(found)
+    assert not {"timeout", "anonymous", "price_per_hour"} & set(found)
     assert found["optimizer"] is None
     assert found["monitors"] == ["cpu"]
-    assert specification(planned(timeout=4.0)[0]) == specification(planned()[0])
+    assert specification(planned(timeout=4.0, price_per_hour=2.0)[0]) == specification(planned()[0])

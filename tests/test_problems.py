@@ -6,9 +6,13 @@ from typing import Any
 
 import pytest
 
+from benchmarker import registry
 from benchmarker.errors import UsageError
 from benchmarker.framework import OPTIMIZERS
+from benchmarker.graph.graph import Graph
+from benchmarker.graph.recorder import MOST_ELEMENTS, MOST_NODES
 from benchmarker.graph.types import Node
+from benchmarker.options import option_types
 from benchmarker.problem import Problem
 from benchmarker.problems import conv2d, lstm_imdb, mnist_mlp, resnet50, vgg16
 
@@ -17,6 +21,12 @@ VGG16 = vgg16.benchmarker_problem()
 MNIST_MLP = mnist_mlp.benchmarker_problem()
 CONV2D = conv2d.benchmarker_problem()
 LSTM_IMDB = lstm_imdb.benchmarker_problem()
+EVERY = tuple(
+    registry.problem(entry.name)
+    for entry in registry.entries()
+    if (entry.kind, entry.distribution) == ("problems", registry.OWN_DISTRIBUTION)
+    if entry.name != "architecture"  # its parameters are texts
+)
 PROBLEMS = (RESNET50, VGG16, MNIST_MLP, CONV2D, LSTM_IMDB)
 
 
@@ -108,16 +118,17 @@ def test_lstm_imdb_classifies_the_last_state() -> None:
 
 
 IMPOSSIBLE: tuple[tuple[Problem, dict[str, Any], str], ...] = (
-    (RESNET50, {"image_size": 0}, r"every size of 'image' must be at least 1"),
-    (RESNET50, {"classes": 0}, r"every size of 'label' must be at least 1, got \(0,\)"),
+    (
+        RESNET50,
+        {"image_size": 0},
+        "problem 'resnet50': 'image_size' must be a whole number from 1 to .*, got 0",
+    ),
     (VGG16, {"image_size": 16}, "does not fit an axis of size 1"),
     (VGG16, {"dropout": 1.0}, "below 1, got 1.0"),
     (CONV2D, {"groups": 3}, "multiples of the 3 groups"),
     (CONV2D, {"kernel": 60, "padding": 0}, "window of 60 does not fit an axis of size 56"),
-    (CONV2D, {"stride": 0}, "strides and dilations must be at least 1"),
-    (CONV2D, {"padding": -1}, "pads at least 0"),
-    (LSTM_IMDB, {"words": -5}, "every size of 'review' must be at least 1"),
-    (MNIST_MLP, {"hidden1": 0}, "every size of 'fc1.weight' must be at least 1"),
+    (CONV2D, {"padding": -1}, "'padding' must be a whole number from 0 to 2147483647, got -1"),
+    (MNIST_MLP, {"hidden1": 2**31 - 1, "hidden2": 99}, "a tensor may have at most 68719476736 elements"),
 )
 
 
@@ -127,6 +138,61 @@ IMPOSSIBLE: tuple[tuple[Problem, dict[str, Any], str], ...] = (
 def test_impossible_sizes_are_usage_errors(problem: Problem, values: dict[str, Any], message: str) -> None:
     with pytest.raises(UsageError, match=message):
         problem.graph(2, **values)
+
+
+NUMBERS = [
+    (found.name, field)
+    for found in EVERY
+    for field, kind in option_types(found.parameters).items()
+    if kind in (int, float)
+]
+
+
+def attempted(name: str, field: str, value: float) -> Graph | str:
+    """Build a problem at its reduced size but for one parameter; return the graph or the refusal."""
+    found = registry.problem(name)
+    try:
+        return found.graph(2, **{**found.reduced, field: value})
+    except UsageError as error:
+        return str(error)
+
+
+@pytest.mark.parametrize(("name", "field"), NUMBERS)
+def test_too_small_a_parameter_makes_no_other_network(name: str, field: str) -> None:
+    if option_types(registry.problem(name).parameters)[field] is float:
+        assert isinstance(attempted(name, field, -0.5), str)
+        return
+    refused = f"problem '{name}': '{field}' must be a whole number from "
+    assert str(attempted(name, field, -1)).startswith(refused)
+    zero = attempted(name, field, 0)
+    if isinstance(zero, str):
+        assert zero.startswith(refused)
+        return
+    # No padding is a padding, and the only number that may be none.
+    assert field == "padding"
+    windows = [node for node in zero.nodes if "pads" in node.attributes]
+    assert windows
+    assert all(not any(node.attributes["pads"]) for node in windows)
+
+
+@pytest.mark.parametrize(("name", "field"), NUMBERS)
+def test_a_huge_parameter_is_a_sentence_or_a_graph_of_that_size(name: str, field: str) -> None:
+    if option_types(registry.problem(name).parameters)[field] is float:
+        attempted(name, field, 1e300)
+        return
+    for value in (10**12, 10**30):
+        assert f"'{field}' must be a whole number from " in str(attempted(name, field, value))
+    for value in (10**6, 2**31 - 1):
+        found = attempted(name, field, value)
+        if not isinstance(found, str):
+            assert max(type_.elements for type_ in found.types.values()) <= MOST_ELEMENTS
+            assert len(found.nodes) <= MOST_NODES
+
+
+def test_a_huge_mini_batch_is_a_sentence() -> None:
+    for found in EVERY:
+        with pytest.raises(UsageError, match="smaller"):
+            found.graph(2**31 - 1)
 
 
 def test_parameters_are_typed() -> None:

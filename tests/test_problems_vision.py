@@ -242,6 +242,14 @@ def test_the_loss_of_ssd_mines_hard_negatives() -> None:
     assert loss == pytest.approx(expected / (batch["label"] > 0).sum(), rel=1e-10)
 
 
+def test_some_transitions_of_nature_dqn_end_an_episode_at_every_seed() -> None:
+    found = PROBLEMS["nature_dqn"]
+    for size in (found.batch_size, found.reduced_batch_size):
+        graph = found.graph(size, **found.reduced)
+        for seed in (0, 42, 2**32 - 1):
+            assert draw_batch(graph, seed=seed)["ended"].mean() == 0.25
+
+
 def test_the_loss_of_nature_dqn_is_the_clipped_temporal_difference() -> None:
     found = PROBLEMS["nature_dqn"]
     graph = found.graph(6, **found.reduced)
@@ -306,8 +314,10 @@ def test_each_player_of_dcgan_follows_its_own_loss() -> None:
 IMPOSSIBLE: tuple[tuple[str, dict[str, Any], str], ...] = (
     ("resnet18", {"blocks": "2-2-2"}, "'blocks' must be 4 numbers of at least 1 joined by '-', got '2-2-2'"),
     ("resnet152", {"blocks": "3-8-0-3"}, "'blocks' must be 4 numbers of at least 1"),
-    ("resnet34", {"width": 0.0}, "'width' must be above 0, got 0"),
-    ("resnet101", {"classes": 0}, "every size of 'label' must be at least 1"),
+    ("resnet152", {"blocks": f"3-8-{'9' * 5000}-3"}, "'blocks' must be 4 numbers of at least 1"),
+    ("resnet152", {"blocks": "3-8-999999999-3"}, "more than 10000 operators; take fewer layers"),
+    ("resnet34", {"width": 0.0}, "'width' must be above 0 and at most 3.35544e[+]07, got 0"),
+    ("resnet34", {"width": 1e300}, "'width' must be above 0 and at most 3.35544e[+]07, got 1e[+]300"),
     ("resnet44", {"shortcut": "none"}, "'shortcut' must be one of identity, projection, got 'none'"),
     ("wide_resnet28_10", {"dropout": 1.0}, "below 1, got 1.0"),
     ("vgg19", {"image_size": 16}, "does not fit an axis of size 1"),
@@ -317,12 +327,11 @@ IMPOSSIBLE: tuple[tuple[str, dict[str, Any], str], ...] = (
     ("conv1d", {"groups": 5}, "multiples of the 5 groups"),
     ("conv3d", {"kernel": 40, "padding": 0}, "window of 40 does not fit an axis of size 32"),
     ("pool2d", {"kind": "median"}, "'kind' must be one of max, average, got 'median'"),
-    ("pool2d", {"stride": 0}, "strides and dilations must be at least 1"),
     ("cnn2d_simple", {"padding": "full"}, "'padding' must be one of same, valid, got 'full'"),
     ("cnn3d_simple", {"padding": "valid", "volume_size": 1}, "does not fit an axis of size 1"),
     ("ssd300", {"image_size": 200}, "does not fit an axis of size"),
-    ("ssd300", {"classes": 1}, "at least 2, got 1"),
-    ("ssd300", {"positives": 0}, "k must be between 1 and"),
+    ("ssd300", {"classes": 1}, "from 2 to 2147483647, got 1"),
+    ("ssd300", {"positives": 8733}, "must be at most the 8732 boxes of an image, got 8733"),
     ("deeplabv3_resnet50", {"blocks": "x"}, "'blocks' must be 4 numbers"),
     ("deepcam", {"classes": 5}, "those of 3 classes, got classes=5; .* weighted=false"),
     ("deepcam", {"image_height": 100}, "must be multiples of 16, got 100 and 1152"),
@@ -330,9 +339,9 @@ IMPOSSIBLE: tuple[tuple[str, dict[str, Any], str], ...] = (
     ("unet", {"padding": "none"}, "'padding' must be one of same, valid"),
     ("cosmoflow", {"volume_size": 16}, "does not fit an axis of size 1"),
     ("conv_autoencoder", {"image_size": 30}, r"shapes .* do not broadcast"),
-    ("dcgan", {"noise": 0}, "every size of 'noise' must be at least 1"),
     ("nature_dqn", {"image_size": 30}, "does not fit an axis of size"),
-    ("nature_dqn", {"actions": 0}, "every size of 'online.fc2.weight' must be at least 1"),
+    ("nature_dqn", {"discount": -0.5}, "'discount' must be a number of at least 0 and at most 1, got -0.5"),
+    ("nature_dqn", {"discount": 1.5}, "'discount' must be a number of at least 0 and at most 1, got 1.5"),
 )
 
 

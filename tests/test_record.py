@@ -18,7 +18,7 @@ from benchmarker.environments import Interpreter
 from benchmarker.experiment import RunSpec
 from benchmarker.framework import Optimizer
 from benchmarker.outcomes import Failure
-from benchmarker.planning import plan
+from benchmarker.planning import DEFAULT_SAMPLING, plan
 from benchmarker.record import RunFacts, make_record, rerun_command
 from benchmarker.schema import validate
 from benchmarker.statistics import summarise
@@ -26,6 +26,7 @@ from benchmarker.store import Store, read_record
 from benchmarker.worker.verification import Errors, Expected, excerpt, judge, tolerances
 from benchmarker.worker_environment import usable_cpus
 from tests.conftest import Command
+from tests.records import make_record as make_whole_record
 
 # --- the command ---------------------------------------------------------------------------------
 
@@ -45,7 +46,7 @@ def spec(name: str = "numpy", problem: str = "mnist_mlp", **changes: Any) -> Run
         problem_parameters=described.configure({}),
         framework_options=asdict(registry.framework(name).options()),
         optimizer=described.optimizer,
-        **changes,
+        **{"sampling": DEFAULT_SAMPLING[changes.get("mode", "training")], **changes},
     )
 
 
@@ -57,7 +58,7 @@ SPECS: dict[str, RunSpec] = {
     "optimizer": replace(spec(), optimizer=Optimizer("adam", 1e-05)),
     "rate": replace(spec(), optimizer=Optimizer("sgd", 0.1 + 0.2)),
     "own-rate": spec(problem="lstm_imdb"),
-    "precision": spec(precision="fp64", threads=3, seed=2**40),
+    "precision": spec(precision="fp64", threads=len(usable_cpus()), seed=2**31),
     "affinity": spec(affinity=tuple(usable_cpus()[:2])),
     "parameters": replace(spec(), problem_parameters={"inputs": 9, "hidden1": 8, "hidden2": 7, "classes": 3}),
     "boolean": replace(
@@ -96,12 +97,24 @@ SPECS: dict[str, RunSpec] = {
         ),
     ),
     "unverified": spec(verify=False, anonymous=True, environment="managed"),
+    "latency": spec(sampling="latency"),
+    "throughput": spec(mode="inference", sampling="throughput"),
+    "how-long": spec(target_seconds=0.1 + 0.2, minimum_samples=31),
+    "parts": spec(breakdown=True, price_per_hour=1 / 3),
+    "fork": spec(start="fork"),
+    "compile-cache": spec("pytorch", compile_cache="cold"),
 }
 
 
 @pytest.mark.parametrize("name", SPECS)
 def test_the_command_asks_for_the_same_run(name: str) -> None:
     asked = SPECS[name]
+    assert parsed(rerun_command(asked, None)) == [asked]
+
+
+def test_the_command_asks_for_the_same_data(own_home: Path) -> None:
+    parameters = registry.problem("mnist_mlp").configure({"inputs": 64})
+    asked = replace(spec(batch_size=32, steps=56, data="digits", inputs="fed"), problem_parameters=parameters)
     assert parsed(rerun_command(asked, None)) == [asked]
 
 
@@ -113,6 +126,27 @@ def test_the_command_pins_the_version_that_ran() -> None:
     assert "--framework=pytorch" in rerun_command(spec("pytorch"), None)
     (run,) = parsed(rerun_command(spec(), "2.0.0"))
     assert run == spec(framework_version="2.0.0")
+
+
+def test_the_commands_of_these_runs_have_every_option_that_a_run_keeps() -> None:
+    """No member of a run but is another than its default in one of them."""
+    plain = spec()
+    told = {
+        name for run in SPECS.values() for name in vars(run) if getattr(run, name) != getattr(plain, name)
+    }
+    # The repetition is not repeated; GPUs, launchers and files are not on every machine.
+    elsewhere = {
+        "repetition",
+        "threads",
+        "framework_version",
+        "device",
+        "gpus",
+        "launcher",
+        "data",
+        "data_dir",
+        "inputs",
+    }
+    assert {name for name in vars(plain) if name not in told} <= elsewhere
 
 
 def test_the_command_repeats_one_process() -> None:
@@ -150,11 +184,25 @@ STAGES = (
     "warmup",
     "measure",
 )
+QUIET = make_whole_record()
+"""A record whose evidence and costs of measuring the runs of these tests have too."""
 RESULT = {
     "event": "result",
     "seconds": dict.fromkeys(STAGES, 0.5),
-    "warmup_steps": 3,
+    "warmup_nanoseconds": [9_000_000, 5_200_000, 5_100_000],
     "samples_nanoseconds": NANOSECONDS,
+    "wall_nanoseconds": 36_500_000,
+    "steps": len(NANOSECONDS),
+    "block_steps": 1,
+    "overhead": QUIET["timing"]["overhead"],
+    "evidence": QUIET["trust"]["evidence"],
+    "checkpoints": QUIET["trust"]["checkpoints"],
+    "device_event_seconds": None,
+    "compilations": 0,
+    "stage_compilations": None,
+    "accuracy": None,
+    "breakdown": None,
+    "data": {"distinct_batches": 8, "resident_bytes": 25088, "epochs": []},
     "loss_first": 2.3,
     "loss_last": None,
     "memory": {"peak_bytes": 1 << 28, "framework": {"allocated": 3}},
@@ -248,7 +296,21 @@ ENDED: dict[str, tuple[RunFacts, Failure | None]] = {
     "unverified": (facts_of(spec(verify=False), PREPARED, RESULT), None),
     "inference": (facts_of(spec(mode="inference"), PREPARED, verification(1.0), RESULT), None),
     "one-sample": (
-        facts_of(spec(steps=1), PREPARED, verification(1.0), {**RESULT, "samples_nanoseconds": [5]}),
+        facts_of(
+            spec(steps=1),
+            PREPARED,
+            verification(1.0),
+            {**RESULT, "samples_nanoseconds": [5], "wall_nanoseconds": 5, "steps": 1},
+        ),
+        None,
+    ),
+    "blocks": (
+        facts_of(
+            spec(sampling="throughput"),
+            PREPARED,
+            verification(1.0),
+            {**RESULT, "steps": 63, "block_steps": 10},
+        ),
         None,
     ),
 }
@@ -298,6 +360,8 @@ def test_what_was_measured_is_in_the_record() -> None:
     assert timing["step_seconds"]["std"] == summarise(samples).std
     assert [timing[f"{stage}_seconds"] for stage in STAGES[:-1]] == [0.5] * 8
     assert timing["warmup_steps"] == 3
+    assert timing["warmup_samples_seconds"] == [0.009, 0.0052, 0.0051]
+    assert (timing["steps"], timing["block_steps"], timing["wall_seconds"]) == (7, 1, 0.0365)
     assert metrics["throughput"] == pytest.approx(7 / 0.036020001)
     flops = record["problem"]["flops_per_step"]
     assert metrics["flops_per_second"] == pytest.approx(flops * 7 / 0.036020001)
@@ -314,6 +378,76 @@ def test_throughput_counts_samples_and_an_epoch_lasts_as_long_as_its_samples() -
     assert metrics["throughput"] == pytest.approx(28 / 0.036020001)
     assert metrics["epoch_seconds"] == pytest.approx(0.036020001)
     assert make_record(*ENDED["ok"])["metrics"]["epoch_seconds"] is None
+
+
+def test_the_last_block_may_be_shorter() -> None:
+    record = make_record(*ENDED["blocks"])
+    timing = record["timing"]
+    assert (timing["steps"], timing["block_steps"]) == (63, 10)
+    assert timing["samples_seconds"][0] == NANOSECONDS[0] / 10 / 1e9
+    assert timing["samples_seconds"][-1] == NANOSECONDS[-1] / 3 / 1e9
+    assert timing["total_seconds"] == pytest.approx(0.036020001, rel=1e-12)
+    assert record["metrics"]["throughput"] == pytest.approx(63 / 0.036020001)
+    reasons = timing["step_seconds"]["percentiles_reason"]
+    assert set(reasons.values()) == {"a sample is the mean of a block of 10 steps"}
+
+
+def test_statistics_leave_out_what_was_slower_at_first() -> None:
+    slow, steady = [50_000_000] * 10, [5_000_000 + 10_000 * (37 * i % 61) for i in range(60)]
+    result = {**RESULT, "samples_nanoseconds": slow + steady, "steps": 70, "wall_nanoseconds": 10**9}
+    timing = make_record(facts_of(spec(), PREPARED, verification(1.0), result), None)["timing"]
+    assert (timing["steady_state"]["kind"], timing["steady_state"]["start"]) == ("warmup", 10)
+    assert len(timing["samples_seconds"]) == 70
+    assert timing["step_seconds"]["count"] == 60
+    assert timing["step_seconds"]["max"] < 0.006
+
+
+def test_a_price_gives_the_cost_of_samples_and_of_the_run() -> None:
+    run = spec(batch_size=4, price_per_hour=7.2)
+    metrics = make_record(facts_of(run, PREPARED, verification(1.0), RESULT), None)["metrics"]
+    assert metrics["cost_per_million_samples"] == pytest.approx(7.2 / 3600 * 1e6 / metrics["throughput"])
+    assert metrics["cost_of_run"] == pytest.approx(7.2 / 3600 * 9)  # from its start to its end
+    unpriced = make_record(*ENDED["ok"])["metrics"]
+    assert (unpriced["cost_per_million_samples"], unpriced["cost_of_run"]) == (None, None)
+
+
+def test_a_run_that_failed_has_its_cost_too() -> None:
+    failed = Failure("crashed", "measure", "SIGSEGV", "the worker was ended by SIGSEGV")
+    metrics = make_record(facts_of(spec(price_per_hour=7.2), PREPARED), failed)["metrics"]
+    assert metrics["cost_per_million_samples"] is None
+    assert metrics["cost_of_run"] == pytest.approx(7.2 / 3600 * 9)
+
+
+def test_a_price_changes_nothing_that_is_compared() -> None:
+    first, second = (
+        make_record(facts_of(spec(price_per_hour=price), PREPARED, verification(1.0), RESULT), None)
+        for price in (None, 7.2)
+    )
+    assert first["specification"] == second["specification"]
+    assert first["comparable"] == second["comparable"]
+
+
+@pytest.mark.parametrize(
+    ("changes", "reasons"),
+    [
+        ({}, []),
+        ({"evidence": {**QUIET["trust"]["evidence"], "steal_share": 0.2}}, [("steal", "contaminated")]),
+        ({"evidence": {**QUIET["trust"]["evidence"], "foreign_cores": 0.2}}, [("foreign_load", "noisy")]),
+        ({"compilations": 2}, [("compilation", "contaminated")]),
+    ],
+    ids=["nothing", "steal", "others", "compiled"],
+)
+def test_trust_follows_from_the_evidence(changes: dict[str, Any], reasons: list[tuple[str, str]]) -> None:
+    events = (PREPARED, verification(1.0), {**RESULT, **changes})
+    record = make_record(facts_of(spec(threads=2), *events), None)
+    trust = record["trust"]
+    assert [(reason["kind"], reason["severity"]) for reason in trust["reasons"]] == reasons
+    assert trust["grade"] == (reasons[0][1] if reasons else "clean")
+    assert validate({**record, "replication": None}) == []
+
+
+def test_what_timed_nothing_has_no_trust() -> None:
+    assert make_record(*ENDED["import"])["trust"] is None
 
 
 def test_operations_of_training_and_inference() -> None:

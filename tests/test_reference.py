@@ -147,8 +147,8 @@ def test_nothing_is_left_of_a_save_that_fails(tmp_path: Path, monkeypatch: pytes
 def test_a_damaged_file_is_removed_and_said_so(tmp_path: Path, damage: bytes) -> None:
     path = tmp_path / "reference.npz"
     path.write_bytes(damage)
-    with pytest.raises(BenchmarkerError, match=r"'reference.npz' was damaged .* run again"):
-        reference.load(path)
+    with pytest.raises(BenchmarkerError, match=r"the proof 'reference.npz' was damaged .* run again"):
+        reference.load(path, "proof")
     assert not path.exists()
 
 

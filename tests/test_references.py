@@ -46,11 +46,12 @@ DECISIVE: dict[str, Job] = {
     "batch_size": replace(JOB, batch_size=16),
     "samples": replace(JOB, verification_samples=4),
     "seed": replace(JOB, seed=43),
+    "coarse precision": replace(JOB, precision="bf16"),
 }
 INDIFFERENT: dict[str, Job] = {
     "framework": replace(JOB, framework="benchmarker.plugins.mxnet"),
     "options": replace(JOB, framework_options={"compile": True}),
-    "precision": replace(JOB, precision="bf16"),
+    "precision": replace(JOB, precision="fp64"),
     "optimizer": replace(JOB, optimizer=Optimizer("adam", 0.1)),
     "device": replace(JOB, device=Device("cuda", 1)),
     "threads": replace(JOB, threads=7),

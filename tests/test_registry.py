@@ -4,10 +4,16 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
+import numpy as np
 import pytest
 
+from benchmarker import registry
+from benchmarker.errors import PluginError, UsageError
+from benchmarker.graph.network import Network
 from tests.conftest import Command
 
 PROBLEM = """
@@ -38,6 +44,16 @@ def listed(command: Command, kind: str) -> dict[str, dict]:
         ),
         (PROBLEM.format(name="another"), "calls itself 'another', not 'bad'"),
         (PROBLEM.format(name="bad") + "def benchmarker_probelm(): pass", "hook specifications"),
+        (
+            "def benchmarker_problem(unknown): return 42",
+            "Argument(s) {'unknown'} are declared in the hookimpl but can not be found in the hookspec",
+        ),
+        ("raise RuntimeError('one\\ntwo')", "failed to import: RuntimeError: one"),
+        ("raise SystemExit(3)", "failed to import: SystemExit: 3"),
+        (
+            "def benchmarker_problem(): raise RuntimeError('one\\ntwo')",
+            "failed in benchmarker_problem(): RuntimeError: one",
+        ),
     ],
 )
 def test_a_broken_plugin_is_named_and_left_out(
@@ -102,3 +118,24 @@ def test_an_unknown_name_offers_the_nearest(command: Command) -> None:
     )
     finished = command("--framework=numpy", "--problem=resnet5")
     assert finished.stderr == "benchmarker: unknown problem 'resnet5'; did you mean 'resnet50'?\n"
+
+
+def test_a_mini_batch_is_as_large_as_any_integer_says() -> None:
+    problem = registry.problem("mnist_mlp")
+    assert problem.graph(np.int64(3)) == problem.graph(3)
+    assert type(problem.graph(np.int64(3)).batch_size) is int
+    with pytest.raises(UsageError, match=r"the batch size must be a whole number of at least 1, got 2\.5"):
+        problem.graph(2.5)  # type: ignore[arg-type]
+
+
+def test_what_build_raises_is_the_cause_of_the_plugins_error() -> None:
+    fault = ZeroDivisionError("one\ntwo")
+
+    def build(net: Network, parameters: Any) -> None:
+        raise fault
+
+    broken = replace(registry.problem("mnist_mlp"), build=build)
+    with pytest.raises(PluginError) as error:
+        broken.graph()
+    assert str(error.value) == "problem 'mnist_mlp' failed in build(): ZeroDivisionError: one"
+    assert error.value.__cause__ is fault

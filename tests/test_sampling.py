@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from benchmarker.worker.sampling import choose_steps, sample, warm_up
+from benchmarker.worker.sampling import choose_block_steps, choose_steps, sample, warm_up
 
 MILLISECOND = 1_000_000
 SECOND = 1_000_000_000
@@ -22,15 +22,15 @@ class Laboratory:
     """A virtual clock, and a step whose times are given; notes every call."""
 
     def __init__(
-        self, step_ns: Callable[[int], int], synchronize_ns: int = 0, clock_ns: int = 0, report_ns: int = 0
+        self, step_ns: Callable[[int], int], synchronize_ns: int = 0, clock_ns: int = 0, pulse_ns: int = 0
     ) -> None:
         self.now = 12_345
         self.calls: list[str] = []
-        self.reports: list[tuple[int, float, int]] = []
+        self.pulses: list[tuple[int, float, int]] = []
         self._step_ns = step_ns
         self._synchronize_ns = synchronize_ns
         self._clock_ns = clock_ns
-        self._report_ns = report_ns
+        self._pulse_ns = pulse_ns
         self._steps = 0
 
     def clock(self) -> int:
@@ -48,10 +48,10 @@ class Laboratory:
         self.calls.append(f"synchronize {output[1]}")
         self.now += self._synchronize_ns
 
-    def report(self, done: int, seconds: float) -> None:
-        self.calls.append("report")
-        self.reports.append((done, seconds, self.now))
-        self.now += self._report_ns
+    def pulse(self, done: int, seconds: float) -> None:
+        self.calls.append("pulse")
+        self.pulses.append((done, seconds, self.now))
+        self.now += self._pulse_ns
 
     def sample(self, count: int, **options: Any) -> Any:
         return sample(self.step, self.synchronize, lambda: "batch", count, clock=self.clock, **options)
@@ -75,39 +75,91 @@ def test_long_steps_are_kept_to_the_nanosecond() -> None:
 
 
 def test_nothing_is_between_the_clock_readings_but_the_step() -> None:
-    laboratory = Laboratory(lambda i: SECOND, report_ns=77)
-    laboratory.sample(3, report=laboratory.report)
+    laboratory = Laboratory(lambda i: SECOND, pulse_ns=77)
+    laboratory.sample(3, pulse=laboratory.pulse)
     calls = " ".join(laboratory.calls)
     for i in (1, 2, 3):
         assert f"clock step synchronize {i} clock" in calls
     assert laboratory.calls.count("step") == 3
 
 
-def test_a_report_is_outside_of_the_times() -> None:
-    slow = Laboratory(lambda i: SECOND + i, report_ns=10 * SECOND)
-    samples = slow.sample(4, report=slow.report)
+def test_a_pulse_is_outside_of_the_times() -> None:
+    slow = Laboratory(lambda i: SECOND + i, pulse_ns=10 * SECOND)
+    samples = slow.sample(4, pulse=slow.pulse)
     assert list(samples.nanoseconds) == [SECOND + i for i in range(4)]
-    assert [(done, seconds) for done, seconds, _ in slow.reports] == [
+    assert [(done, seconds) for done, seconds, _ in slow.pulses] == [
         (i + 1, (SECOND + i) / 1e9) for i in range(4)
     ]
 
 
-def test_reports_come_at_most_once_a_second() -> None:
-    laboratory = Laboratory(lambda i: 10 * MILLISECOND, report_ns=MILLISECOND)
-    laboratory.sample(1000, report=laboratory.report)
-    times = [now for _, _, now in laboratory.reports]
-    assert 8 <= len(times) <= 10
-    assert all(later - earlier >= SECOND for earlier, later in zip(times, times[1:]))
+def test_pulses_come_at_most_twenty_times_a_second() -> None:
+    laboratory = Laboratory(lambda i: 10 * MILLISECOND, pulse_ns=MILLISECOND)
+    laboratory.sample(1000, pulse=laboratory.pulse)
+    times = [now for _, _, now in laboratory.pulses]
+    assert 190 <= len(times) <= 200
+    assert all(later - earlier >= 50 * MILLISECOND for earlier, later in zip(times, times[1:]))
 
 
-def test_quick_steps_are_not_reported() -> None:
+def test_quick_steps_have_no_pulse() -> None:
     laboratory = Laboratory(lambda i: 1000)
-    laboratory.sample(100, report=laboratory.report)
-    assert laboratory.reports == []
+    laboratory.sample(100, pulse=laboratory.pulse)
+    assert laboratory.pulses == []
 
 
 def test_the_cost_of_the_clock_is_in_a_sample_once() -> None:
     assert list(Laboratory(lambda i: 100, clock_ns=3).sample(5).nanoseconds) == [103] * 5
+
+
+def test_a_block_is_synchronised_once_and_its_time_is_shared_out() -> None:
+    laboratory = Laboratory(lambda i: 1000 + i, synchronize_ns=500)
+    samples = laboratory.sample(7, block_steps=3)
+    assert list(samples.nanoseconds) == [3503, 3512, 1506]
+    assert samples.seconds == pytest.approx([3503e-9 / 3, 3512e-9 / 3, 1506e-9])
+    assert (samples.steps, samples.block_steps) == (7, 3)
+    assert samples.total_seconds == pytest.approx(8521e-9)
+    assert [c for c in laboratory.calls if c.startswith("sync")] == [f"synchronize {i}" for i in (3, 6, 7)]
+
+
+def test_nothing_is_fed_within_a_block() -> None:
+    laboratory = Laboratory(lambda i: 1000)
+
+    def feed() -> str:
+        laboratory.calls.append("feed")
+        return "batch"
+
+    sample(laboratory.step, laboratory.synchronize, feed, 4, block_steps=2, clock=laboratory.clock)
+    assert " ".join(laboratory.calls).count("feed feed clock step step synchronize") == 2
+
+
+def test_a_block_that_all_steps_fit_into_is_one_sample() -> None:
+    samples = Laboratory(lambda i: 1000).sample(3, block_steps=10)
+    assert samples.seconds == [1e-6]
+
+
+@pytest.mark.parametrize(
+    ("step", "overhead", "steps", "block"),
+    [
+        (1e-3, 2e-7, None, 10),  # short against the target: the usual block
+        (1e-5, 2e-7, None, 20),  # the clock may take a thousandth
+        (1e-6, 1e-5, None, 10_000),
+        (0.15, 2e-7, None, 1),  # ten would leave two blocks of three seconds
+        (0.05, 2e-7, None, 3),
+        (1e-3, 2e-7, 50, 2),
+        (1e-6, 1e-5, 50, 50),
+        (1e-3, 2e-7, 1, 1),
+    ],
+)
+def test_a_block_is_long_against_its_overhead_and_leaves_enough_blocks(
+    step: float, overhead: float, steps: int | None, block: int
+) -> None:
+    assert choose_block_steps(step, overhead, steps=steps, target_seconds=3.0) == block
+
+
+def test_the_number_of_steps_is_whole_blocks() -> None:
+    assert choose_steps(0.001, block_steps=7) % 7 == 0
+    assert choose_steps(0.001, block_steps=7) == pytest.approx(3000, abs=7)
+    assert choose_steps(1e-6, block_steps=100) == 2000 * 100
+    assert choose_steps(1.0, target_seconds=5, minimum=3) == 5
 
 
 @pytest.mark.parametrize("count", [0, 1, 2, 17])
@@ -133,9 +185,10 @@ def test_steps_warm_up_for_a_second() -> None:
 
 def test_slow_steps_warm_up_three_times() -> None:
     laboratory = Laboratory(lambda i: 5 * SECOND)
-    warm = laboratory.warm_up(None, report=laboratory.report)
+    warm = laboratory.warm_up(None, pulse=laboratory.pulse)
+    assert warm.steps == 3
     assert list(warm.nanoseconds) == [5 * SECOND] * 3
-    assert [done for done, _, _ in laboratory.reports] == [3]
+    assert [done for done, _, _ in laboratory.pulses] == [3]
 
 
 def test_every_warm_up_step_is_synchronised() -> None:

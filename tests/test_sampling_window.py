@@ -16,7 +16,7 @@ class Clock:
 
     def __init__(self, *seconds: float, between: float = 0.0) -> None:
         self.now = 5 * SECOND
-        self.reports: list[int] = []
+        self.pulses: list[int] = []
         self._seconds = list(seconds)
         self._between = int(between * SECOND)
 
@@ -27,13 +27,13 @@ class Clock:
         self.now += int((self._seconds.pop(0) if len(self._seconds) > 1 else self._seconds[0]) * SECOND)
         return "output"
 
-    def report(self, done: int, seconds: float) -> None:
-        self.reports.append(done)
+    def pulse(self, done: int, seconds: float) -> None:
+        self.pulses.append(done)
         self.now += self._between
 
     def window(self, seconds: float) -> Any:
         return sample_window(
-            self.step, lambda output: None, lambda: "batch", seconds, clock=self, report=self.report
+            self.step, lambda output: None, lambda: "batch", seconds, clock=self, pulse=self.pulse
         )
 
 
@@ -55,16 +55,25 @@ def test_there_is_one_step_at_least(seconds: float) -> None:
     assert Clock(0.7).window(seconds).seconds == [0.7]
 
 
-def test_reports_are_part_of_the_window_but_of_no_step() -> None:
+def test_pulses_are_part_of_the_window_but_of_no_step() -> None:
     clock = Clock(0.5, between=0.25)
     samples = clock.window(3.0)
     assert set(samples.seconds) == {0.5}
-    assert samples.wall_nanoseconds == (len(samples.nanoseconds) * 0.5 + len(clock.reports) * 0.25) * SECOND
-    assert clock.reports
+    # The last pulse comes after the last step's end.
+    between = len(clock.pulses) - 1
+    assert samples.wall_nanoseconds == (len(samples.nanoseconds) * 0.5 + between * 0.25) * SECOND
+    assert between > 0
+
+
+def test_a_window_of_blocks_ends_with_a_whole_block() -> None:
+    clock = Clock(0.4)
+    samples = sample_window(clock.step, lambda output: None, lambda: None, 1.0, block_steps=2, clock=clock)
+    assert samples.seconds == [0.4, 0.4]
+    assert samples.steps == 4
 
 
 def test_a_number_of_steps_has_a_wall_time_too() -> None:
-    clock = Clock(0.6, between=0.1)
-    samples = sample(clock.step, lambda output: None, lambda: None, 3, clock=clock, report=clock.report)
-    assert samples.wall_nanoseconds == pytest.approx((3 * 0.6 + 0.1) * SECOND)
-    assert clock.reports == [2]
+    clock = Clock(0.03, between=0.1)
+    samples = sample(clock.step, lambda output: None, lambda: None, 3, clock=clock, pulse=clock.pulse)
+    assert samples.wall_nanoseconds == pytest.approx((3 * 0.03 + 0.1) * SECOND)
+    assert clock.pulses == [2]

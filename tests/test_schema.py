@@ -16,7 +16,7 @@ from benchmarker.cli.validate import add_arguments, main
 from benchmarker.errors import UsageError
 from benchmarker.schema import Fault, load_schema, validate
 from benchmarker.store import Store
-from tests.records import make_failed_record, make_record, set_at
+from tests.records import PRESSURE, SAMPLES, make_failed_record, make_old_record, make_record, set_at
 
 STATUSES = ("failed", "crashed", "out_of_memory", "timeout", "interrupted")
 
@@ -67,10 +67,10 @@ def test_fixed_names_are_in_the_schema(group: str) -> None:
 @pytest.mark.parametrize(("path", "node"), list(fields(load_schema(), "")))
 def test_every_field_is_described_with_its_unit(path: str, node: dict[str, Any]) -> None:
     assert node["description"].endswith(".")
-    units = {"_seconds": "second", "_bytes": "bytes", "bytes_": "Bytes"}
+    units = {"_seconds": "second", "_bytes": "bytes", "bytes_": "bytes"}
     for mark, unit in units.items():
         if mark in path.rpartition(".")[2] and "object" not in node["type"]:
-            assert unit in node["description"], path
+            assert unit in node["description"].lower(), path
 
 
 @pytest.mark.parametrize(("path", "node"), [("", load_schema()), *fields(load_schema(), "")])
@@ -88,6 +88,60 @@ def test_versions_of_the_schema_and_its_history_agree() -> None:
 
 def test_a_good_record_has_no_fault() -> None:
     assert validate(make_record()) == []
+
+
+def test_a_base_record_knows_everything() -> None:
+    """What the tests change one thing of has every member of the schema, but for what cannot stand together."""
+    absent = {
+        "execution.shared.",
+        "inputs.data.",
+        "acceptance.",
+        "timing.step_seconds.ci95_coverage",
+        "platform.",
+        "error.",
+        "optimizer.",
+    }
+    record = make_record()
+    missing = [path for path, _ in fields(load_schema(), "") if not has(record, path)]
+    assert [path for path in missing if not path.startswith(tuple(absent))] == []
+
+
+def has(record: dict[str, Any], path: str) -> bool:
+    value: Any = record
+    for name in path.split("."):
+        if not isinstance(value, dict) or name not in value:
+            return False
+        value = value[name]
+    return True
+
+
+OLD = ("1.0", "1.1")
+
+
+@pytest.mark.parametrize("version", OLD)
+def test_a_record_of_an_earlier_release_stays_valid(version: str) -> None:
+    record = make_old_record(version)
+    assert validate(record) == []
+    assert ("specification" in record) is (version == "1.1")
+    assert "trust" not in record
+    # Its 99th percentile, which sixty samples do not bound, was stated then.
+    assert record["timing"]["step_seconds"]["p99"] is not None
+
+
+@pytest.mark.parametrize("version", OLD)
+def test_a_record_of_an_earlier_release_is_held_to_its_own_statistics(version: str) -> None:
+    record = make_old_record(version)
+    record["timing"]["step_seconds"]["p99"] = None
+    record["metrics"]["throughput"] *= 2
+    assert [fault.path for fault in validate(record)] == [
+        "$.timing.step_seconds.p99",
+        "$.metrics.throughput",
+    ]
+
+
+def test_a_record_of_today_needs_what_earlier_ones_lack() -> None:
+    found = {fault.path for fault in validate({**make_old_record("1.1"), "schema_version": "1.2"})}
+    assert {"$.trust", "$.timing.steady_state", "$.timing.step_seconds.ci95_method"} <= found
 
 
 @pytest.mark.parametrize("status", STATUSES)
@@ -149,10 +203,10 @@ def put_sample(value: Any) -> Callable[[dict[str, Any]], None]:
         (put("execution.timeout_seconds", 0), "$.execution.timeout_seconds", "must be more than 0"),
         (remove("digests.batch"), "$.digests.batch", "is missing"),
         (remove("schema_version"), "$.schema_version", "is missing"),
-        (put("schema_version", "1.2"), "$.schema_version", "newer than '1.1'"),
+        (put("schema_version", "1.3"), "$.schema_version", "newer than '1.2'"),
         (put("schema_version", "2.0"), "$.schema_version", "update benchmarker"),
         (put("schema_version", "0.9"), "$.schema_version", "never existed"),
-        (put("schema_version", 1), "$.schema_version", "must be a text like '1.1', got 1"),
+        (put("schema_version", 1), "$.schema_version", "must be a text like '1.2', got 1"),
     ],
 )
 def test_a_fault_is_named_with_its_path(
@@ -221,6 +275,65 @@ def test_total_time_holds_the_samples() -> None:
     record["timing"]["total_seconds"] *= 0.9
     record["metrics"]["throughput"] /= 0.9
     assert [fault.path for fault in validate(record)] == ["$.timing.total_seconds"]
+
+
+def test_statistics_are_of_the_steady_part() -> None:
+    slow = (0.2,) * 10 + SAMPLES
+    segments = [
+        {"start": 0, "end": 10, "median_seconds": 0.2},
+        {"start": 10, "end": 70, "median_seconds": 0.051615},
+    ]
+    steady = {"kind": "warmup", "start": 10, "segments": segments, "reason": "slower at first"}
+    record = make_record(slow, timing__steady_state=steady)
+    assert validate(record) == []
+    assert record["timing"]["step_seconds"]["count"] == 60
+    assert record["timing"]["step_seconds"]["max"] == max(SAMPLES)
+    record["timing"]["steady_state"]["start"] = 0
+    assert [fault.path for fault in validate(record)] == ["$.timing.step_seconds.count"]
+
+
+BLOCKS = ((0.05,) * 6, {"block_steps": 10})
+"""Six blocks of ten steps."""
+SHORT = ((0.05,) * 5 + (0.06,), {"block_steps": 10, "steps": 53})
+"""Five blocks of ten steps, and one of three."""
+
+
+@pytest.mark.parametrize(("samples", "shape"), [BLOCKS, SHORT], ids=["whole", "shorter at the end"])
+def test_throughput_times_time_is_the_samples_in_block_mode_too(
+    samples: tuple[float, ...], shape: dict[str, int]
+) -> None:
+    steps = shape.get("steps", 60)
+    record = make_record(samples, **shape)
+    assert validate(record) == []
+    total = record["timing"]["total_seconds"]
+    assert record["metrics"]["throughput"] * total == pytest.approx(4 * steps)
+    # A throughput as if each sample were one step, and one as if the last block were whole.
+    for wrong in (len(samples), 60 if steps == 53 else 53):
+        record["metrics"]["throughput"] = 4 * wrong / total
+        assert [fault.path for fault in validate(record)] == ["$.metrics.throughput"]
+
+
+def test_total_time_holds_the_blocks_and_the_shorter_last_one() -> None:
+    samples, shape = SHORT
+    record = make_record(samples, **shape)
+    assert record["timing"]["total_seconds"] == pytest.approx(50 * 0.05 + 3 * 0.06)
+    record["timing"]["total_seconds"] = total = 50 * 0.05 + 2 * 0.06
+    record["metrics"]["throughput"] = 4 * 53 / total
+    assert [fault.path for fault in validate(record)] == ["$.timing.total_seconds"]
+
+
+@pytest.mark.parametrize("name", ["steps", "block_steps"])
+def test_samples_without_their_number_of_steps_are_no_traceback(name: str) -> None:
+    record = make_record()
+    record["timing"][name] = None
+    assert "$.timing.steps" in [fault.path for fault in validate(record)]
+
+
+def test_a_reason_makes_the_grade() -> None:
+    record = make_record(trust__reasons=[PRESSURE])
+    assert [fault.path for fault in validate(record)] == ["$.trust.grade"]
+    record["trust"]["grade"] = "noisy"
+    assert validate(record) == []
 
 
 def test_a_tensor_that_failed_contradicts_a_pass() -> None:

@@ -9,8 +9,11 @@ import numpy as np
 import pytest
 
 from benchmarker.statistics import (
+    across_processes,
+    describe,
+    fewest_for_percentile,
     geometric_mean,
-    median_interval_ranks,
+    paired_ratio,
     student_t_interval,
     student_t_quantile,
     summarise,
@@ -18,44 +21,91 @@ from benchmarker.statistics import (
 
 
 @pytest.mark.parametrize("count", [1, 2, 3, 6, 7, 100, 1001])
-def test_summary_agrees_with_numpy(count: int) -> None:
+def test_raw_statistics_agree_with_numpy(count: int) -> None:
     values = np.random.default_rng(count).lognormal(size=count)
-    summary = summarise(values.tolist())
-    assert summary.count == count
+    found = describe(values.tolist())
+    assert found["count"] == count
     for percent in (5, 25, 75, 90, 95, 99):
-        assert getattr(summary, f"p{percent}") == pytest.approx(np.percentile(values, percent), rel=1e-12)
-    assert summary.median == pytest.approx(np.median(values), rel=1e-12)
-    assert summary.mean == pytest.approx(values.mean(), rel=1e-12)
-    assert (summary.min, summary.max) == (values.min(), values.max())
-    if count > 1:
-        assert summary.std == pytest.approx(values.std(ddof=1), rel=1e-12)
+        assert found[f"p{percent}"] == pytest.approx(np.percentile(values, percent), rel=1e-12)
+    assert found["median"] == pytest.approx(np.median(values), rel=1e-12)
+    assert found["mean"] == pytest.approx(values.mean(), rel=1e-12)
+    assert (found["min"], found["max"]) == (values.min(), values.max())
+    assert found["std"] == (pytest.approx(values.std(ddof=1), rel=1e-12) if count > 1 else None)
 
 
-def test_order_of_samples_does_not_matter() -> None:
-    assert summarise([3.0, 1.0, 2.0]) == summarise([1.0, 2.0, 3.0])
+@pytest.mark.parametrize("count", [1, 10, 11, 28, 29, 58, 59, 298, 299, 1000])
+def test_a_summary_is_the_raw_statistics_less_what_the_samples_do_not_bound(count: int) -> None:
+    values = np.random.default_rng(count).lognormal(size=count).tolist()
+    raw, summary = describe(values), summarise(values)
+    for name in ("count", "median", "mean", "std", "min", "max"):
+        assert getattr(summary, name) == raw[name]
+    limits = {"p5": 59, "p25": 11, "p75": 11, "p90": 29, "p95": 59, "p99": 299}
+    for name, fewest in limits.items():
+        assert getattr(summary, name) == (raw[name] if count >= fewest else None)
+    assert set(summary.percentiles_reason) == {name for name, fewest in limits.items() if count < fewest}
+    for name, reason in summary.percentiles_reason.items():
+        assert f"at least {limits[name]} samples" in reason
+        assert f"there are {count}" in reason
 
 
-def test_statistics_of_equal_samples_are_that_sample() -> None:
-    summary = summarise([0.1] * 20)
-    assert {summary.min, summary.p5, summary.median, summary.p99, summary.max} == {0.1}
+@pytest.mark.parametrize("percent", [5, 10, 25, 75, 90, 95, 99, 99.9])
+def test_a_percentile_is_given_from_the_fewest_samples_whose_extreme_lies_beyond_it(percent: float) -> None:
+    inner = max(percent, 100 - percent) / 100
+    fewest = fewest_for_percentile(percent)
+    assert inner**fewest <= 0.05 < inner ** (fewest - 1)
+
+
+def test_blocks_of_steps_have_no_percentiles_of_steps() -> None:
+    summary = summarise([0.1] * 1000, block_steps=8)
+    assert {getattr(summary, f"p{q}") for q in (5, 25, 75, 90, 95, 99)} == {None}
+    assert set(summary.percentiles_reason.values()) == {"a sample is the mean of a block of 8 steps"}
+    assert summary.ci95 == (0.1, 0.1)
+
+
+def test_only_the_interval_depends_on_the_order_of_the_samples() -> None:
+    draw = random.Random(3)
+    mixed = [draw.lognormvariate(0, 0.1) for _ in range(100)]
+    trend, shuffled = summarise(sorted(mixed)), summarise(mixed)
+    assert trend.median == shuffled.median
+    assert trend.ci95 is not None
+    assert shuffled.ci95 is not None
+    assert trend.ci95[1] - trend.ci95[0] > 2 * (shuffled.ci95[1] - shuffled.ci95[0])
+
+
+@pytest.mark.parametrize("count", [12, 13, 249, 250, 251, 1003])
+def test_statistics_of_equal_samples_are_that_sample(count: int) -> None:
+    summary = summarise([0.1] * count)
+    assert {summary.min, summary.median, summary.max} == {0.1}
     assert summary.ci95 == (0.1, 0.1)
     assert summary.std == pytest.approx(0, abs=1e-15)
 
 
-@pytest.mark.parametrize("count", range(1, 6))
+@pytest.mark.parametrize("count", [1, 2, 11])
 def test_too_few_samples_give_a_reason_and_no_interval(count: int) -> None:
     summary = summarise([1.0] * count)
     assert summary.ci95 is None
-    assert summary.ci95_coverage is None
     assert summary.ci95_reason is not None
     assert f"there are {count}" in summary.ci95_reason
 
 
-def test_six_samples_are_enclosed_by_the_extremes() -> None:
-    summary = summarise([6.0, 5.0, 4.0, 3.0, 2.0, 1.0])
-    assert summary.ci95 == (1.0, 6.0)
-    assert summary.ci95_coverage == pytest.approx(1 - 2 / 2**6)
+@pytest.mark.parametrize("count", [12, 13, 100, 777, 2000])
+def test_the_interval_within_a_process_encloses_the_median_and_names_its_method(count: int) -> None:
+    draw = random.Random(count)
+    summary = summarise([draw.expovariate(1) for _ in range(count)])
+    assert summary.ci95 is not None
     assert summary.ci95_reason is None
+    assert summary.ci95[0] <= summary.median <= summary.ci95[1]
+    assert summary.ci95_level == "within one process"
+    assert "autocorrelation" in summary.ci95_method
+
+
+def test_the_interval_is_the_same_for_times_and_for_their_logarithms() -> None:
+    draw = random.Random(5)
+    values = [draw.lognormvariate(0, 0.5) for _ in range(101)]
+    plain, logs = summarise(values).ci95, summarise([math.log(x) for x in values]).ci95
+    assert plain is not None
+    assert logs is not None
+    assert [math.log(x) for x in plain] == list(logs)
 
 
 @pytest.mark.parametrize("bad", [[], [1.0, math.nan], [1.0, math.inf]])
@@ -64,33 +114,47 @@ def test_nothing_and_what_is_not_finite_are_refused(bad: list[float]) -> None:
         summarise(bad)
 
 
-@pytest.mark.parametrize("count", [6, 7, 8, 9, 10, 17, 30, 71, 200, 1000, 3001])
-def test_median_interval_is_the_narrowest_that_suffices(count: int) -> None:
-    """Against whole-number arithmetic: P(B < k) = sum of binomial coefficients / 2**count."""
-
-    def outside(rank: int) -> float:
-        return 2 * float(sum(math.comb(count, i) for i in range(rank)) / 2**count)
-
-    ranks = median_interval_ranks(count)
-    assert ranks is not None
-    low, high, coverage = ranks
-    assert high == count + 1 - low
-    assert coverage == pytest.approx(1 - outside(low), abs=1e-10)
-    assert coverage >= 0.95
-    assert 1 - outside(low + 1) < 0.95
+@pytest.mark.parametrize("count", [1, 2])
+def test_too_few_processes_have_a_centre_but_no_interval(count: int) -> None:
+    across = across_processes([2.0] * count)
+    assert (across.count, across.centre) == (count, pytest.approx(2.0))
+    assert (across.ci95, across.half_width) == (None, None)
+    assert across.reason is not None
+    assert "at least 3 processes" in across.reason
 
 
-def test_median_interval_covers_as_often_as_it_says() -> None:
-    draw = random.Random(7)
-    trials, count = 4000, 25
-    hits = 0
-    for _ in range(trials):
-        summary = summarise([draw.expovariate(1) for _ in range(count)])
-        assert summary.ci95 is not None
-        hits += summary.ci95[0] <= math.log(2) <= summary.ci95[1]
-    assert summary.ci95_coverage is not None
-    margin = 4 * math.sqrt(summary.ci95_coverage * (1 - summary.ci95_coverage) / trials)
-    assert hits / trials == pytest.approx(summary.ci95_coverage, abs=margin)
+def test_the_half_width_is_that_of_the_upper_end() -> None:
+    across = across_processes([1.0, 1.1, 1.3, 0.9])
+    assert across.ci95 is not None
+    assert across.half_width is not None
+    assert across.reason is None
+    assert across.centre * (1 + across.half_width) == pytest.approx(across.ci95[1])
+    assert across.centre / (1 + across.half_width) == pytest.approx(across.ci95[0])
+
+
+def test_a_ratio_of_pairs_is_free_of_what_both_share() -> None:
+    draw = random.Random(9)
+    shared = [draw.lognormvariate(0, 1) for _ in range(8)]
+    own = [draw.lognormvariate(0, 0.01) for _ in range(8)]
+    found = paired_ratio([1.25 * a * b for a, b in zip(shared, own)], shared)
+    expected = across_processes([1.25 * b for b in own])
+    assert found.centre == pytest.approx(expected.centre)
+    assert found.ci95 == pytest.approx(expected.ci95)
+    assert found.half_width == pytest.approx(expected.half_width)
+    assert found.count == 8
+
+
+@pytest.mark.parametrize(
+    ("a", "b", "message"),
+    [
+        ([1.0], [1.0, 2.0], "got 1 and 2"),
+        ([], [], "no values"),
+        ([-1.0, -1.0], [-1.0, -1.0], "positive"),
+    ],
+)
+def test_what_makes_no_pairs_is_refused(a: list[float], b: list[float], message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        paired_ratio(a, b)
 
 
 @pytest.mark.parametrize(

@@ -93,8 +93,8 @@ def test_schema_version_comes_first_and_lists_stay_on_a_line(tmp_path: Path) -> 
     record = make_record()
     shuffled = dict(reversed(record.items()))
     text = Store(tmp_path).save(shuffled).read_text()
-    assert text.startswith('{\n  "schema_version": "1.0",\n')
-    assert re.search(r'"samples_seconds": \[0.0512, .*\],\n', text)
+    assert text.startswith('{\n  "schema_version": "1.2",\n')
+    assert re.search(r'"samples_seconds": \[0.0507, .*\],\n', text)
 
 
 @pytest.mark.parametrize(
@@ -280,7 +280,7 @@ def damage(folder: Path) -> dict[str, str]:
     (folder / "empty.json").write_bytes(b"")
     (folder / "nan.json").write_bytes(whole.replace(b'"seed": 42', b'"seed": NaN'))
     (folder / "other.json").write_text("[1]")
-    (folder / "newer.json").write_bytes(whole.replace(b'"1.0"', b'"7.0"'))
+    (folder / "newer.json").write_bytes(whole.replace(b'"1.2"', b'"7.0"'))
     (folder / "deep.json").write_text("[" * 200_000)
     (folder / ".hidden.json").write_text("no record")
     return {
@@ -369,7 +369,10 @@ def test_results_become_a_flat_table(folder: Path) -> None:
     assert row["command"] == "python -m benchmarker --framework=pytorch --problem=mnist_mlp"
     assert row["platform.cpu.flags"] == "avx2, fma"
     assert not any(isinstance(cell, (list, dict)) for cell in frame.to_numpy().ravel())
-    assert not [c for c in frame.columns if re.search("samples_seconds|tensors|packages|log_tail", c)]
+    long = "samples_seconds|tensors|packages|log_tail|checkpoints|segments|columns"
+    assert not [name for name in frame.columns if re.search(long, name)]
+    assert row["timing.breakdown.parts.forward.median_seconds"] == 0.051
+    assert row["trust.grade"] == "clean"
     assert frame.groupby("status")["metrics.throughput"].count().to_dict() == {"ok": 2, "timeout": 0}
 
 

@@ -2,20 +2,25 @@ from __future__ import annotations
 
 import math
 import re
+from dataclasses import fields, replace
 from typing import Any
 
 import pytest
 
+from benchmarker.experiment import RunSpec, specification
+from benchmarker.framework import Optimizer
 from benchmarker.report.layout import Column, align_points, table
+from benchmarker.report.plan import plan_table
+from benchmarker.report.settings import shortened
 from benchmarker.report.table import comparison_table, record_summary
 from benchmarker.report.units import count, duration, significant, size, time_unit
 from benchmarker.statistics import geometric_mean, student_t_interval
-from tests.records import SAMPLES, make_failed_record, make_record
+from tests.records import PRESSURE, make_failed_record, make_old_record, make_record
 
 FRAMEWORKS = {"pytorch": "2.13.0+cpu", "tensorflow": "2.21.0", "mxnet": "1.9.1", "chainer": "7.8.1"}
 
 
-def steps(median: float, samples: int = 9) -> tuple[float, ...]:
+def steps(median: float, samples: int = 21) -> tuple[float, ...]:
     """Samples around a median that is one of them."""
     return tuple(median * (1 + 0.01 * (i - samples // 2)) for i in range(samples))
 
@@ -43,12 +48,12 @@ def heading(text: str) -> str:
 
 def test_one_run() -> None:
     text = comparison_table([run_of("pytorch", 0.05)])
-    assert text.startswith("mnist_mlp, inference, batch size 4, fp32, cpu, 2 threads\n\n")
-    titles = "framework           median step [ms]  95 % interval [ms]  samples/s  relative  verification"
-    assert heading(text) == titles
-    assert body(text)[0].split() == [
-        *("pytorch", "2.13.0+cpu", "50.00", "[48.50,", "51.50]", "80.00", "1.00", "passed"),
-    ]
+    caption = "mnist_mlp, inference, batch size 4, fp32, cpu, 2 threads, verification passed, trust: clean"
+    assert " ".join(text.split("\n\n")[0].split("\n")) == caption
+    assert heading(text) == "framework           median step [ms]  95 % interval [ms]  samples/s"
+    name, version, median, low, high, rate = body(text)[0].split()
+    assert (name, version, median, rate) == ("pytorch", "2.13.0+cpu", "50.00", "80.00")
+    assert float(low.strip("[,")) < 50 < float(high.strip("]"))
     assert "within one process" in text
     assert "Relative" not in text
 
@@ -63,7 +68,7 @@ def test_frameworks_are_told_apart_by_nothing_else() -> None:
         ]
     )
     assert heading(text).split()[0:3] == ["framework", "median", "step"]
-    assert [re.search(r"(\d\.\d\d)  passed", line)[1] for line in body(text)] == ["1.00", "2.00", "8.00"]  # type: ignore[index]
+    assert [line.split()[-1] for line in body(text)] == ["1.00", "2.00", "8.00"]
 
 
 def test_what_varies_becomes_a_column_and_leaves_the_caption() -> None:
@@ -75,7 +80,7 @@ def test_what_varies_becomes_a_column_and_leaves_the_caption() -> None:
         width=200,
     )
     assert "batch size" in heading(text)
-    assert text.startswith("mnist_mlp, inference, fp32, cpu, 1 thread\n")
+    assert text.startswith("mnist_mlp, inference, fp32, cpu, 1 thread, verification passed, trust: clean\n")
     assert [line.split()[2] for line in body(text)] == ["4", "8"]
 
 
@@ -104,13 +109,134 @@ def test_parameters_two_versions_and_hosts_can_vary() -> None:
 def test_repetitions_are_one_row_between_processes() -> None:
     medians = [0.050, 0.052, 0.057]
     text = comparison_table([run_of("pytorch", m, repetition=i) for i, m in enumerate(medians)])
+    assert "verification passed,\ntrust: clean, 3 processes each\n" in text
     low, high = student_t_interval(medians)
     assert len(body(text)) == 1
-    assert f" {geometric_mean(medians) * 1e3:.2f}    [{low * 1e3:.2f}, {high * 1e3:.2f}] " in body(text)[0]
-    assert f" {4 * 27 / (9 * sum(medians)):.2f} " in body(text)[0]
-    assert re.search(r" 3  passed$", body(text)[0])
+    numbers = f"{geometric_mean(medians) * 1e3:.2f} [{low * 1e3:.2f}, {high * 1e3:.2f}]"
+    assert f" {numbers} " in " ".join(body(text)[0].split())
+    assert body(text)[0].endswith(f" {4 * 3 / sum(medians):.2f}")
     assert "t interval between processes" in text.replace("\n  ", " ")
     assert "within one process" not in text
+
+
+def test_two_processes_show_both_medians_and_no_interval() -> None:
+    text = comparison_table([run_of("pytorch", m, repetition=i) for i, m in enumerate((0.052, 0.050))])
+    assert " 50.99 50.00 to 52.00 " in " ".join(body(text)[0].split())
+    joined = text.replace("\n  ", " ")
+    assert "an interval between processes needs at least 3 (--repeats)" in joined
+    assert "Student" not in joined
+
+
+BASE = RunSpec(
+    "pytorch",
+    "mnist_mlp",
+    problem_parameters={"hidden1": 128},
+    framework_options={"compile": False},
+    optimizer=Optimizer.default("adam"),
+    data_dir="one",
+)
+OTHER: dict[str, Any] = {
+    "framework": "mxnet",
+    "framework_version": "1.0",
+    "problem": "conv2d",
+    "problem_parameters": {"hidden1": 64},
+    "framework_options": {"compile": True},
+    "mode": "inference",
+    "precision": "bf16",
+    "device": "cuda",
+    "gpus": (0, 1),
+    "affinity": (1,),
+    "steps": 7,
+    "warmup": 7,
+    "window": 7.0,
+    "samples_per_epoch": 7,
+    "data": "digits",
+    "data_dir": "other",
+    "inputs": "fed",
+    "monitors": ("cpu",),
+    "repetition": 1,
+    "environment": "current",
+    "launcher": "other",
+}
+OTHERS = {
+    **{
+        field.name: not getattr(BASE, field.name)
+        if isinstance(getattr(BASE, field.name), bool)
+        else OTHER.get(field.name, "other" if isinstance(field.default, str) else 7)
+        for field in fields(BASE)
+        if field.name in specification(BASE) and field.name != "optimizer"
+    },
+    **{
+        f"optimizer {name}": replace(BASE.optimizer, **{name: 0.125})
+        for name in ("learning_rate", "beta1", "beta2", "epsilon", "weight_decay")
+    },
+    "optimizer": Optimizer.default("sgd"),
+}
+"""Every member of a specification, and another value of it."""
+
+
+@pytest.mark.parametrize("name", OTHERS)
+@pytest.mark.parametrize("width", [80, 300])
+def test_whatever_rows_differ_in_shows(name: str, width: int) -> None:
+    runs = [BASE, replace(BASE, **{name.split()[0]: OTHERS[name]})]
+    # A third row with everything else, so that nothing shows by being the only thing that varies.
+    if name != "launcher":  # a plan is of plugins that are there
+        planned = plan_table([*runs, replace(BASE, seed=99)], width=width)
+        first, second, _ = rows_of(planned, 3)
+        assert first != second, planned
+    if name == "repetition":
+        return
+    records = [
+        run_of(
+            spec.framework,
+            0.05,
+            specification=specification(spec),
+            framework__requested_version=spec.framework_version,
+        )
+        for spec in (*runs, replace(BASE, seed=99))
+    ]
+    compared = comparison_table(records, width=width)
+    first, second, _ = rows_of(compared, 3)
+    assert first != second, compared
+
+
+def rows_of(text: str, count: int) -> list[list[str]]:
+    """Return the words of each row over all parts of a table, without numbers of rows and runs."""
+    found: list[list[str]] = [[] for _ in range(count)]
+    lines = text.split("\n")
+    for rule in (i for i, line in enumerate(lines) if line.startswith("---")):
+        starts = [match.start() for match in re.finditer("-+", lines[rule])]
+        numbered = lines[rule - 1].lstrip().startswith(("row", "run"))
+        row = -1
+        for line in lines[rule + 1 : lines.index("", rule)]:
+            # Where numbers of rows are shown, only a first line has one; else it is the framework's.
+            row += bool(line[: starts[1] - 2].strip()) if numbered else FRAMEWORK.match(line) is not None
+            found[row] += line[starts[1] :].split() if numbered else line.split()
+    return found
+
+
+FRAMEWORK = re.compile("pytorch|mxnet")
+
+
+def test_two_networks_written_layer_by_layer_show_where_they_differ() -> None:
+    layers = '[{"layer": "InputLayer", "shape": [784]}, {"layer": "FullyConnected", "size": %d, "activation": "relu"}]'
+    runs = [RunSpec("numpy", "architecture", problem_parameters={"layers": layers % n}) for n in (10, 100)]
+    plan = plan_table(runs)
+    assert max(map(len, plan.split("\n"))) <= 80
+    assert '"size": 10...' in plan
+    assert '"size": 100...' in plan
+
+
+def test_long_settings_that_differ_all_over_have_digests() -> None:
+    long = ["a" * 60, "b" * 60, "ab" * 30]
+    assert len(set(shortened(long).values())) == 3
+    assert max(map(len, shortened(long).values())) <= 40
+
+
+def test_records_of_the_first_schema_have_no_specification_and_are_told_apart() -> None:
+    old = [make_old_record("1.0", execution__steps_requested=n) for n in (10, 20)]
+    assert "specification" not in old[0]
+    assert [line.split()[2] for line in body(comparison_table(old))] == ["10", "20"]
 
 
 def test_work_that_differs_has_its_own_baseline() -> None:
@@ -122,34 +248,44 @@ def test_work_that_differs_has_its_own_baseline() -> None:
             run_of("mxnet", 0.60, batch_size=8),
         ]
     )
-    assert [line.split()[-2] for line in body(text)] == ["1.00", "1.00", "2.00", "4.00"]
+    assert [line.split()[-1] for line in body(text)] == ["1.00", "1.00", "2.00", "4.00"]
     assert "with the same problem, mode and batch size" in text.replace("\n  ", " ")
 
 
 def test_a_run_that_failed_has_no_number_and_says_why() -> None:
     failed = make_failed_record(framework__name="mxnet")
-    text = comparison_table([failed, run_of("pytorch", 0.05), run_of("chainer", 0.1)])
+    text = comparison_table([failed, run_of("pytorch", 0.05), run_of("chainer", 0.1)], width=100)
     first, second, third = body(text)
-    assert first.split() == ["mxnet", *"-----", "crashed"]
-    assert second.endswith("1.00  passed        ok")
-    assert third.endswith("2.00  passed        ok")
+    assert first.split() == ["mxnet", *"------", "crashed"]
+    assert second.endswith("1.00  passed    clean  ok")
+    assert third.endswith("2.00  passed    clean  ok")
     assert "mxnet: crashed in stage 'import': the worker was ended by signal 11 (SIGSEGV)" in text
     assert "first row that ended well" in text
 
 
 def test_a_repetition_that_failed_joins_its_row() -> None:
     failed = [make_failed_record("timeout", repetition=i) for i in (0, 2)]
-    text = comparison_table([failed[0], run_of("pytorch", 0.05, repetition=1), failed[1]])
+    text = comparison_table([failed[0], run_of("pytorch", 0.05, repetition=1), failed[1]], width=200)
     assert len(body(text)) == 1
     assert "2.13.0+cpu" in body(text)[0]
-    assert body(text)[0].endswith("2 -, 1 passed  2 timeout, 1 ok")
+    assert "verification 2 -, 1 passed, trust: clean\n" in text
+    assert body(text)[0].endswith("  2 timeout, 1 ok")
     assert text.count("timeout in stage") == 1
+
+
+def test_trust_is_told_with_its_first_reason() -> None:
+    noisy = run_of("mxnet", 0.1, trust__grade="noisy", trust__reasons=[PRESSURE])
+    text = comparison_table([run_of("pytorch", 0.05), noisy], width=200)
+    assert [line.split()[-1] for line in body(text)] == ["clean", "noisy"]
+    assert f"mxnet 1.9.1: {PRESSURE['text']}" in text
+    assert f"noisy; {PRESSURE['text']}" in record_summary(noisy, width=200)
+    assert "trust" not in comparison_table([make_old_record("1.1")])
 
 
 def test_other_weights_are_not_compared() -> None:
     other = run_of("mxnet", 0.1, digests__parameters=f"sha256:{'7' * 64}")
     text = comparison_table([run_of("pytorch", 0.05), other])
-    assert [line.split()[-2] for line in body(text)] == ["1.00", "-"]
+    assert [line.split()[-1] for line in body(text)] == ["1.00", "-"]
     joined = text.replace("\n  ", " ")
     assert (
         "digests.parameters differ: sha256:111111111111... in pytorch 2.13.0+cpu, sha256:777777777777..."
@@ -162,7 +298,7 @@ def test_few_samples_have_no_interval() -> None:
     text = comparison_table([make_record((0.1, 0.1, 0.1))])
     assert " 100.0  " in body(text)[0]
     assert "  -  " in body(text)[0]
-    assert "at least 6 samples" in text
+    assert "at least 12 samples" in text
 
 
 def test_no_records() -> None:
@@ -178,7 +314,7 @@ def many() -> list[dict[str, Any]]:
     ]
 
 
-@pytest.mark.parametrize("width", [100, 110, 140])
+@pytest.mark.parametrize("width", [80, 100, 140])
 def test_a_large_table_fits_and_is_aligned(width: int) -> None:
     text = comparison_table(many(), width=width)
     lines = text.split("\n")
@@ -193,9 +329,10 @@ def test_a_large_table_fits_and_is_aligned(width: int) -> None:
 
 
 def test_a_narrow_table_cuts_no_number() -> None:
-    wide, narrow = (comparison_table(many(), width=width) for width in (200, 40))
-    number = re.compile(r"[\d,.]+[\d]")
-    assert sorted(number.findall(" ".join(body(wide)))) == sorted(number.findall(" ".join(body(narrow))))
+    wide, narrow = (comparison_table(many(), width=width) for width in (200, 60))
+    assert max(map(len, narrow.split("\n"))) <= 60
+    number = re.compile(r"\d+\.\d\d|\[[\d,.]+ [\d,.]+\]")
+    assert sorted(number.findall(" ".join(body(wide)))) == sorted(number.findall(narrow))
 
 
 def test_only_ascii_and_the_micro_sign_are_used() -> None:
@@ -204,7 +341,7 @@ def test_only_ascii_and_the_micro_sign_are_used() -> None:
 
 
 def test_summary_of_a_run() -> None:
-    lines = record_summary(make_record(), "results/some where.json").split("\n")
+    lines = record_summary(make_record(steps(0.05)), "results/some where.json").split("\n")
     assert lines[0] == "mnist_mlp, inference, on pytorch 2.13.0+cpu: ok"
     text = re.sub(r"\s+", " ", "\n".join(lines))
     for part in (
@@ -212,14 +349,23 @@ def test_summary_of_a_run() -> None:
         "what batch size 4, fp32, 109,386 parameters, 872.4 kFLOP a step",
         "import 1.62 s, device 400 µs, values 120 ms, build 210 ms, verify 350 ms, first step 84.0 ms",
         "warm-up 260 ms (5 steps)",
-        f"median 51.15 ms, 95 % interval [50.80 ms, 52.10 ms] within one process, {len(SAMPLES)} steps",
-        "throughput 77.79 samples/s, 16.97 MFLOP/s",
+        "step median 50.00 ms, 95 % interval [4",
+        " ms] within one process, 21 steps",
+        "throughput 80.00 samples/s, 17.45 MFLOP/s",
         "verification passed against numpy fp64, worst output 'fc3': largest error 1.1e-06, allowed 0.0001",
         "memory 392.9 MiB peak on the host",
     ):
         assert part in text
     assert lines[-1].endswith("  results/some where.json")
-    assert max(map(len, lines)) <= 100
+    assert max(map(len, lines)) <= 80
+
+
+def test_summary_tells_which_samples_the_numbers_are_of() -> None:
+    record = make_record(steps(0.05))
+    record["timing"]["step_seconds"]["count"] = 15
+    assert "the last 15 of 21 steps" in " ".join(record_summary(record).split())
+    record["timing"]["block_steps"] = 4
+    assert "the last 15 of 21 blocks of 4 steps" in " ".join(record_summary(record).split())
 
 
 def test_summary_of_a_failure_leaves_out_what_is_not_known() -> None:
@@ -277,7 +423,7 @@ def test_duration(seconds: float, text: str) -> None:
 def test_times_share_a_unit_unless_too_far_apart() -> None:
     assert time_unit([0.5, 0.002]) == (1e-3, "ms")
     assert time_unit([100.0, 1e-5]) is None
-    text = comparison_table([run_of("pytorch", 100.0), run_of("pytorch", 1e-5, batch_size=8)])
+    text = comparison_table([run_of("pytorch", 100.0), run_of("pytorch", 1e-5, batch_size=8)], width=120)
     assert ["100.0 s" in body(text)[0], "10.00 µs" in body(text)[1]] == [True, True]
 
 
@@ -299,7 +445,7 @@ def test_texts_wrap_between_words_only() -> None:
         Column("name", ("a long name", "averyveryverylongword")),
         Column("n", ("1", "23"), numeric=True),
     ]
-    assert table(columns, 10).split("\n") == [
+    assert table(columns, 25).split("\n") == [
         *("name                    n", "---------------------  --"),
         *("a long name             1", "averyveryverylongword  23"),
     ]
@@ -307,3 +453,23 @@ def test_texts_wrap_between_words_only() -> None:
     assert table(columns, 14).split("\n") == [
         *("name    number", "------  ------", "a long       1", "name", "of", "words"),
     ]
+
+
+def test_a_table_that_cannot_fit_is_split_and_its_rows_are_numbered() -> None:
+    columns = [
+        Column("name", ("first", "second")),
+        Column("what", ("averylongword", "another")),
+        Column("n", ("1,000.25", "7.00"), numeric=True),
+    ]
+    assert table(columns, 20).split("\n\n") == [
+        "row  name\n---  ------\n  1  first\n  2  second",
+        "row  what\n---  -------------\n  1  averylongword\n  2  another",
+        "row         n\n---  --------\n  1  1,000.25\n  2      7.00",
+    ]
+    keyed = [replace(columns[0], key=True), *columns[1:]]
+    assert table(keyed, 22).split("\n\n")[1].split("\n")[2] == "first   1,000.25"
+
+
+def test_names_break_where_they_may() -> None:
+    column = Column("name", ("stage1.block1.shortcut.conv",), breaks=".")
+    assert table([column], 16).split("\n") == ["name", "-" * 16, "stage1.block1.", "shortcut.conv"]

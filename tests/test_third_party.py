@@ -1,4 +1,4 @@
-"""A distribution of somebody else adds a framework, a problem and a collector, without a change here."""
+"""Distributions of somebody else: one adds a framework, a problem and a collector, another one is full of faults."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from tests.conftest import DISTRIBUTIONS, ROOT
 
 @pytest.fixture(scope="module")
 def fresh(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Build both distributions, install the wheels into a fresh environment, and return its Python."""
+    """Build three distributions, install the wheels into a fresh environment, and return its Python."""
     folder = tmp_path_factory.mktemp("fresh")
-    for source in (ROOT, DISTRIBUTIONS / "example"):
+    for source in (ROOT, DISTRIBUTIONS / "example", DISTRIBUTIONS / "broken"):
         build = [sys.executable, "-m", "build", "--wheel", "--outdir", str(folder / "wheels"), str(source)]
         subprocess.run(build, check=True, capture_output=True)
     subprocess.run([sys.executable, "-m", "venv", str(folder / "venv")], check=True)
@@ -103,3 +103,115 @@ def test_its_author_can_check_it(fresh: Path, tmp_path: Path) -> None:
     assert finished.returncode == 0, [r for r in report["results"] if r["status"] == "failed"]
     assert any(r["status"] == "passed" and "gemm" in r["name"] for r in report["results"])
     assert any(r["status"] == "skipped" and "conv" in r["name"] for r in report["results"])
+
+
+# --- beside plugins that are broken ----------------------------------------------------------------
+
+FAULTS = {
+    "raises": "problem 'raises' failed in build(): KeyError: 'the first line\\nand a second one'",
+    "adds_nothing": "problem 'adds_nothing' is built without an input",
+    "impossible": "every size of 'features' must be at least 1, got (0,)",
+    "no_defaults": "problem 'no_defaults' (benchmarker_broken.problems:NoDefaults, from benchmarker-broken 0.1) "
+    "has no defaults for its parameters: TypeError: ",
+    "leaves": "problem 'leaves' (benchmarker_broken.leaves, from benchmarker-broken 0.1) failed to import: "
+    "SystemExit: this machine does not suit",
+}
+"""What is said of each, whichever command meets it."""
+
+
+def test_a_broken_plugin_is_listed_with_its_fault_beside_the_others(fresh: Path, tmp_path: Path) -> None:
+    finished = run(fresh, tmp_path, "list", "problems", "--json")
+    assert (finished.returncode, finished.stderr) == (0, "")
+    rows = {row["name"]: row for row in json.loads(finished.stdout)}
+    for name, fault in FAULTS.items():
+        assert not rows[name]["usable"]
+        assert rows[name]["note"].startswith(fault)
+        assert "\n" not in rows[name]["note"]
+    assert all(rows[name]["usable"] for name in ("two_layers", "resnet50", "no_loss"))
+
+
+def test_the_matrix_leaves_out_what_is_broken_and_says_why(fresh: Path, tmp_path: Path) -> None:
+    finished = run(fresh, tmp_path, "list", "--matrix", "--json")
+    assert finished.returncode == 0
+    cells = {(cell["problem"], cell["framework"]): cell for cell in json.loads(finished.stdout)}
+    assert cells["two_layers", "tiny"]["modes"] == ["inference"]
+    assert cells["no_loss", "numpy"]["modes"] == ["inference"]
+    assert cells["mnist_mlp", "numpy"]["modes"] == ["inference", "training"]
+    assert {problem for problem, _ in cells} & FAULTS.keys() == set()
+    assert "hollow" not in {framework for _, framework in cells}
+    told = finished.stderr.splitlines()
+    assert len(told) == len(FAULTS) + 1
+    for fault in (
+        *FAULTS.values(),
+        "framework 'hollow': its implementation 'benchmarker_broken.absent:Absent'",
+    ):
+        assert any(fault in line for line in told)
+
+
+@pytest.mark.parametrize("name", FAULTS)
+@pytest.mark.parametrize(
+    "command",
+    [
+        ("show", "{}"),
+        ("--framework=numpy", "--problem=mnist_mlp,{}"),
+        ("verify", "--framework=numpy", "--problem={}"),
+    ],
+    ids=["show", "run", "verify"],
+)
+def test_what_asks_for_a_broken_problem_is_refused_in_one_sentence(
+    fresh: Path, tmp_path: Path, name: str, command: tuple[str, ...]
+) -> None:
+    finished = run(fresh, tmp_path, *(part.format(name) for part in command))
+    assert (finished.returncode, finished.stdout) == (2, "")
+    assert finished.stderr.startswith(f"benchmarker: {FAULTS[name]}")
+    assert finished.stderr.count("\n") == 1
+    assert not (tmp_path / "results").exists()
+
+
+def test_the_log_of_a_run_has_the_traceback_of_its_problem(fresh: Path, tmp_path: Path) -> None:
+    finished = run(
+        fresh, tmp_path, "--framework=numpy", "--problem=raises_in_the_worker", "--mode=inference",
+        "--no-verify", "--json",
+    )  # fmt: skip
+    assert finished.returncode == 1
+    (record,) = map(json.loads, finished.stdout.splitlines())
+    assert (
+        record["error"]["message"] == "problem 'raises_in_the_worker' failed in build(): KeyError: 'pluggy'"
+    )
+    log = (tmp_path / "results" / record["log"]).read_text()
+    assert '_ = sys.modules["pluggy"]' in log
+
+
+@pytest.mark.parametrize("problems", ["no_loss", "mnist_mlp,no_loss"])
+def test_training_without_a_loss_is_refused_before_anything_starts(
+    fresh: Path, tmp_path: Path, problems: str
+) -> None:
+    finished = run(fresh, tmp_path, "--framework=numpy", f"--problem={problems}", "--mode=training,inference")
+    assert (finished.returncode, finished.stdout) == (2, "")
+    assert finished.stderr == (
+        "benchmarker: problem 'no_loss' has no loss to train with; choose the mode inference alone\n"
+    )
+    assert not (tmp_path / "results").exists()
+
+
+def test_a_problem_without_a_loss_is_shown_and_runs_as_inference(fresh: Path, tmp_path: Path) -> None:
+    shown = json.loads(run(fresh, tmp_path, "show", "no_loss", "--json").stdout)
+    assert (shown["mode"], shown["parameter_count"]) == ("inference", 4 * 2 + 2)
+    finished = run(
+        fresh, tmp_path, "--framework=numpy", "--problem=no_loss", "--mode=inference", "--steps=2", "--json"
+    )
+    assert finished.returncode == 0, finished.stderr
+    assert json.loads(finished.stdout)["verification"]["status"] == "passed"
+
+
+def test_a_blueprint_that_trains_without_a_loss_is_told_with_its_line(fresh: Path, tmp_path: Path) -> None:
+    blueprint = tmp_path / "bp.toml"
+    blueprint.write_text('problem = "no_loss"\nframework = "numpy"\nmode = ["inference", "training"]\n')
+    told = "problem 'no_loss' has no loss to train with; choose the mode inference alone\n"
+    assert run(fresh, tmp_path, "blueprint", "check", "bp.toml").stdout == f"bp.toml:3: mode: {told}"
+    blueprint.write_text('problem = "no_loss"\nframework = "numpy"\n')
+    assert run(fresh, tmp_path, "blueprint", "check", "bp.toml").stdout == f"bp.toml: {told}"
+    blueprint.write_text('problem = "no_loss"\nframework = "numpy"\nmode = "trian"\n')
+    checked = run(fresh, tmp_path, "blueprint", "check", "bp.toml").stdout
+    assert "did you mean 'training'?" in checked
+    assert "no loss" not in checked

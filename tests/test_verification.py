@@ -11,11 +11,14 @@ import numpy as np
 import pytest
 
 from benchmarker.worker.verification import (
+    COARSE_FLOOR,
+    COARSE_MARGIN,
     EPSILON,
     FLOOR,
     MARGIN,
     MAX_COMPARED,
     NO_ERRORS,
+    TURNED,
     VANISHED,
     WIDEST,
     Errors,
@@ -220,11 +223,18 @@ def test_the_tolerance_is_the_margin_over_the_references_own_rounding() -> None:
     assert limit(math.inf) == Tolerance(WIDEST, WIDEST)
 
 
-@pytest.mark.parametrize(
-    ("precision", "factor"), [("fp64", 1), ("fp32", 1), ("tf32", 2**13), ("fp16", 2**13), ("bf16", 2**16)]
-)
-def test_the_tolerance_follows_the_precision(precision: str, factor: int) -> None:
-    assert limit(1e-9, precision) == Tolerance(min(WIDEST, factor * FLOOR), min(WIDEST, factor * FLOOR))
+@pytest.mark.parametrize("precision", ["fp64", "fp32"])
+def test_the_floor_of_full_precision(precision: str) -> None:
+    assert limit(1e-9, precision) == Tolerance(FLOOR, FLOOR)
+
+
+@pytest.mark.parametrize("precision", ["tf32", "fp16", "bf16"])
+def test_the_tolerance_of_a_coarse_precision_is_far_from_anything_goes(precision: str) -> None:
+    floor = COARSE_FLOOR * EPSILON[precision]
+    assert floor < 0.1
+    scale = float(np.abs(tensor()).max())
+    assert limit(1e-9, precision) == Tolerance(floor, floor, scale)
+    assert limit(0.01, precision) == Tolerance(COARSE_MARGIN * 0.01, COARSE_MARGIN * 0.01, scale)
 
 
 @pytest.mark.parametrize("precision", EPSILON)
@@ -267,10 +277,7 @@ def test_a_tensor_that_is_zero_but_for_rounding_is_judged_on_the_scale_of_its_ki
     vanishing = expected(1e-17 * tensor(16, seed=9), 1e8, "bias", "gradient")
     bound = tolerances([*others, vanishing], "fp32")["bias"]
     typical = float(np.median([np.abs(e.excerpt.values).max() for e in (*others, vanishing)]))
-
-    values = vanishing.excerpt.values
-    assert bound.relative == pytest.approx(VANISHED * typical / np.abs(values).max())
-    assert bound.norm == pytest.approx(VANISHED * typical * math.sqrt(16) / np.linalg.norm(values))
+    assert bound == Tolerance(VANISHED, VANISHED, typical)
 
     def passed(size: float) -> bool:
         return judge(vanishing, np.full(16, size), bound).passed
@@ -279,6 +286,43 @@ def test_a_tensor_that_is_zero_but_for_rounding_is_judged_on_the_scale_of_its_ki
     assert passed(0.5 * VANISHED * typical)
     assert not passed(2 * VANISHED * typical)
     assert not passed(math.nan)
+
+
+def test_a_tensor_that_is_exactly_zero_is_judged_on_the_scale_of_its_kind() -> None:
+    others = [expected(tensor(seed=i), 1e-7, f"g{i}", "gradient") for i in range(4)]
+    zero = expected(np.zeros(16), math.inf, "bias", "gradient")
+    bound = tolerances([*others, zero], "fp32")["bias"]
+    assert judge(zero, np.full(16, 1e-9), bound).passed
+    verdict = judge(zero, np.full(16, 0.1), bound)
+    assert not verdict.passed
+    assert 0.01 < verdict.norm_error < 0.1  # of the others' size, not infinite
+
+
+def test_a_small_tensor_that_is_mostly_rounding_counts_as_zero() -> None:
+    others = [expected(tensor(seed=i), 1e-7, f"g{i}", "gradient") for i in range(4)]
+    small = 1e-5 * tensor(16, seed=9)
+    noise, value = expected(small, 1.0, "n", "gradient"), expected(small, 1e-6, "v", "gradient")
+    bounds = tolerances([*others, noise, value], "fp32")
+    assert bounds["n"].scale > 0
+    assert bounds["v"] == Tolerance(WIDEST, MARGIN * 1e-6)
+
+
+def test_rounding_that_switched_rectifiers_explain_gets_no_margin_of_its_own() -> None:
+    def bound(rounding: float, switching: float) -> float:
+        gradient = replace(expected(tensor(), rounding, "g", "gradient"), switching=switching)
+        return tolerances([gradient], "fp32")["g"].norm
+
+    assert bound(0.01, 0.008) == pytest.approx(0.02)
+    assert bound(0.01, 0.001) == pytest.approx(MARGIN * 0.01)
+    assert bound(5e-6, 4e-6) == pytest.approx(MARGIN * 5e-6)
+
+
+def test_a_change_may_be_off_by_the_rounding_of_the_stored_parameter() -> None:
+    change = replace(expected(tensor(), 1e-9, "p", "sgd"), stored=1e-3)
+    bound = tolerances([change], "fp32")["p"]
+    norm = float(np.linalg.norm(tensor()))
+    assert bound.norm == pytest.approx(FLOOR + 1e-3 / norm)
+    assert bound.relative == pytest.approx(TURNED + 1e-3 / np.abs(tensor()).max())
 
 
 def test_a_small_tensor_that_is_not_zero_keeps_its_tolerance() -> None:
@@ -318,6 +362,9 @@ def test_an_update_is_allowed_the_rounding_of_its_parameter() -> None:
     assert update_tolerance(base, part(0.0, 0.0, 0.0), change) == Tolerance(2e-5, 4e-5)
     assert update_tolerance(base, before, part(0.0, 0.0, 0.0)).relative == 2e-5 + WIDEST
     assert update_tolerance(Tolerance(0.4, 0.5), part(0.0, 0.0, 0.0), change) == Tolerance(WIDEST, WIDEST)
+    small = update_tolerance(replace(base, scale=10.0), before, change, rate=-0.1)
+    assert small.scale == pytest.approx(1.0)
+    assert small.relative == pytest.approx(2e-5 + unit * 2.0 / 1.0)
 
 
 def test_an_update_with_one_large_element_is_allowed_the_rounding_of_all_others() -> None:

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmarker.blueprint.toml_lines import key_lines
-from benchmarker.errors import UsageError
+from benchmarker.errors import UsageError, first_line
 from benchmarker.layers.rules import Found, Steps
 
 if sys.version_info >= (3, 11):
@@ -70,14 +70,20 @@ def read_text(path: Path) -> str:
     Raises
     ------
     UsageError
-        If it cannot be read or is not UTF-8.
+        If it cannot be read, is not UTF-8 or has a null character.
     """
     try:
-        return path.read_bytes().decode("utf-8")
+        text = path.read_bytes().decode("utf-8")
     except OSError as error:
         raise UsageError(f"the blueprint '{path}' cannot be read: {error.strerror}") from None
     except UnicodeDecodeError as error:
         raise UsageError(f"the blueprint '{path}' must be UTF-8, byte {error.start} is not") from None
+    before, null, _ = text.partition("\0")
+    if null:
+        line = before.count("\n") + 1
+        raise UsageError(f"{path}:{line}: a blueprint is text, but here it has a null character")
+    # Some editors begin a file with this mark.
+    return text.removeprefix("\ufeff")
 
 
 def _not_toml(path: Path, text: str, message: str) -> str:
@@ -100,8 +106,13 @@ def read_toml(path: Path) -> Document:
     text = read_text(path)
     try:
         fields = tomllib.loads(text)
+        lines = key_lines(text.replace("\r\n", "\n"))
     except tomllib.TOMLDecodeError as error:
         raise UsageError(_not_toml(path, text, str(error))) from None
+    except ValueError as error:
+        raise UsageError(
+            f"the blueprint '{path}' has a value that cannot be read: {first_line(error)}"
+        ) from None
     except RecursionError:
         raise UsageError(f"the blueprint '{path}' is nested too deeply") from None
-    return Document(path, fields, key_lines(text.replace("\r\n", "\n")))
+    return Document(path, fields, lines)

@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from benchmarker.acceptance import LIMITS
 from benchmarker.errors import nearest
-from benchmarker.experiment_faults import DATA, DEVICES, INPUTS
+from benchmarker.experiment_faults import COMPILE_CACHES, DATA, DEVICES, INPUTS, SAMPLINGS, STARTS
 from benchmarker.framework import MODES, OPTIMIZERS, PRECISIONS
 from benchmarker.hyperparameters import HYPERPARAMETERS
 from benchmarker.layers.declared import LOSSES, layer_faults
 from benchmarker.layers.rules import (
+    FINITE,
+    LARGEST,
     Choice,
     Flag,
     Found,
@@ -23,8 +24,10 @@ from benchmarker.layers.rules import (
     Rule,
     Text,
     Whole,
+    null_faults,
     shown,
 )
+from benchmarker.replication import PROFILES
 
 
 @dataclass(frozen=True)
@@ -38,11 +41,17 @@ class Plain(Rule):
 
     def accepts(self, value: Any) -> bool:
         """Tell whether the value is allowed."""
-        return isinstance(value, (str, bool, int)) or (isinstance(value, float) and math.isfinite(value))
+        if isinstance(value, (int, float)):
+            return -LARGEST <= value <= LARGEST
+        return isinstance(value, str) and "\0" not in value
 
     def schema(self) -> dict[str, Any]:
         """Return the same as JSON Schema."""
-        return {"type": ["string", "number", "boolean"]}
+        return {"type": ["string", "number", "boolean"], **FINITE, "pattern": r"^[^\u0000]*$"}
+
+    def faults(self, value: Any) -> list[Found]:
+        """Return everything that is wrong with the value."""
+        return null_faults(value) or super().faults(value)
 
 
 _SETTING = OneOrMany(Plain())
@@ -106,7 +115,12 @@ class Layers(Rule):
 
     def schema(self) -> dict[str, Any]:
         """Return the same as JSON Schema."""
-        return {"type": "array", "items": {"$ref": "#/$defs/layer"}, "minItems": 2}
+        return {
+            "type": "array",
+            "prefixItems": [{"$ref": "#/$defs/input"}],
+            "items": {"$ref": "#/$defs/layer"},
+            "minItems": 2,
+        }
 
     def faults(self, value: Any) -> list[Found]:
         """Return everything that is wrong with the layers."""
@@ -143,7 +157,16 @@ class Problem(Rule):
             return Text(self.allowed).faults(value)
         if "name" not in value and "layers" not in value:
             return [((), "needs 'name', the name of a problem, or 'layers', a list of layers")]
+        if "name" in value and _are_layers(value.get("layers")):
+            others = {name: member for name, member in value.items() if name != "layers"}
+            message = "cannot stand beside 'name': a problem is either named or described by its layers"
+            return [(("layers",), message), *_NAMED_PROBLEM.faults(others)]
         return (_NAMED_PROBLEM if "name" in value else _INLINE_PROBLEM).faults(value)
+
+
+def _are_layers(value: Any) -> bool:
+    """Tell whether these are layers, not values of a parameter that is called so."""
+    return isinstance(value, (list, tuple)) and any(isinstance(item, Mapping) for item in value)
 
 
 @dataclass(frozen=True)
@@ -274,6 +297,13 @@ FIELDS: Mapping[str, Field] = {
     "affinity": Field(Sets(), "CPUs that a run is bound to; a list of lists tries several."),
     "env": Field(OneOrMany(Text()), "Interpreter: auto, current, managed or a path; default: auto."),
     "launcher": Field(OneOrMany(Text("a name")), "How the isolated process is started; default: local."),
+    "start": Field(
+        OneOrMany(Choice(STARTS)), "A new interpreter, or a fork of one that is warm; default: spawn."
+    ),
+    "compile_cache": Field(
+        OneOrMany(Choice(COMPILE_CACHES)),
+        "What is compiled: kept for the next process, or cold for each; default: kept.",
+    ),
     "data": Field(OneOrMany(Choice(DATA)), "Data set; without one, mini-batches are drawn from the seed."),
     "data_dir": Field(Text("a folder"), "Folder of the data set's files."),
     "inputs": Field(
@@ -287,6 +317,19 @@ FIELDS: Mapping[str, Field] = {
         OneOrMany(Real(above=0.0)), "Seconds that inference is repeated for, instead of a number of steps."
     ),
     "repeats": Field(Whole(), "Fresh processes for each run; default: 1."),
+    "profile": Field(Choice(tuple(PROFILES)), "Until a number is known this well, instead of repeats."),
+    "half_width": Field(Real(above=0.0, below=1.0), "Relative half-width of the 95 % interval to reach."),
+    "min_processes": Field(Whole(), "Fresh processes of a run at least."),
+    "max_processes": Field(Whole(), "Fresh processes of a run at most."),
+    "budget": Field(Real(above=0.0), "Seconds that the processes of a run may take together."),
+    "seconds": Field(Real(above=0.0), "Length of the timed part, without steps; default: 3."),
+    "min_samples": Field(Whole(), "Samples at least, without steps; default: 20."),
+    "sampling": Field(
+        OneOrMany(Choice(SAMPLINGS)),
+        "Synchronised each step (latency) or each block of steps (throughput); default: throughput in training.",
+    ),
+    "breakdown": Field(Flag(), "Whether to time the parts of a step too; default: false."),
+    "price_per_hour": Field(Real(least=0.0), "What the machine costs, for the cost of a run."),
     "timeout": Field(Real(above=0.0), "Seconds after which a run is ended."),
     "verify": Field(Flag(), "Whether to compare with the reference first; default: true."),
     "monitors": Field(ListOf(Text("a name"), 0), "Collectors to use; default: all."),

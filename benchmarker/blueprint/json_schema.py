@@ -6,7 +6,7 @@ from typing import Any
 
 from benchmarker import registry
 from benchmarker.blueprint.fields import FIELDS, REQUIRED
-from benchmarker.layers.declared import LAYERS, Layer, required, rules
+from benchmarker.layers.declared import LAYERS, InputLayer, Layer, required, rules
 
 _PLUGINS = {
     "problem": "problems",
@@ -26,7 +26,10 @@ def blueprint_schema() -> dict[str, Any]:
         "required": list(REQUIRED),
         "properties": {name: _property(name) for name in FIELDS},
         "additionalProperties": False,
-        "$defs": {"layer": {"oneOf": [_layer(kind) for kind in LAYERS.values()]}},
+        "$defs": {
+            "input": _layer(InputLayer),
+            "layer": {"oneOf": [_layer(kind) for kind in LAYERS.values() if kind is not InputLayer]},
+        },
     }
 
 

@@ -11,7 +11,7 @@ from typing import Any
 from benchmarker.blueprint.document import Document, read_toml
 from benchmarker.blueprint.fields import FIELDS, REQUIRED, field_faults
 from benchmarker.blueprint.requests import Converted, convert, without
-from benchmarker.errors import UsageError
+from benchmarker.errors import UsageError, printable
 from benchmarker.experiment import Experiment, Request
 from benchmarker.experiment_faults import Fault, faults
 from benchmarker.layers.rules import Steps
@@ -23,6 +23,7 @@ _DEPENDS: Mapping[str, frozenset[str]] = {
     "data_dir": frozenset({"data"}),
     "epochs": frozenset({"problem_size"}),
     "gpus": frozenset({"device"}),
+    "mode": frozenset({"problem"}),
     "optimizer": frozenset({"problem"}),
     "problem_size": frozenset({"batch_size", "problem"}),
     "set": frozenset({"framework", "problem"}),
@@ -30,6 +31,7 @@ _DEPENDS: Mapping[str, frozenset[str]] = {
     "window": frozenset({"mode", "steps"}),
 }
 """Fields whose sense cannot be judged while another one is wrong."""
+_RYSIA_NAMES = {"problem": "architecture", "framework": "frameworks"}
 
 
 @dataclass(frozen=True)
@@ -55,7 +57,7 @@ class BlueprintFault:
 
     def __str__(self) -> str:
         place = str(self.path) if self.line is None else f"{self.path}:{self.line}"
-        return f"{place}: {self.message}"
+        return printable(f"{place}: {self.message}")
 
 
 @dataclass(frozen=True)
@@ -187,8 +189,7 @@ def _own_faults(document: Document) -> Iterator[BlueprintFault]:
 def _missing(document: Document) -> Iterator[BlueprintFault]:
     told = {steps[0] for steps, _ in document.found}
     for name in REQUIRED:
-        # Rysia's name of the problem is 'architecture'.
-        if name not in document.fields and not (name == "problem" and "architecture" in told):
+        if name not in document.fields and not {name, _RYSIA_NAMES[name]} & told:
             text = f"{name} is missing: {FIELDS[name].description}"
             yield BlueprintFault(document.path, None, name, text)
 
@@ -199,7 +200,9 @@ def _placed(document: Document, converted: Converted, fault: Fault) -> Blueprint
     if layer and steps[0] == "problem":
         steps = _in_file(document.fields, (*steps, "layers", int(layer[1]) - 1))
     name = document.name(steps)
-    return BlueprintFault(document.path, document.line(steps), name, f"{name}: {fault.message}")
+    # Without a name it is about a default.
+    text = f"{name}: {fault.message}" if name else fault.message
+    return BlueprintFault(document.path, document.line(steps), name, text)
 
 
 def _in_file(fields: Mapping[str, Any], steps: Steps) -> Steps:

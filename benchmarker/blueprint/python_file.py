@@ -8,7 +8,6 @@ import inspect
 import runpy
 import sys
 import traceback
-from collections.abc import Mapping
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -16,8 +15,8 @@ from typing import Any
 from benchmarker.blueprint.document import Document, read_text
 from benchmarker.blueprint.fields import FIELDS
 from benchmarker.blueprint.rysia import RYSIA_FIELDS, Translation
-from benchmarker.errors import BenchmarkerError, UsageError, nearest
-from benchmarker.layers.rules import Found, Steps
+from benchmarker.errors import BenchmarkerError, UsageError, first_line, nearest, printable
+from benchmarker.layers.rules import Found, Steps, plain
 
 _IMPORT = "from benchmarker import blueprint as bp"
 _KNOWN = (*FIELDS, *(name for name in RYSIA_FIELDS if name not in FIELDS))
@@ -38,7 +37,13 @@ def read_python(path: Path) -> Document:
         for name, value in values.items()
         if name not in _KNOWN and not _is_tool(value)
     ]
-    translation = Translation({name: _plain(values[name]) for name in values if name in _KNOWN})
+    known = {}
+    for name in (name for name in values if name in _KNOWN):
+        try:
+            known[name] = plain(values[name])
+        except RecursionError:
+            found.append(((name,), "contains itself or is nested too deeply"))
+    translation = Translation(known)
     lines: dict[Steps, int] = {(name,): line for name, line in assigned.items()}
     lines.update({steps: assigned[name] for steps, name in translation.names.items() if name in assigned})
     return Document(
@@ -57,8 +62,8 @@ def _assigned(path: Path, text: str) -> dict[str, int]:
         tree = ast.parse(text, str(path))
     except SyntaxError as error:
         raise UsageError(f"{path}:{error.lineno}: the blueprint is not Python: {error.msg}") from None
-    except ValueError as error:
-        raise UsageError(f"the blueprint '{path}' is not Python: {error}") from None
+    except (RecursionError, MemoryError):
+        raise UsageError(f"the blueprint '{path}' is nested too deeply") from None
     found: dict[str, int] = {}
     nodes: list[ast.AST] = [tree]
     while nodes:
@@ -86,8 +91,8 @@ def _executed(path: Path) -> dict[str, Any]:
 
 
 def _sentence(error: BaseException, path: Path) -> str:
-    kind = "" if isinstance(error, BenchmarkerError) else f"{type(error).__name__}: "
-    return f"{path}:{_line(error, path)}: the blueprint ended with {kind}{error}"
+    text = printable(str(error)) if isinstance(error, BenchmarkerError) else first_line(error)
+    return f"{path}:{_line(error, path)}: the blueprint ended with {text}"
 
 
 def _line(error: BaseException, path: Path) -> int | str:
@@ -100,12 +105,3 @@ def _line(error: BaseException, path: Path) -> int | str:
 def _is_tool(value: Any) -> bool:
     """Tell whether a name stands for something to work with rather than for a field's value."""
     return isinstance(value, ModuleType) or inspect.isclass(value) or inspect.isroutine(value)
-
-
-def _plain(value: Any) -> Any:
-    """Return lists for tuples and text for paths, all the way down."""
-    if isinstance(value, Path):
-        return str(value)
-    if isinstance(value, Mapping):
-        return {name: _plain(member) for name, member in value.items()}
-    return [_plain(item) for item in value] if isinstance(value, (list, tuple)) else value

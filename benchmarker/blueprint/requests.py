@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -28,11 +27,29 @@ _TUPLES = {
     "epochs": "epochs",
     "data": "data",
     "inputs": "inputs",
+    "sampling": "sampling",
     "env": "environments",
     "launcher": "launchers",
+    "start": "starts",
+    "compile_cache": "compile_caches",
 }
 _SETS = ("gpus", "affinity")
-_SINGLE = ("repeats", "verify", "anonymous", "early_stop", "data_dir")
+_SINGLE = (
+    "repeats",
+    "profile",
+    "half_width",
+    "min_processes",
+    "max_processes",
+    "budget",
+    "seconds",
+    "min_samples",
+    "breakdown",
+    "price_per_hour",
+    "verify",
+    "anonymous",
+    "early_stop",
+    "data_dir",
+)
 _REQUESTS = {"problem": "problems", "framework": "frameworks", "optimizer": "optimizers"}
 
 
@@ -154,7 +171,7 @@ _DECISIVE = ("name", "version", "kind", "layers", "loss", "softmax")
 
 def without(fields: Mapping[str, Any], wrong: Iterable[Steps]) -> dict[str, Any]:
     """Return fields without what is wrong: single settings of a table, single requests of a list, or all of it."""
-    kept = copy.deepcopy({name: value for name, value in fields.items() if name in FIELDS})
+    kept = {name: _copied(value) for name, value in fields.items() if name in FIELDS}
     for first, *rest in wrong:
         name = str(first)
         value = kept.get(name)
@@ -172,3 +189,10 @@ def without(fields: Mapping[str, Any], wrong: Iterable[Steps]) -> dict[str, Any]
         else:
             del kept[name]
     return kept
+
+
+def _copied(value: Any) -> Any:
+    """Return tables and lists anew; a Python file may hold what cannot be copied."""
+    if isinstance(value, Mapping):
+        return {name: _copied(member) for name, member in value.items()}
+    return [_copied(item) for item in value] if isinstance(value, list) else value

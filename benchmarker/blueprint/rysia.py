@@ -148,7 +148,12 @@ class Translation:
         if "problem" in self._values:
             self._fault("problem", "cannot be given beside 'architecture'")
             return
-        self._set(("problem", "layers"), model.to_json(), "architecture")
+        try:
+            layers = model.to_json()
+        except RecursionError:
+            self._fault("architecture", "contains itself or is nested too deeply")
+            return
+        self._set(("problem", "layers"), layers, "architecture")
         for name, value in self._given("loss_function"):
             self._set(_RENAMED[name], value, name)
         if self._values.get("mode") == "inference":

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import argparse
 import json
+import sys
 from pathlib import Path
 from typing import Any
+
+from benchmarker.errors import UsageError
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -28,20 +31,21 @@ def main(arguments: argparse.Namespace) -> int:
 
 
 def _check(arguments: argparse.Namespace) -> int:
+    """Check every file; one that cannot be read is told, and the others are checked all the same."""
     from benchmarker.blueprint.loading import check
 
     rows: list[dict[str, Any]] = []
+    status = 0
     for path in arguments.files:
-        found, runs = check(path)
-        rows.append(
-            {
-                "file": str(path),
-                "runs": runs,
-                "faults": [
-                    {"line": fault.line, "field": fault.field, "message": fault.message} for fault in found
-                ],
-            }
-        )
+        try:
+            found, runs = check(path)
+        except UsageError as error:
+            status = error.exit_status
+            rows.append(_row(path, 0, [{"line": None, "field": "", "message": str(error)}]))
+            print(f"benchmarker: {error}", file=sys.stderr)
+            continue
+        faults = [{"line": fault.line, "field": fault.field, "message": fault.message} for fault in found]
+        rows.append(_row(path, runs, faults))
         if arguments.json:
             continue
         for fault in found:
@@ -50,4 +54,8 @@ def _check(arguments: argparse.Namespace) -> int:
             print(f"{path}: correct, {runs} run{'' if runs == 1 else 's'}")
     if arguments.json:
         print(json.dumps(rows, indent=2))
-    return 1 if any(row["faults"] for row in rows) else 0
+    return status or int(any(row["faults"] for row in rows))
+
+
+def _row(path: Path, runs: int, faults: list[dict[str, Any]]) -> dict[str, Any]:
+    return {"file": str(path), "runs": runs, "faults": faults}

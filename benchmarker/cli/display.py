@@ -11,7 +11,7 @@ from typing import Any, TextIO
 from benchmarker.experiment import RunSpec
 from benchmarker.progress import Progress
 
-_STAGES = {
+STAGES = {
     "import": "importing the framework",
     "device": "initialising the device",
     "initialise": "drawing weights and mini-batch",
@@ -20,8 +20,14 @@ _STAGES = {
     "verify_step": "verifying the first step",
     "compile": "first step",
     "warmup": "warming up",
+    "fill": "preparing mini-batches",
     "measure": "measuring",
+    "evaluate": "classifying the data set",
+    "monitor": "monitoring apart",
+    "breakdown": "timing the parts of a step",
+    "reference": "computing the reference",
 }
+"""What is said of each stage of a run."""
 
 
 def _duration(seconds: float) -> str:
@@ -58,7 +64,7 @@ class Display(Progress):
 
     def stage(self, name: str) -> None:
         """Show the stage."""
-        self._stage = _STAGES.get(name, name)
+        self._stage = STAGES.get(name, name)
         self._show(self._stage)
 
     def steps(self, done: int, total: int | None, step_seconds: float) -> None:

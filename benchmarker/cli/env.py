@@ -1,4 +1,4 @@
-"""``benchmarker env``: see, make and remove the managed environments."""
+"""See, make and remove the managed environments of frameworks."""
 
 from __future__ import annotations
 
@@ -6,13 +6,14 @@ import argparse
 import json
 import sys
 from dataclasses import asdict
+from pathlib import Path
 from typing import TYPE_CHECKING
+
+from benchmarker.cli.terminal import output_width
 
 if TYPE_CHECKING:
     from benchmarker.environments import Interpreter, ManagedEnvironment
     from benchmarker.framework import FrameworkPlugin
-
-_MEGABYTE = 1e6
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -70,15 +71,19 @@ def _list(arguments: argparse.Namespace) -> int:
 
 
 def _print_table(environments: list[ManagedEnvironment]) -> None:
-    rows = [("NAME", "FRAMEWORK", "PYTHON", "SIZE", "MADE (UTC)", "REQUIREMENTS", "PATH")]
-    for item in environments:
-        size = f"{item.size_bytes / _MEGABYTE:.0f} MB"
-        made_at = item.made_at[:16].replace("T", " ")
-        requirements = ", ".join(item.requirements)
-        rows.append((item.name, item.framework, item.python_version, size, made_at, requirements, item.path))
-    widths = [max(map(len, column)) for column in zip(*rows)]
-    for row in rows:
-        print("  ".join(text.ljust(width) for text, width in zip(row, widths)).rstrip())
+    from benchmarker.report.layout import Column, table
+    from benchmarker.report.units import size
+
+    columns = [
+        Column("name", tuple(item.name for item in environments), key=True),
+        Column("Python", tuple(item.python_version for item in environments)),
+        Column("size", tuple(size(item.size_bytes) for item in environments), numeric=True),
+        Column("made (UTC)", tuple(item.made_at[:16].replace("T", " ") for item in environments)),
+        Column("requirements", tuple(", ".join(item.requirements) for item in environments)),
+    ]
+    for folder in dict.fromkeys(str(Path(item.path).parent) for item in environments):
+        print(f"in {folder}")
+    print(f"\n{table(columns, output_width())}")
 
 
 def _print_interpreter(interpreter: Interpreter, as_json: bool) -> None:

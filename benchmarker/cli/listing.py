@@ -4,27 +4,21 @@ from __future__ import annotations
 
 import argparse
 import json
-import shutil
 import sys
 from collections.abc import Callable
-from dataclasses import asdict, dataclass
-from typing import TypeVar
+from dataclasses import asdict, replace
+from typing import TYPE_CHECKING, TypeVar
 
 from benchmarker import registry
+from benchmarker.catalogue import problem_facts
+from benchmarker.cli.terminal import output_width
 from benchmarker.errors import PluginError, UsageError
+from benchmarker.report.plugins import PluginRow, plugin_tables
+
+if TYPE_CHECKING:
+    from benchmarker.framework import FrameworkPlugin
 
 _Loaded = TypeVar("_Loaded")
-
-
-@dataclass(frozen=True)
-class Row:
-    """One plugin of the list."""
-
-    kind: str
-    name: str
-    origin: str
-    usable: bool
-    note: str
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -36,31 +30,29 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--json", action="store_true", help="print JSON")
 
 
-def _row(entry: registry.PluginEntry) -> Row:
+def _row(entry: registry.PluginEntry) -> PluginRow:
+    row = PluginRow(entry.kind, entry.name, entry.origin, usable=True)
     try:
-        usable, note = _usable(entry)
-    except PluginError as error:
-        usable, note = False, str(error)
-    return Row(entry.kind, entry.name, entry.origin, usable, note)
+        return _looked_at(entry, row)
+    except UsageError as error:  # a broken plugin, or defaults of a problem that are impossible
+        return replace(row, usable=False, note=str(error))
 
 
-def _usable(entry: registry.PluginEntry) -> tuple[bool, str]:
+def _looked_at(entry: registry.PluginEntry, row: PluginRow) -> PluginRow:
     registry.find(entry.kind, entry.name)
     if entry.kind == "frameworks":
         from benchmarker.environments import availability
 
         available = availability(registry.framework(entry.name))
-        return available.ready, available.where if available.ready else available.reason
+        note = available.where if available.ready else available.reason
+        return replace(row, usable=available.ready, note=note)
     if entry.kind == "problems":
-        from benchmarker.catalogue import problem_facts
-        from benchmarker.report.catalogue import size_and_cost
-
-        return True, size_and_cost(problem_facts(entry))
+        return replace(row, facts=problem_facts(entry))
     if entry.kind == "launchers":
         registry.launcher(entry.name)
     else:
         registry.load(entry)
-    return True, ""
+    return row
 
 
 def main(arguments: argparse.Namespace) -> int:
@@ -69,26 +61,25 @@ def main(arguments: argparse.Namespace) -> int:
         return _matrix(arguments)
     rows = [_row(entry) for entry in registry.entries() if arguments.kind in (None, entry.kind)]
     if arguments.json:
-        print(json.dumps([asdict(row) for row in rows], indent=2))
-        return 0
-    names = max((len(row.name) for row in rows), default=0)
-    origins = max((len(row.origin) for row in rows), default=0)
-    for kind in dict.fromkeys(row.kind for row in rows):
-        if arguments.kind is None:
-            print(f"{kind}:")
-        for row in (row for row in rows if row.kind == kind):
-            ready = "ready" if row.usable else "cannot run"
-            print(f"  {row.name:<{names}}  {row.origin:<{origins}}  {ready:<10}  {row.note}".rstrip())
+        print(json.dumps([row.to_json() for row in rows], indent=2))
+    else:
+        print(plugin_tables(rows, output_width()))
     return 0
 
 
 def _matrix(arguments: argparse.Namespace) -> int:
-    from benchmarker.catalogue import Support, names, support
+    from benchmarker.catalogue import Support, framework_class, names, support
     from benchmarker.report.catalogue import matrix_table
 
     if arguments.kind not in (None, "problems"):
         raise UsageError(f"--matrix is of problems by framework, not of {arguments.kind}")
-    plugins = [plugin for name in names("frameworks") if (plugin := _working(registry.framework, name))]
+
+    def whole(name: str) -> FrameworkPlugin:
+        plugin = registry.framework(name)
+        framework_class(plugin)
+        return plugin
+
+    plugins = [plugin for name in names("frameworks") if (plugin := _working(whole, name))]
     rows: list[list[Support]] = []
     for name in names("problems"):
         if sys.stderr.isatty() and not arguments.json:
@@ -101,7 +92,7 @@ def _matrix(arguments: argparse.Namespace) -> int:
     if arguments.json:
         print(json.dumps([asdict(cell) for row in rows for cell in row], indent=2))
     else:
-        print(matrix_table(rows, shutil.get_terminal_size().columns))
+        print(matrix_table(rows, output_width()))
     return 0
 
 
@@ -111,4 +102,6 @@ def _working(load: Callable[[str], _Loaded], name: str) -> _Loaded | None:
         return load(name)
     except PluginError as error:
         print(f"benchmarker: {error}", file=sys.stderr)
-        return None
+    except UsageError as error:  # defaults of a problem that are impossible
+        print(f"benchmarker: problem '{name}': {error}", file=sys.stderr)
+    return None

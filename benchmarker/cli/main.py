@@ -9,8 +9,10 @@ import os
 import sys
 from collections.abc import Sequence
 from types import ModuleType
+from typing import Any
 
 from benchmarker import __version__
+from benchmarker.cli.terminal import output_width
 from benchmarker.errors import BenchmarkerError, did_you_mean
 
 COMMANDS = {
@@ -21,7 +23,10 @@ COMMANDS = {
     "blueprint": "check blueprint files, or print their schema for editors",
     "check": "run the conformance suite over a framework",
     "env": "list, make and remove the environments of frameworks",
+    "rerun": "run records again, and say whether their numbers were reproduced",
     "validate": "check records against the schema",
+    "doctor": "find what on this machine will spoil numbers",
+    "calibrate": "measure the peaks of this machine, of which records tell the share",
 }
 EXIT_INTERRUPTED = 130
 _OUTPUT_FAULTS = (errno.ENOSPC, errno.EFBIG, errno.EIO, errno.EDQUOT)
@@ -35,20 +40,37 @@ def _module(command: str) -> ModuleType:
 def _overview() -> str:
     rows = "\n".join(f"  {name:<10}{what}" for name, what in COMMANDS.items())
     return (
-        "usage: benchmarker [run] --framework=NAME[,NAME...] --problem=NAME[,NAME...] [options]\n"
+        "usage: benchmarker [run] --framework=NAME,... --problem=NAME,... [options]\n"
         "       benchmarker [run] BLUEPRINT.toml [options]\n"
         "       benchmarker COMMAND [options]\n\n"
-        "Measures how fast deep learning is on this machine, with which framework, and whether to\n"
-        "believe the number.\n\n"
+        "Measures how fast deep learning is on this machine, with which framework, and\n"
+        "whether to believe the number.\n\n"
         f"commands:\n{rows}\n\n"
         "  benchmarker COMMAND --help tells the options of a command.\n\n"
         "example:\n"
-        "  benchmarker --framework=pytorch,tensorflow --problem=resnet50 --mode=inference\n"
+        "  benchmarker --framework=pytorch,mxnet --problem=resnet50 --mode=inference\n"
     )
+
+
+class _Formatter(argparse.HelpFormatter):
+    """Shows each option once, without its spelling with underscores, and fits the terminal."""
+
+    def __init__(self, prog: str) -> None:
+        super().__init__(prog, max_help_position=36, width=output_width())
+
+    def _format_action_invocation(self, action: argparse.Action) -> str:
+        if not action.option_strings:
+            return super()._format_action_invocation(action)
+        shown = [name for name in action.option_strings if "_" not in name]
+        value = "" if action.nargs == 0 else " " + self._format_args(action, action.dest.upper())
+        return ", ".join(shown) + value
 
 
 class _Parser(argparse.ArgumentParser):
     """Reports a fault in one sentence."""
+
+    def __init__(self, **keywords: Any) -> None:
+        super().__init__(**{"formatter_class": _Formatter, **keywords})
 
     def error(self, message: str) -> None:  # type: ignore[override]
         self.exit(2, f"{self.prog}: {message} ({self.prog} --help tells more)\n")

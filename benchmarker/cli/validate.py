@@ -1,4 +1,4 @@
-"""``python -m benchmarker validate``: check records and name each fault with its JSON path."""
+"""Check records against the schema, and name each fault with its JSON path."""
 
 from __future__ import annotations
 

@@ -11,7 +11,8 @@ from pathlib import Path
 from typing import Any
 
 from benchmarker.collectors.cpuinfo_facts import PROBE, WAIT_SECONDS, Answer, CpuinfoFacts
-from benchmarker.collectors.files import (
+from benchmarker.experiment import RunSpec
+from benchmarker.procfs.files import (
     ROOT,
     integer,
     number,
@@ -20,7 +21,6 @@ from benchmarker.collectors.files import (
     read_pairs,
     read_text,
 )
-from benchmarker.experiment import RunSpec
 
 CPUS = "sys/devices/system/cpu"
 CACHE_LETTERS = {"Data": "d", "Instruction": "i", "Unified": ""}
@@ -87,8 +87,8 @@ def quick_facts(root: Path = ROOT) -> dict[str, Any]:
         "numa_nodes": _numa_nodes(root),
         **_caches(root, online or []),
         "frequency_mhz": _frequency(root, block),
-        "governor": _governors(root),
-        "turbo": _turbo(root),
+        "governor": governors(root),
+        "turbo": turbo(root),
         "mitigations": _mitigations(root),
         "flags": sorted(set(flags.split())) if flags else None,
     }
@@ -184,14 +184,14 @@ def _frequency(root: Path, block: dict[str, str]) -> dict[str, float | None]:
     return {**mhz, "advertised": None}
 
 
-def _governors(root: Path) -> str | None:
+def governors(root: Path) -> str | None:
     """Return the frequency governor; several, should cores differ, with commas between."""
     policies = (root / CPUS / "cpufreq").glob("policy*/scaling_governor")
     governors = {text for text in map(read_text, policies) if text}
     return ",".join(sorted(governors)) or None
 
 
-def _turbo(root: Path) -> bool | None:
+def turbo(root: Path) -> bool | None:
     """Tell whether cores may run faster than their nominal frequency."""
     no_turbo = read_integer(root / CPUS / "intel_pstate/no_turbo")
     if no_turbo is not None:

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmarker.collectors.background import BackgroundCommand
-from benchmarker.collectors.files import ROOT, read_text
+from benchmarker.procfs.files import ROOT, read_text
 
 PROBE = Path(__file__).with_name("cpuinfo_probe.py")
 WAIT_SECONDS = 10.0

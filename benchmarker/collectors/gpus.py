@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-import ctypes
 import os
-import sys
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any
 
 from benchmarker.collector import NothingToRead
-from benchmarker.collectors.files import ROOT, integer, read_pairs
+from benchmarker.collectors.nvml import Session, library_exists
 from benchmarker.experiment import RunSpec
+from benchmarker.procfs.files import ROOT, integer, read_pairs
 
 WAIT_SECONDS = 10.0
 
@@ -74,17 +73,6 @@ class Question:
         return self._devices
 
 
-def library_exists() -> bool:
-    """Tell whether NVML can be loaded; finding out here spares machines without it an import."""
-    if sys.platform == "darwin":
-        return False
-    try:
-        ctypes.CDLL("libnvidia-ml.so.1")
-    except OSError:
-        return False
-    return True
-
-
 def read_all(nvml: Any, anonymous: bool) -> list[dict[str, Any]]:
     """Return one object for each GPU.
 
@@ -100,46 +88,28 @@ def read_all(nvml: Any, anonymous: bool) -> list[dict[str, Any]]:
     NothingToRead
         If NVML cannot be initialised or finds no GPU.
     """
-    try:
-        nvml.nvmlInit()
-    except nvml.NVMLError as error:
-        raise NothingToRead(f"NVML cannot be initialised: {error}", readings=[]) from error
-    try:
-        count = nvml.nvmlDeviceGetCount()
-        if count == 0:
-            raise NothingToRead("the NVIDIA driver finds no GPU", readings=[])
-        system = _system(nvml)
-        return [{**_device(nvml, index, anonymous), **system} for index in range(count)]
-    finally:
-        _asked(nvml, nvml.nvmlShutdown)
+    with closing(Session(nvml)) as session:
+        system = _system(session)
+        indices = range(len(session.devices))
+        return [{**_device(session, index, anonymous), **system} for index in indices]
 
 
-def _asked(nvml: Any, question: Callable[..., Any], *arguments: Any) -> Any:
-    """Return NVML's answer, ``None`` where it has none: not supported, not permitted, or too old."""
-    try:
-        answer = question(*arguments)
-    except nvml.NVMLError:
-        return None
-    # Older releases of pynvml return bytes.
-    return answer.decode("utf-8", errors="replace") if isinstance(answer, bytes) else answer
-
-
-def _system(nvml: Any) -> dict[str, Any]:
-    cuda = _asked(nvml, nvml.nvmlSystemGetCudaDriverVersion)
+def _system(session: Session) -> dict[str, Any]:
+    cuda = session.ask(session.nvml.nvmlSystemGetCudaDriverVersion)
     return {
-        "driver_version": _asked(nvml, nvml.nvmlSystemGetDriverVersion),
+        "driver_version": session.ask(session.nvml.nvmlSystemGetDriverVersion),
         # 12040 is CUDA 12.4
         "cuda_driver_version": f"{cuda // 1000}.{cuda % 1000 // 10}" if cuda else None,
     }
 
 
-def _device(nvml: Any, index: int, anonymous: bool) -> dict[str, Any]:
-    handle = _asked(nvml, nvml.nvmlDeviceGetHandleByIndex, index)
+def _device(session: Session, index: int, anonymous: bool) -> dict[str, Any]:
+    nvml, handle = session.nvml, session.devices[index]
     if handle is None:
         return {"index": index, "name": None}
 
     def ask(question: Callable[..., Any], *arguments: Any) -> Any:
-        return _asked(nvml, question, handle, *arguments)
+        return session.ask(question, handle, *arguments)
 
     memory = ask(nvml.nvmlDeviceGetMemoryInfo)
     capability = ask(nvml.nvmlDeviceGetCudaComputeCapability)

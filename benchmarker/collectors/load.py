@@ -4,33 +4,14 @@ from __future__ import annotations
 
 import os
 import re
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from benchmarker.collectors.files import ROOT, integer, number, read_text
 from benchmarker.experiment import RunSpec
-
-
-@dataclass(frozen=True)
-class CpuTimes:
-    """Time of all cores together since boot, in the kernel's ticks.
-
-    Parameters
-    ----------
-    at : float
-        Monotonic clock of the reading, in seconds.
-    total, idle, stolen : int
-        ``idle`` counts waiting for disks as well, ``stolen`` what a hypervisor gave to others.
-    """
-
-    at: float
-    total: int
-    idle: int
-    stolen: int
+from benchmarker.procfs.counters import CpuTimes, cpu_times
+from benchmarker.procfs.files import ROOT, integer, number, read_text
 
 
 class LoadCollector:
@@ -58,24 +39,6 @@ class LoadCollector:
     def benchmarker_before_timing(self, run: RunSpec) -> None:
         """Note the counters where preparation ends."""
         self._before_timing = cpu_times()
-
-
-def cpu_times(root: Path = ROOT) -> CpuTimes | None:
-    """Return the counters of all cores together, ``None`` where there is no ``/proc/stat``."""
-    text = read_text(root / "proc/stat")
-    if text is None:
-        return None
-    first = text.split("\n", 1)[0].split()
-    # user nice system idle iowait irq softirq steal; guest time after them is part of user time
-    ticks = [int(word) for word in first[1:9] if word.isdigit()]
-    if first[0] != "cpu" or len(ticks) < 5:
-        return None
-    return CpuTimes(
-        at=time.monotonic(),
-        total=sum(ticks),
-        idle=ticks[3] + ticks[4],
-        stolen=ticks[7] if len(ticks) > 7 else 0,
-    )
 
 
 def shares(first: CpuTimes | None, second: CpuTimes | None) -> dict[str, float] | None:

@@ -7,8 +7,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from benchmarker.collectors.files import ROOT, read_choice, read_integer, read_pairs, read_text
 from benchmarker.experiment import RunSpec
+from benchmarker.procfs.files import ROOT, read_choice, read_integer, read_pairs, read_text
 
 HUGE_PAGES = "sys/kernel/mm/transparent_hugepage"
 

@@ -11,8 +11,8 @@ from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any
 
-from benchmarker.collectors.files import ROOT, number, read_integer, read_pairs, read_text
 from benchmarker.experiment import RunSpec
+from benchmarker.procfs.files import ROOT, number, read_integer, read_pairs, read_text
 
 CLOCK = "sys/devices/system/clocksource/clocksource0"
 

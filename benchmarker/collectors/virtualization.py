@@ -9,9 +9,9 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from benchmarker.collectors.cgroups import limits
-from benchmarker.collectors.files import ROOT, read_pairs, read_text
 from benchmarker.experiment import RunSpec
+from benchmarker.procfs.control_groups import limits
+from benchmarker.procfs.files import ROOT, read_pairs, read_text
 
 FIRMWARE = "sys/class/dmi/id"
 CLOCKS = "sys/devices/system/clocksource/clocksource0/available_clocksource"

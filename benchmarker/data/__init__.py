@@ -33,9 +33,12 @@ def read_dataset(name: str, folder: Path | None) -> Dataset:
     Raises
     ------
     UsageError
-        On an unknown name, or a file that is missing or damaged; the text says which.
+        On an unknown name, or a file that is missing or damaged or cannot be read; the text says which.
     """
     if name not in READERS:
         raise UsageError(f"unknown data set '{name}'{did_you_mean(name, READERS)}")
     read = cast("Callable[[Path | None], Dataset]", import_module(READERS[name]).read)
-    return read(folder)
+    try:
+        return read(folder)
+    except OSError as error:
+        raise UsageError(f"'{error.filename or folder}' cannot be read: {error.strerror or error}") from None

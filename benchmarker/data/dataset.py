@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from benchmarker.errors import UsageError
+
 if TYPE_CHECKING:
     import numpy.typing as npt
 
@@ -42,7 +44,7 @@ class Dataset:
     name : str
         As ``--data`` names it.
     samples : array ``(count, ...)``
-        float32 as they are, or uint8 that become ``(value / 255 - mean) / deviation``.
+        float32 as they are, or uint8 pixels.
     labels : array ``(count,)``
         int64 class indices.
     classes : int
@@ -51,8 +53,12 @@ class Dataset:
         The paper or page it comes from.
     files : tuple of SourceFile
         What was read.
+    largest : int or None
+        What a pixel of full brightness is; None for samples that are no pixels. A problem whose samples
+        are drawn from an interval gets pixels scaled to that interval, any other ``(value / largest -
+        mean) / deviation``.
     mean, deviation : float
-        Of the values of uint8 samples, on the scale from 0 to 1.
+        Of all pixels, on the scale from 0 to 1.
     """
 
     name: str
@@ -61,6 +67,7 @@ class Dataset:
     classes: int
     source: str
     files: tuple[SourceFile, ...]
+    largest: int | None = None
     mean: float = 0.0
     deviation: float = 1.0
 
@@ -76,15 +83,29 @@ class Dataset:
         for array in (self.samples, self.labels):
             total.update(f"{array.dtype.str} {array.shape}\n".encode())
             total.update(np.ascontiguousarray(array).view(np.uint8).reshape(-1).data)
-        total.update(f"{self.mean!r} {self.deviation!r}".encode())
+        total.update(f"{self.largest!r} {self.mean!r} {self.deviation!r}".encode())
         return f"sha256:{total.hexdigest()}"
 
 
 def from_pixels(
-    name: str, pixels: Array, labels: Array, classes: int, source: str, files: tuple[SourceFile, ...]
+    name: str,
+    pixels: Array,
+    labels: Array,
+    classes: int,
+    source: str,
+    files: tuple[SourceFile, ...],
+    largest: int = 255,
 ) -> Dataset:
-    """Return a data set of uint8 images, to be normalised by the mean and deviation of all their values."""
-    scaled = pixels.reshape(-1).astype(np.float64) / 255.0
+    """Return a data set of uint8 images, with the mean and deviation of all their values.
+
+    Raises
+    ------
+    UsageError
+        If there are no pixels.
+    """
+    if not pixels.size:
+        raise UsageError(f"data set '{name}' must have images, got an array of shape {pixels.shape}")
+    scaled = pixels.reshape(-1).astype(np.float64) / largest
     return Dataset(
         name,
         pixels,
@@ -92,6 +113,7 @@ def from_pixels(
         classes,
         source,
         files,
+        largest,
         round(float(scaled.mean()), 6),
         round(float(scaled.std()), 6) or 1.0,
     )

@@ -8,15 +8,15 @@ from pathlib import Path
 
 import numpy as np
 
-from benchmarker.data.dataset import Dataset, SourceFile
+from benchmarker.data.dataset import Dataset, SourceFile, from_pixels
 from benchmarker.errors import UsageError
 
-_LARGEST = 16.0
+_LARGEST = 16
 """The images hold counts from 0 to 16."""
 
 
 def read(folder: Path | None) -> Dataset:
-    """Read the images ``(count, 1, 8, 8)``, normalised to mean 0 and deviation 1, and digits.
+    """Read the images ``(count, 1, 8, 8)`` and digits.
 
     Raises
     ------
@@ -31,10 +31,8 @@ def read(folder: Path | None) -> Dataset:
             "data set 'digits' comes with scikit-learn, which is not installed: pip install benchmarker[data]"
         ) from None
     loaded = load_digits()
-    images = np.asarray(loaded.images, np.float32) / np.float32(_LARGEST)
-    images = (images - images.mean()) / images.std()
     digest = hashlib.sha256(np.asarray(loaded.images, np.float64).tobytes()).hexdigest()
     file = SourceFile(f"scikit-learn {metadata.version('scikit-learn')} digits", digest)
     source = "Alpaydin & Kaynak 1998, optical recognition of handwritten digits, as in scikit-learn"
-    labels = np.asarray(loaded.target, np.int64)
-    return Dataset("digits", images[:, None].astype(np.float32), labels, 10, source, (file,))
+    pixels, labels = np.asarray(loaded.images, np.uint8), np.asarray(loaded.target, np.int64)
+    return from_pixels("digits", pixels[:, None], labels, 10, source, (file,), _LARGEST)

@@ -54,7 +54,8 @@ def read_bytes(path: Path, published_md5: str | None = None) -> tuple[bytes, Sou
         raw = path.read_bytes()
         content = gzip.decompress(raw) if path.suffix == ".gz" else raw
     except (OSError, EOFError, zlib.error) as error:
-        raise UsageError(f"'{path}' is damaged or cannot be read: {error}") from None
+        reason = getattr(error, "strerror", None) or error
+        raise UsageError(f"'{path}' is damaged or cannot be read: {reason}") from None
     published = None
     if published_md5 is not None:
         published = hashlib.md5(raw, usedforsecurity=False).hexdigest() == published_md5

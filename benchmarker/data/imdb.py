@@ -51,13 +51,20 @@ def read_vectors(path: Path, wanted: Iterable[str]) -> dict[str, Array]:
                     f"line {number} of '{path}' must be a word and {FEATURES} numbers, it has {len(values)} after "
                     f"'{word}'"
                 )
-            try:
-                vectors[word] = np.array(values, np.float32)
-            except ValueError:
-                raise UsageError(
-                    f"line {number} of '{path}': the vector of '{word}' must be numbers"
-                ) from None
+            vectors[word] = _vector(
+                values, f"line {number} of '{path}': the vector of '{word}' must be numbers"
+            )
     return vectors
+
+
+def _vector(values: list[str], rule: str) -> Array:
+    try:
+        vector = np.array(values, np.float32)
+    except ValueError:
+        raise UsageError(rule) from None
+    if not np.isfinite(vector).all():
+        raise UsageError(f"{rule} that are finite")
+    return vector
 
 
 def embed(review: Iterable[str], vectors: Mapping[str, Array]) -> Array:

@@ -18,14 +18,22 @@ if TYPE_CHECKING:
 
 _SAMPLES = ("data.npy", "train_data.npy", "x_train.npy")
 _LABELS = ("labels.npy", "train_labels.npy", "y_train.npy")
+_REAL = "buif"
+"""Kinds of NumPy's types that are truth values, whole numbers and floating-point ones."""
+_MOST_CLASSES = 2**31 - 1
 
 
-def _load(path: Path) -> tuple[Array, SourceFile]:
-    _, file = read_bytes(path)
+def _load(path: Path, what: str) -> tuple[Array, SourceFile]:
+    content, file = read_bytes(path)
+    if content.startswith(b"PK"):
+        raise UsageError(f"'{path}' is an archive of arrays (.npz); save its {what} alone, with numpy.save")
     try:
-        return np.load(path, allow_pickle=False), file
-    except (ValueError, EOFError, OSError) as error:
+        array = np.load(path, allow_pickle=False)
+    except (ValueError, EOFError, OSError, MemoryError) as error:
         raise UsageError(f"'{path}' is no .npy file of numbers, or is damaged: {error}") from None
+    if array.dtype.kind not in _REAL:
+        raise UsageError(f"the {what} in '{path}' must be real numbers, got the type {array.dtype}")
+    return array, file
 
 
 def _paths(folder: Path | None) -> tuple[Path, Path]:
@@ -38,29 +46,55 @@ def _paths(folder: Path | None) -> tuple[Path, Path]:
     return find_file(folder, *_SAMPLES), find_file(folder, *_LABELS)
 
 
+def _finite(samples: Array, path: Path) -> Array:
+    """Return samples as float32."""
+    with np.errstate(over="ignore"):
+        values: Array = samples.astype(np.float32)
+    wrong = np.count_nonzero(~np.isfinite(values).reshape(len(values), -1).all(axis=1))
+    if wrong:
+        raise UsageError(
+            f"the samples in '{path}' must be finite in float32, got {wrong} of {len(values)} with NaN or infinity"
+        )
+    return values
+
+
+def _class_numbers(labels: Array, path: Path) -> Array:
+    """Return labels as int64 ``(count,)``, from class numbers or one-hot rows."""
+    if labels.ndim == 2 and labels.shape[1] > 1:
+        if np.any((labels != 0) & (labels != 1)) or np.any(labels.sum(axis=1) != 1):
+            raise UsageError(f"each row of the labels in '{path}' must be a single 1 among zeros")
+        hot: Array = labels.argmax(axis=1)
+        return hot
+    numbers = labels.reshape(-1)
+    fitting = (numbers >= 0) & (numbers < _MOST_CLASSES)
+    if not np.all(fitting) or np.any(numbers != np.floor(numbers)):
+        raise UsageError(f"the labels in '{path}' must be class numbers, whole and from 0 on")
+    return numbers.astype(np.int64)
+
+
 def read(folder: Path | None) -> Dataset:
-    """Read samples ``(count, ...)``, numbers or uint8 images, and labels ``(count,)`` or one-hot rows.
+    """Read samples ``(count, ...)``, numbers or uint8 images, and labels.
+
+    Labels are class numbers ``(count,)`` or ``(count, 1)``, or one-hot rows ``(count, classes)``.
 
     Raises
     ------
     UsageError
-        If a file is missing or damaged, or the two do not belong together.
+        If a file is missing or damaged, holds anything but finite numbers, or the two do not belong together.
     """
     samples_path, labels_path = _paths(folder)
-    samples, sample_file = _load(samples_path)
-    labels, label_file = _load(labels_path)
-    if labels.ndim == 2:
-        labels = labels.argmax(axis=1)
-    if samples.ndim < 2 or labels.ndim != 1 or len(samples) != len(labels) or not len(labels):
+    samples, sample_file = _load(samples_path, "samples")
+    labels, label_file = _load(labels_path, "labels")
+    pairs = samples.ndim >= 2 and labels.ndim in (1, 2) and len(samples) == len(labels)
+    if not pairs or not samples.size or not labels.size:
         raise UsageError(
-            f"'{samples_path}' must hold samples (count, ...) and '{labels_path}' labels (count,), got "
-            f"{samples.shape} and {labels.shape}"
+            f"'{samples_path}' must hold samples (count, ...) and '{labels_path}' labels (count,) or one-hot "
+            f"(count, classes), got {samples.shape} and {labels.shape}"
         )
-    if int(labels.min()) < 0 or np.any(labels != labels.astype(np.int64)):
-        raise UsageError(f"the labels in '{labels_path}' must be class numbers from 0 on")
+    numbers = _class_numbers(labels, labels_path)
     files = (sample_file, label_file)
-    classes = int(labels.max()) + 1
+    classes = labels.shape[1] if labels.ndim == 2 and labels.shape[1] > 1 else int(numbers.max()) + 1
     source = "files of one's own"
     if samples.dtype == np.uint8:
-        return from_pixels("npy", samples, labels, classes, source, files)
-    return Dataset("npy", samples.astype(np.float32), labels.astype(np.int64), classes, source, files)
+        return from_pixels("npy", samples, numbers, classes, source, files)
+    return Dataset("npy", _finite(samples, samples_path), numbers, classes, source, files)

@@ -17,6 +17,7 @@ from benchmarker.data.dataset import Dataset
 from benchmarker.environments import home
 from benchmarker.errors import UsageError
 from benchmarker.graph.graph import Graph
+from benchmarker.graph.types import Input
 
 
 @dataclass(frozen=True)
@@ -71,6 +72,8 @@ def _write(dataset: Dataset, digest: str, target: Path) -> None:
             "samples": len(dataset.labels),
             "sample_shape": list(dataset.sample_shape),
             "classes": dataset.classes,
+            "range": [float(dataset.samples.min()), float(dataset.samples.max())],
+            "largest": dataset.largest,
             "mean": dataset.mean,
             "deviation": dataset.deviation,
             "files": [asdict(file) for file in dataset.files],
@@ -85,13 +88,25 @@ def _write(dataset: Dataset, digest: str, target: Path) -> None:
         shutil.rmtree(temporary, ignore_errors=True)
 
 
+def _check_range(description: dict[str, Any], sample: Input, problem: str) -> None:
+    interval = sample.distribution.interval
+    if interval is None or description["largest"] is not None:
+        return  # any value will do, or pixels are scaled to the interval
+    low, high = description["range"]
+    if low < interval[0] or high > interval[1]:
+        raise UsageError(
+            f"data set '{description['name']}' has values from {low:g} to {high:g}, problem '{problem}' takes "
+            f"'{sample.name}' from {interval[0]:g} to {interval[1]:g}; scale them, or give pixels as uint8"
+        )
+
+
 def check_fits(description: dict[str, Any], graph: Graph) -> None:
     """Refuse a data set that is not what the problem takes.
 
     Raises
     ------
     UsageError
-        With both shapes or numbers of classes.
+        With both shapes, ranges of values or numbers of classes.
     """
     name, count = description["name"], description["samples"]
     kinds = [i.type.dtype for i in graph.inputs]
@@ -109,6 +124,7 @@ def check_fits(description: dict[str, Any], graph: Graph) -> None:
             f"data set '{name}' has samples of shape {shape}, problem '{graph.name}' takes '{sample.name}' of "
             f"{wanted}; change the problem's parameters with --set"
         )
+    _check_range(description, sample, graph.name)
     for label in labels:
         if label.type.shape[1:] or description["classes"] > label.distribution.scale:
             raise UsageError(

@@ -22,6 +22,11 @@ def environments_folder() -> Path:
     return home() / "environments"
 
 
+def compile_caches_folder() -> Path:
+    """Return the folder that holds what frameworks compiled, one folder for each environment."""
+    return home() / "compile-caches"
+
+
 def python_of(folder: Path) -> Path:
     """Return the path of the interpreter of a virtual environment."""
     return folder / ("Scripts/python.exe" if sys.platform == "win32" else "bin/python")

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import os
+import re
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -40,17 +41,17 @@ def fill(recipe: Recipe, folder: Path, progress: Progress) -> str:
     try:
         _make_venv(uv, recipe, folder, settings, progress)
     except CommandFailedError as error:
+        path = "give an interpreter that holds the framework with --env PATH"
+        other = "use --env auto" if recipe.complete else path
         raise EnvironmentCreationError(
             f"no Python {recipe.python} for '{recipe.framework}' could be found or fetched: {error}; "
-            "install one, or give an interpreter that holds the framework with --env PATH"
+            f"install one, or {other}"
         ) from None
+    install = _installer(uv, recipe, folder, settings, progress)
     try:
-        _install(uv, recipe, folder, settings, progress)
+        _install(recipe, install, settings, progress)
     except CommandFailedError as error:
-        raise EnvironmentCreationError(
-            f"the environment for '{recipe.framework}' ({', '.join(recipe.requirements)}) "
-            f"could not be installed: {error}"
-        ) from None
+        raise EnvironmentCreationError(_failure(recipe, install, error)) from None
     return _python_version(folder)
 
 
@@ -61,42 +62,82 @@ def _make_venv(uv: str, recipe: Recipe, folder: Path, settings: IndexSettings, p
     run(command, doing="finding a Python", progress=progress, environment=settings.environment)
 
 
-def _install(uv: str, recipe: Recipe, folder: Path, settings: IndexSettings, progress: Progress) -> None:
+_Install = Callable[..., list[str]]
+
+
+def _installer(
+    uv: str, recipe: Recipe, folder: Path, settings: IndexSettings, progress: Progress
+) -> _Install:
+    """Return what installs requirements, the recipe's if none are named, with more options and variables."""
     command = [uv, "pip", "install", *_NO_PROJECT, "--python", str(python_of(folder))]
     command += settings.arguments
+    if recipe.complete:
+        command.append("--no-deps")
     if recipe.build_constraints:
         constraints = folder / _BUILD_CONSTRAINTS
         constraints.write_text("\n".join(recipe.build_constraints) + "\n", encoding="utf-8")
         command += ["--build-constraints", str(constraints)]
-    command += recipe.requirements
 
-    def install(*more: str, **variables: str) -> list[str]:
+    def install(*more: str, only: Sequence[str] = recipe.requirements, **variables: str) -> list[str]:
         environment = {**settings.environment, **variables}
-        return run([*command, *more], doing="installing packages", progress=progress, environment=environment)
+        return run(
+            [*command, *only, *more], doing="installing packages", progress=progress, environment=environment
+        )
 
-    chosen_by_user = os.environ.get("UV_TORCH_BACKEND")
-    if (
-        recipe.build == "cpu"
-        and not settings.offline
-        and not chosen_by_user
-        and not _finds_cpu_build(install)
-    ):
-        progress("asking PyTorch's own index for its CPU build")
+    return install
+
+
+def _install(recipe: Recipe, install: _Install, settings: IndexSettings, progress: Progress) -> None:
+    build, chosen_by_user = recipe.build, os.environ.get("UV_TORCH_BACKEND")
+    if build and not settings.offline and not chosen_by_user and not _finds_build(install, build):
+        shown = build.upper() if build == "cpu" else build
+        progress(f"asking PyTorch's own index for its {shown} build")
         try:
-            install("--torch-backend", "cpu", UV_HTTP_RETRIES=os.environ.get("UV_HTTP_RETRIES", "1"))
+            install("--torch-backend", build, UV_HTTP_RETRIES=os.environ.get("UV_HTTP_RETRIES", "1"))
             return
         except CommandFailedError as error:
-            progress(f"no CPU build of PyTorch from there ({error}); installing the usual index's build")
+            progress(f"no {shown} build of PyTorch from there ({error}); installing the usual index's build")
     install()
 
 
-def _finds_cpu_build(install: Callable[..., list[str]]) -> bool:
-    """Return whether the user's own indexes and link folders give a CPU build: it outranks the plain one."""
+def _failure(recipe: Recipe, install: _Install, error: CommandFailedError) -> str:
+    lacking = _lacking(recipe.requirements, install, str(error)) if recipe.complete else []
+    if lacking:
+        return (
+            f"the recorded environment for '{recipe.framework}' cannot be made again: "
+            f"{', '.join(lacking)} cannot be had ({error}); use --env auto"
+        )
+    return (
+        f"the environment for '{recipe.framework}' ({', '.join(recipe.requirements)}) "
+        f"could not be installed: {error}"
+    )
+
+
+def _lacking(requirements: Sequence[str], install: _Install, message: str) -> list[str]:
+    """Return all requirements that cannot be had; uv's message names the first of them only."""
+    lacking: list[str] = []
+    while blamed := [text for text in requirements if re.search(rf"{re.escape(text)}(?![\w.+])", message)]:
+        lacking += blamed
+        requirements = [text for text in requirements if text not in blamed]
+        message = _complaint(install, requirements) if requirements else ""
+    return lacking
+
+
+def _complaint(install: _Install, requirements: Sequence[str]) -> str:
+    try:
+        install("--dry-run", only=requirements)
+    except CommandFailedError as error:
+        return str(error)
+    return ""
+
+
+def _finds_build(install: _Install, build: str) -> bool:
+    """Return whether the user's own indexes and link folders give a build: it outranks the plain one."""
     try:
         plan = install("--dry-run")
     except CommandFailedError:
         return False
-    return any(line.strip().startswith("+ torch==") and line.rstrip().endswith("+cpu") for line in plan)
+    return any(line.strip().startswith("+ torch==") and line.rstrip().endswith(f"+{build}") for line in plan)
 
 
 def _python_version(folder: Path) -> str:

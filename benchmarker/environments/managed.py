@@ -11,7 +11,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from benchmarker.environments.home import environments_folder, python_of
+from benchmarker.environments.home import compile_caches_folder, environments_folder, python_of
 from benchmarker.errors import EnvironmentCreationError, UsageError, did_you_mean
 
 if TYPE_CHECKING:
@@ -123,7 +123,7 @@ def create(recipe: Recipe, progress: Progress) -> ManagedEnvironment:
 
 
 def remove_managed(names: list[str] | None = None) -> list[str]:
-    """Remove environments and return the names of those removed.
+    """Remove environments, what was compiled in them too, and return the names of those removed.
 
     Parameters
     ----------
@@ -142,6 +142,7 @@ def remove_managed(names: list[str] | None = None) -> list[str]:
         for name in chosen:
             with _locked(name, f"makes or removes the environment {name}", lambda _: None):
                 _discard(folder / name)
+                shutil.rmtree(compile_caches_folder() / name, ignore_errors=True)
         _remove_leftovers()
     return chosen
 

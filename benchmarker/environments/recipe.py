@@ -35,7 +35,9 @@ class Recipe:
     python : str
         ``"3.11"`` if the current interpreter's version suits, else the plugin's specifier.
     build : str
-        ``"cpu"`` where the CPU build of PyTorch is preferred, else empty.
+        The preferred build of PyTorch, ``"cpu"`` or another of its local versions; empty for the index's own.
+    complete : bool
+        Whether the requirements are all there is, so that nothing is added for what they depend on.
     """
 
     framework: str
@@ -43,6 +45,7 @@ class Recipe:
     build_constraints: tuple[str, ...]
     python: str
     build: str
+    complete: bool = False
 
     @property
     def uses_current_python(self) -> bool:
@@ -59,6 +62,7 @@ class Recipe:
             self.build,
             sys.platform,
             platform.machine(),
+            *(["complete"] if self.complete else []),
         ]
         digest = hashlib.sha256(json.dumps(content).encode()).hexdigest()
         return f"{self.framework}-{digest[:12]}"

@@ -91,8 +91,7 @@ class Network(Recorder):
         )
 
     def _declare(self, name: str, type_: TensorType) -> Value:
-        self.types[self._unused(name)] = type_
-        return Value(name, type_)
+        return self._kept(self._unused(name), type_)
 
     def _positive(self, name: str, shape: Sequence[int]) -> tuple[int, ...]:
         if any(size < 1 for size in shape):

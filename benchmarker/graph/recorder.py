@@ -13,6 +13,11 @@ from benchmarker.graph.operators import OPERATORS, REQUIRED, Operators
 from benchmarker.graph.shapes import Shapes
 from benchmarker.graph.types import Node, TensorType
 
+MOST_NODES = 10_000
+"""Several times as many as the deepest networks have; without a bound a mistyped number would build for hours."""
+MOST_ELEMENTS = 2**36
+"""Of one tensor, 256 GiB as float32: more than the machines that this is for."""
+
 
 @dataclass(frozen=True)
 class Value:
@@ -56,14 +61,24 @@ class Recorder(Operators):
             if value is REQUIRED:
                 raise TypeError(f"operator '{operator}' needs attribute '{attribute}'")
             attributes[attribute] = as_tuple(value)
+        if len(self.nodes) == MOST_NODES:
+            raise UsageError(f"the network has more than {MOST_NODES} operators; take fewer layers")
         name = self._unused(name or self._numbered(operator))
         node = Node(name, operator, tuple(t.name if t else "" for t in tensors), (), attributes)
         types = apply_node(node, self._shapes, [t.type if t else None for t in tensors])
         outputs = (name,) if len(types) == 1 else tuple(f"{name}:{i}" for i in range(len(types)))
         self.nodes.append(Node(name, operator, node.inputs, outputs, attributes))
-        self.types.update(zip(outputs, types))
-        values = tuple(Value(output, type_) for output, type_ in zip(outputs, types))
+        values = tuple(map(self._kept, outputs, types))
         return values if len(values) > 1 else values[0]
+
+    def _kept(self, name: str, type_: TensorType) -> Value:
+        if type_.elements > MOST_ELEMENTS:
+            raise UsageError(
+                f"'{name}' would have the shape {type_.shape}, and a tensor may have at most {MOST_ELEMENTS} "
+                "elements; take smaller sizes"
+            )
+        self.types[name] = type_
+        return Value(name, type_)
 
     def _numbered(self, operator: str) -> str:
         self._calls[operator] = self._calls.get(operator, 0) + 1

@@ -69,6 +69,13 @@ class Distribution:
     probability: float = 1.0
     otherwise: float = 0.0
 
+    @property
+    def interval(self) -> tuple[float, float] | None:
+        """Ends of the interval that values are drawn from evenly, which data in their place must keep to."""
+        if self.kind != "uniform":
+            return None
+        return (-self.scale if self.low is None else self.low), self.scale
+
 
 @dataclass(frozen=True)
 class Input:

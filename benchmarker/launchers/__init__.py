@@ -29,6 +29,8 @@ class WorkerCommand:
         Where its standard output and error go.
     timeout : float or None
         Seconds until it is ended.
+    start : {"spawn", "fork"}
+        A new interpreter, or a fork of one that has imported the framework and runs nothing.
     """
 
     interpreter: str
@@ -38,6 +40,7 @@ class WorkerCommand:
     affinity: tuple[int, ...]
     log: Path
     timeout: float | None = None
+    start: str = "spawn"
 
 
 @dataclass(frozen=True)
@@ -65,9 +68,18 @@ Handler = Callable[[Event], "str | None"]
 
 
 class Launcher(ABC):
-    """Starts a worker, passes its events on, and ends it with everything it started."""
+    """Starts a worker, passes its events on, and ends it with everything it started.
+
+    Attributes
+    ----------
+    name : str
+        The entry point's name.
+    starts : tuple of str
+        Which values of :attr:`WorkerCommand.start` it knows.
+    """
 
     name: str
+    starts: tuple[str, ...] = ("spawn",)
 
     @abstractmethod
     def launch(self, command: WorkerCommand, handler: Handler) -> Outcome:
@@ -76,3 +88,6 @@ class Launcher(ABC):
         Blocks without polling. On ``KeyboardInterrupt`` and on timeout the worker is ended and the
         outcome says so; nothing that it started is left behind.
         """
+
+    def close(self) -> None:  # noqa: B027 - most launchers keep nothing
+        """End what is kept from one launch to the next."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Annotated
 
 from benchmarker.graph.initializers import ZEROS
 from benchmarker.graph.network import Network
@@ -16,8 +17,10 @@ from benchmarker.layers.attention import (
     to_rows,
     to_samples,
 )
-from benchmarker.layers.sizes import require_positive
+from benchmarker.layers.rules import Whole
 
+Length = Annotated[int, Whole(1, 2**20)]
+"""A parameter that is the tokens of a sample, whose segments are listed one by one."""
 START = Distribution("normal", 0.02)
 """Start of weights (the program that came with the paper, ``initializer_range``)."""
 MASKED = 0.15
@@ -80,7 +83,6 @@ def encode(net: Network, sizes: Encoder) -> tuple[Value, Value]:
     table : Value
         The embedding of the tokens, ``(vocabulary, width)``.
     """
-    require_positive(layers=sizes.layers)
     kind = Distribution("integers", sizes.vocabulary)
     token = net.input("token", (sizes.length,), "int64", kind)
     table = net.parameter("embedding.token.weight", (sizes.vocabulary, sizes.width), START)

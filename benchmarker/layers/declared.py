@@ -9,12 +9,12 @@ from __future__ import annotations
 import dataclasses
 import json
 import typing
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any, Tuple, Union
 
 from benchmarker.errors import UsageError, did_you_mean
-from benchmarker.layers.rules import Choice, Flag, Found, Real, Rule, Sizes, Whole, Window, shown
+from benchmarker.layers.rules import Choice, Flag, Found, Real, Rule, Sizes, Whole, Window, plain, shown
 
 ACTIVATIONS = ("linear", "relu", "sigmoid", "tanh", "gelu", "silu")
 LOSSES = ("cross_entropy", "mean_squared_error")
@@ -32,16 +32,16 @@ class Layer:
         """Return the layer as JSON values: its name and every field that is not at its default."""
         values: dict[str, Any] = {"layer": type(self).__name__}
         for field in dataclasses.fields(self):
-            value = getattr(self, field.name)
-            if field.default is dataclasses.MISSING or value != field.default:
-                values[field.name] = _plain(value)
+            value = _plain(getattr(self, field.name))
+            if field.default is dataclasses.MISSING or value != _plain(field.default):
+                values[field.name] = value
         return values
 
 
 def _plain(value: Any) -> Any:
     if isinstance(value, Layer):
         return value.to_json()
-    return [_plain(item) for item in value] if isinstance(value, (list, tuple)) else value
+    return [_plain(item) for item in value] if isinstance(value, (list, tuple)) else plain(value)
 
 
 @dataclass(frozen=True)
@@ -162,35 +162,54 @@ class LayerNormalization(Layer):
     epsilon: Annotated[float, Real(above=0.0)] = 1e-5
 
 
+@dataclass(frozen=True)
 class Nested(Rule):
-    """Layers inside a layer."""
+    """Layers inside a layer, at least ``fewest``."""
+
+    fewest: int = 0
 
     @property
     def allowed(self) -> str:
         """What is allowed."""
-        return "a list of layers"
+        return f"a list of layers, at least {self.fewest}" if self.fewest else "a list of layers"
 
     def accepts(self, value: Any) -> bool:
         """Tell whether the value is a list; the layers in it are checked one by one."""
-        return isinstance(value, (list, tuple))
+        return isinstance(value, (list, tuple)) and len(value) >= self.fewest
 
     def schema(self) -> dict[str, Any]:
         """Return the same as JSON Schema, by reference to the definition of a layer."""
-        return {"type": "array", "items": {"$ref": "#/$defs/layer"}}
+        return {"type": "array", "items": {"$ref": "#/$defs/layer"}, "minItems": self.fewest}
 
 
 @dataclass(frozen=True, init=False)
 class Residual(Layer):
-    """``activation(layers(x) + shortcut(x))``; without a shortcut ``x`` itself is added."""
+    """``activation(layers(x) + shortcut(x))``; without a shortcut ``x`` itself is added.
 
-    layers: Annotated[Tuple[Layer, ...], Nested()]
+    Its layers are given one after the other or as ``layers=[...]``, the form that they have in TOML.
+    """
+
+    layers: Annotated[Tuple[Layer, ...], Nested(1)]
     shortcut: Annotated[Tuple[Layer, ...], Nested()] = ()
     activation: _Activation = "linear"
 
-    def __init__(self, *layers: Layer, shortcut: Sequence[Layer] = (), activation: str = "linear") -> None:
-        object.__setattr__(self, "layers", tuple(layers))
-        object.__setattr__(self, "shortcut", tuple(shortcut))
+    def __init__(
+        self,
+        *inside: Layer,
+        layers: Iterable[Layer] = (),
+        shortcut: Iterable[Layer] = (),
+        activation: str = "linear",
+    ) -> None:
+        if inside and layers:
+            raise UsageError("a Residual takes its layers one after the other or as layers=[...], not both")
+        object.__setattr__(self, "layers", inside or _listed(layers))
+        object.__setattr__(self, "shortcut", _listed(shortcut))
         object.__setattr__(self, "activation", activation)
+
+
+def _listed(layers: Any) -> Any:
+    """Return layers as a tuple; what is no list of them stays, to be told by name when the layers are checked."""
+    return tuple(layers) if isinstance(layers, Iterable) else layers
 
 
 LAYERS: Mapping[str, type[Layer]] = {
@@ -238,9 +257,13 @@ def layer_faults(layers: Any) -> list[Found]:
     names = [layer.get("layer") if isinstance(layer, Mapping) else None for layer in layers]
     if len(layers) < 2:
         found.append(((), f"must be an InputLayer and at least one layer after it, got {len(layers)}"))
-    elif names[0] in LAYERS and names[0] != "InputLayer":
+    elif _is_known(names[0]) and names[0] != "InputLayer":
         found.append(((0,), f"layer 1 must be an InputLayer, got {names[0]}"))
     return found
+
+
+def _is_known(name: Any) -> bool:
+    return isinstance(name, str) and name in LAYERS
 
 
 def _list_faults(layers: Sequence[Any], prefix: str) -> Iterator[Found]:
@@ -257,7 +280,7 @@ def _faults(layer: Any, label: str) -> Iterator[Found]:
     if not isinstance(layer, Mapping) or name is None:
         yield (), f"{label} must be a table whose 'layer' names it, got {shown(layer)}"
         return
-    if name not in LAYERS:
+    if not _is_known(name):
         for _, message in Choice(tuple(LAYERS)).faults(name):
             yield ("layer",), f"{label} {message}"
         return
@@ -282,8 +305,6 @@ def _field_faults(field: str, value: Any, rule: Rule, label: str) -> Iterator[Fo
         inner = f"{position}." if field == "layers" else f"{position} {field} "
         for steps, message in _list_faults(value, inner):
             yield (field, *steps), message
-        if field == "layers" and not value:
-            yield (field,), f"{label}: 'layers' must have at least one layer"
 
 
 def _offered(field: str, known: Mapping[str, Rule]) -> str:
@@ -307,12 +328,14 @@ def layers_from_json(layers: Any) -> tuple[Layer, ...]:
 
 def _made(layer: Mapping[str, Any]) -> Layer:
     values = {name: value for name, value in layer.items() if name != "layer"}
-    if layer["layer"] == "Residual":
-        inside = tuple(map(_made, values["layers"]))
-        shortcut = tuple(map(_made, values.get("shortcut", ())))
-        return Residual(*inside, shortcut=shortcut, activation=values.get("activation", "linear"))
-    lists = {name: tuple(value) for name, value in values.items() if isinstance(value, list)}
+    lists = {
+        name: tuple(map(_made_inside, value)) for name, value in values.items() if isinstance(value, list)
+    }
     return LAYERS[layer["layer"]](**{**values, **lists})
+
+
+def _made_inside(item: Any) -> Any:
+    return _made(item) if isinstance(item, Mapping) else item
 
 
 def layers_from_text(text: str) -> tuple[Layer, ...]:
@@ -325,6 +348,8 @@ def layers_from_text(text: str) -> tuple[Layer, ...]:
     """
     try:
         values = json.loads(text)
+    except RecursionError:
+        raise UsageError("the layers are nested too deeply") from None
     except ValueError as error:
         raise UsageError(f"the layers must be a list as JSON, got {shown(text)} ({error})") from None
     return layers_from_json(values)

@@ -5,16 +5,13 @@ from __future__ import annotations
 from benchmarker.graph.initializers import glorot_normal, glorot_uniform
 from benchmarker.graph.network import Network
 from benchmarker.graph.recorder import Value
-from benchmarker.layers.sizes import require_positive
 
 
 def glorot_dense(net: Network, name: str, x: Value, units: int, *, bias: bool = True) -> Value:
     """Fully connected layer whose weight starts uniform."""
-    require_positive(**{f"units of {name}": units})
     return net.dense(name, x, units, bias=bias, start=glorot_uniform(x.shape[-1], units))
 
 
 def glorot_normal_dense(net: Network, name: str, x: Value, units: int) -> Value:
     """Fully connected layer whose weight starts normal."""
-    require_positive(**{f"units of {name}": units})
     return net.dense(name, x, units, start=glorot_normal(x.shape[-1], units))

@@ -5,7 +5,6 @@ from __future__ import annotations
 from benchmarker.errors import UsageError
 from benchmarker.graph.network import Network
 from benchmarker.graph.recorder import Value
-from benchmarker.layers.sizes import require_positive
 
 CELLS = ("lstm", "gru")
 
@@ -20,7 +19,6 @@ def sequence(
     UsageError
         On a cell other than :data:`CELLS`.
     """
-    require_positive(units=units)
     if cell == "lstm":
         return net.lstm_layer(name, x, units, direction=direction)[0]
     if cell == "gru":
@@ -30,7 +28,6 @@ def sequence(
 
 def last_state(net: Network, name: str, x: Value, units: int) -> Value:
     """Return the last state ``(N, units)`` of a forward LSTM over ``x (N, T, I)``."""
-    require_positive(units=units)
     _, last, _ = net.lstm_layer(name, net.transpose(x, perm=(1, 0, 2)), units)
     result: Value = net.reshape(last, shape=(net.batch_size, units))
     return result
@@ -53,7 +50,6 @@ def recurrent_benchmark(
     net: Network, cell: str, length: int, features: int, units: int, layers: int, direction: str
 ) -> None:
     """Add a stack of recurrent layers that returns all its states; their mean square is the loss."""
-    require_positive(layers=layers)
     x = net.input("sequence", (length, features))
     x = net.transpose(x, perm=(1, 0, 2))
     for layer in range(1, layers + 1):

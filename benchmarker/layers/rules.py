@@ -3,29 +3,66 @@
 from __future__ import annotations
 
 import json
-import math
+import operator
+import os
+import sys
 from abc import ABC, abstractmethod
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Tuple, Union
 
-from benchmarker.errors import nearest
+from benchmarker.errors import nearest, printable
 
 Steps = Tuple[Union[str, int], ...]
 """Where in a nested value: names of members and indices of items."""
 Found = Tuple[Steps, str]
 """Where something is wrong, and what."""
+LARGEST_COUNT = 2**31 - 1
+"""What a size or a number of things may be at most: frameworks keep them in 32 bits."""
+LARGEST = sys.float_info.max
+FINITE = {"minimum": -LARGEST, "maximum": LARGEST}
+"""In JSON Schema, that a number is not infinite, which TOML can write."""
 
 
 def shown(value: Any) -> str:
     """Return a value as people write it, cut to a length that fits on a line."""
-    if isinstance(value, str):
-        text = f"'{value}'"
-    else:
-        try:
-            text = json.dumps(value)
-        except (TypeError, ValueError):
-            text = str(value)
+    text = printable(f"'{value}'" if isinstance(value, str) else _spelled(value))
     return text if len(text) <= 60 else f"{text[:57]}..."
+
+
+def _spelled(value: Any) -> str:
+    for spell in (json.dumps, str):
+        try:
+            return spell(value)
+        except (TypeError, ValueError, RecursionError):
+            continue
+    return f"a value of type {type(value).__name__}"
+
+
+def plain(value: Any) -> Any:
+    """Return a value of Python as JSON and TOML have it, all the way down.
+
+    Tuples and arrays become lists, integers of other types (NumPy's) Python's own, paths text. What has no
+    such form stays as it is, for a rule to refuse.
+
+    Raises
+    ------
+    RecursionError
+        If the value contains itself.
+    """
+    if value is None or isinstance(value, (bool, int, float, str, type)):
+        return value
+    if isinstance(value, os.PathLike):
+        return os.fspath(value)
+    if isinstance(value, Mapping):
+        return {str(name): plain(member) for name, member in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [plain(item) for item in value]
+    try:
+        return operator.index(value)
+    except TypeError:
+        # Other scalars and arrays of NumPy, which is not imported for it.
+        return value.tolist() if hasattr(value, "tolist") else value
 
 
 class Rule(ABC):
@@ -84,31 +121,43 @@ class Real(Rule):
     least: float | None = None
     above: float | None = None
     below: float | None = None
+    most: float | None = None
 
     @property
     def allowed(self) -> str:
         """What is allowed."""
-        bounds = [
-            f"{words} {bound:g}"
-            for words, bound in (("of at least", self.least), ("above", self.above), ("below", self.below))
-            if bound is not None
-        ]
+        limits = (
+            ("of at least", self.least),
+            ("above", self.above),
+            ("below", self.below),
+            ("at most", self.most),
+        )
+        bounds = [f"{words} {bound:g}" for words, bound in limits if bound is not None]
         return " and ".join([f"a number {bounds[0]}", *bounds[1:]]) if bounds else "a finite number"
 
     def accepts(self, value: Any) -> bool:
         """Tell whether the value is allowed."""
-        if isinstance(value, bool) or not isinstance(value, (int, float)) or not math.isfinite(value):
+        if isinstance(value, bool) or not isinstance(value, (int, float)):
             return False
         return (
-            (self.least is None or value >= self.least)
+            # Not math.isfinite, which fails for a whole number that no float holds.
+            -LARGEST <= value <= LARGEST
+            and (self.least is None or value >= self.least)
             and (self.above is None or value > self.above)
             and (self.below is None or value < self.below)
+            and (self.most is None or value <= self.most)
         )
 
     def schema(self) -> dict[str, Any]:
         """Return the same as JSON Schema."""
-        bounds = {"minimum": self.least, "exclusiveMinimum": self.above, "exclusiveMaximum": self.below}
-        return {"type": "number", **{name: bound for name, bound in bounds.items() if bound is not None}}
+        bounds = {
+            "minimum": self.least,
+            "exclusiveMinimum": self.above,
+            "exclusiveMaximum": self.below,
+            "maximum": self.most,
+        }
+        given = {name: bound for name, bound in bounds.items() if bound is not None}
+        return {"type": "number", **FINITE, **given}
 
 
 @dataclass(frozen=True)
@@ -131,7 +180,7 @@ class Flag(Rule):
 
 @dataclass(frozen=True)
 class Text(Rule):
-    """A text that is not empty."""
+    """A text that is not blank and has no null character, which no path and no argument can hold."""
 
     what: str = "a text"
 
@@ -142,11 +191,22 @@ class Text(Rule):
 
     def accepts(self, value: Any) -> bool:
         """Tell whether the value is allowed."""
-        return isinstance(value, str) and bool(value.strip())
+        return isinstance(value, str) and bool(value.strip()) and "\0" not in value
 
     def schema(self) -> dict[str, Any]:
         """Return the same as JSON Schema."""
-        return {"type": "string", "minLength": 1}
+        return {"type": "string", "pattern": r"^[^\u0000]*[^\s\u0000][^\u0000]*$"}
+
+    def faults(self, value: Any) -> list[Found]:
+        """Return everything that is wrong with the value."""
+        return null_faults(value) or super().faults(value)
+
+
+def null_faults(value: Any) -> list[Found]:
+    """Return what is wrong with a text that has a null character, which cannot be seen."""
+    if isinstance(value, str) and "\0" in value:
+        return [((), f"must have no null character, got {shown(value)}")]
+    return []
 
 
 @dataclass(frozen=True)

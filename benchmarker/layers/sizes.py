@@ -3,22 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Annotated
 
 from benchmarker.errors import UsageError
 from benchmarker.graph.network import each_axis
+from benchmarker.layers.rules import LARGEST_COUNT, Whole
 
-
-def require_positive(**sizes: int) -> None:
-    """Raise unless every size is at least 1.
-
-    Raises
-    ------
-    UsageError
-        Naming the size and its value.
-    """
-    for name, size in sizes.items():
-        if size < 1:
-            raise UsageError(f"'{name}' must be at least 1, got {size}")
+Padding = Annotated[int, Whole(0, LARGEST_COUNT)]
+"""A parameter that says how far an image is padded, at each end."""
 
 
 def require_choice(name: str, value: str, choices: Sequence[str]) -> None:
@@ -41,7 +33,6 @@ def quotient(name: str, size: int, parts_name: str, parts: int) -> int:
     UsageError
         If ``size`` is no multiple of ``parts``.
     """
-    require_positive(**{name: size, parts_name: parts})
     if size % parts:
         raise UsageError(f"'{name}' must be a multiple of '{parts_name}', got {size} and {parts}")
     return size // parts
@@ -53,10 +44,11 @@ def scaled(filters: int, width: float) -> int:
     Raises
     ------
     UsageError
-        If ``width`` is not positive.
+        If ``width`` is not positive, or makes too many filters.
     """
-    if width <= 0.0:
-        raise UsageError(f"'width' must be above 0, got {width:g}")
+    most = LARGEST_COUNT / filters
+    if not 0.0 < width <= most:
+        raise UsageError(f"'width' must be above 0 and at most {most:g}, got {width:g}")
     return max(1, round(filters * width))
 
 
@@ -69,9 +61,14 @@ def counts(name: str, text: str, length: int) -> tuple[int, ...]:
         If it is anything else.
     """
     parts = text.split("-")
-    if len(parts) != length or not all(part.isdecimal() and int(part) >= 1 for part in parts):
+    if len(parts) != length or not all(map(_is_count, parts)):
         raise UsageError(f"'{name}' must be {length} numbers of at least 1 joined by '-', got '{text}'")
     return tuple(int(part) for part in parts)
+
+
+def _is_count(text: str) -> bool:
+    # Python refuses to read a number of thousands of digits.
+    return text.isdecimal() and len(text) < 10 and int(text) >= 1
 
 
 def same_pads(

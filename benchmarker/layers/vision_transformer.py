@@ -8,7 +8,7 @@ from benchmarker.graph.initializers import ZEROS
 from benchmarker.graph.network import Network
 from benchmarker.graph.types import Distribution
 from benchmarker.layers.attention import Transformer, dropout, pre_norm_layer, to_rows, to_samples
-from benchmarker.layers.sizes import quotient, require_positive
+from benchmarker.layers.sizes import quotient
 
 EPSILON = 1e-6
 START = Distribution("normal", 0.02)
@@ -44,7 +44,6 @@ REDUCED = {
 
 def build(net: Network, p: Parameters) -> None:
     """Add the network to ``net``."""
-    require_positive(layers=p.layers, width=p.width)
     patches = quotient("image_size", p.image_size, "patch", p.patch) ** 2
     x = net.input("image", (p.channels, p.image_size, p.image_size))
     label = net.labels("label", p.classes)

@@ -32,7 +32,7 @@ class Parameters:
     """
 
     head: str = "mlm"
-    length: int = 128
+    length: bert.Length = 128
     layers: int = 12
     width: int = 768
     heads: int = 12

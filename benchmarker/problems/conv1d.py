@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from benchmarker.framework import Optimizer
 from benchmarker.graph.network import Network
+from benchmarker.layers.sizes import Padding
 from benchmarker.problem import Problem, Published
 
 
@@ -18,7 +19,7 @@ class Parameters:
     filters: int = 512
     kernel: int = 3
     stride: int = 2
-    padding: int = 1
+    padding: Padding = 1
     dilation: int = 1
     groups: int = 1
     bias: bool = True

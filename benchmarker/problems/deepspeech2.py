@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import Annotated
 
 from benchmarker.errors import UsageError
 from benchmarker.framework import Optimizer
@@ -12,7 +13,7 @@ from benchmarker.graph.network import Network
 from benchmarker.graph.recorder import Value
 from benchmarker.graph.types import Distribution
 from benchmarker.layers.recurrent import sequence, summed_directions
-from benchmarker.layers.sizes import require_positive
+from benchmarker.layers.rules import LARGEST_COUNT, Whole
 from benchmarker.problem import Problem, Published
 
 CONVOLUTIONS = (((41, 11), (2, 2), (20, 5)), ((21, 11), (2, 1), (10, 5)))
@@ -44,7 +45,7 @@ class Parameters:
     units: int = 800
     padded: bool = True
     normalized: bool = True
-    classes: int = 29
+    classes: Annotated[int, Whole(2, LARGEST_COUNT)] = 29
     transcript: int = 100
 
 
@@ -100,9 +101,6 @@ def require_room(transcript: int, steps: int) -> None:
 
 def build(net: Network, p: Parameters) -> None:
     """Add the network to ``net``."""
-    require_positive(filters=p.filters, layers=p.layers)
-    if p.classes < 2:
-        raise UsageError(f"'classes' must be at least 2, the blank and a character, got {p.classes}")
     x = net.input("spectrogram", (1, p.bins, p.frames))
     characters = Distribution("integers", p.classes, low=1)
     label = net.input("label", (p.transcript,), "int64", characters)

@@ -10,7 +10,6 @@ from benchmarker.graph.network import Network
 from benchmarker.graph.recorder import Value
 from benchmarker.graph.types import Distribution
 from benchmarker.layers.glorot import glorot_normal_dense
-from benchmarker.layers.sizes import require_positive
 from benchmarker.problem import Problem, Published
 
 CRITEO_KAGGLE = (
@@ -61,7 +60,6 @@ def pairwise_products(net: Network, vectors: list[Value]) -> Value:
 
 def build(net: Network, p: Parameters) -> None:
     """Add the network to ``net``."""
-    require_positive(rows=p.rows)
     x = net.input("dense", (p.dense,), distribution=Distribution("uniform", 1.0, low=0.0))
     clicked = net.input("clicked", (1,), distribution=Distribution("integers", 2))
     x = perceptron(net, "bottom", x, (p.bottom1, p.bottom2, p.bottom3, p.width))

@@ -16,7 +16,6 @@ from benchmarker.layers.attention import (
     to_rows,
     to_samples,
 )
-from benchmarker.layers.sizes import require_positive
 from benchmarker.problem import Problem, Published
 
 DEVIATION = 0.02
@@ -38,7 +37,6 @@ class Parameters:
 
 def build(net: Network, p: Parameters) -> None:
     """Add the network to ``net``."""
-    require_positive(layers=p.layers)
     start = Distribution("normal", DEVIATION)
     kind = Distribution("integers", p.vocabulary)
     token = net.input("token", (p.length,), "int64", kind)

@@ -12,7 +12,7 @@ from benchmarker.graph.network import Network
 from benchmarker.graph.recorder import Value
 from benchmarker.graph.types import Distribution
 from benchmarker.layers.attention import merge_heads, split_heads, to_rows, to_samples
-from benchmarker.layers.sizes import quotient, require_positive
+from benchmarker.layers.sizes import quotient
 from benchmarker.problem import Problem, Published
 
 START = Distribution("normal", 0.02)
@@ -99,7 +99,6 @@ def feed_forward(net: Network, name: str, x: Value, hidden: int) -> Value:
 
 def build(net: Network, p: Parameters) -> None:
     """Add the network to ``net``."""
-    require_positive(layers=p.layers, kv_heads=p.kv_heads)
     features = quotient("width", p.width, "heads", p.heads)
     if features % 2:
         raise UsageError(f"'width' / 'heads' must be even, for pairs to rotate, got {p.width} / {p.heads}")

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Annotated
 
 from benchmarker.framework import Optimizer
 from benchmarker.graph.initializers import he_normal, inverse_sqrt_uniform
 from benchmarker.graph.network import Network
 from benchmarker.graph.recorder import Value
 from benchmarker.graph.types import Distribution
+from benchmarker.layers.rules import Real
 from benchmarker.layers.sizes import scaled
 from benchmarker.problem import Problem, Published
 
@@ -16,8 +18,9 @@ CONVOLUTIONS = ((32, 8, 4), (64, 4, 2), (64, 3, 1))
 """Filters, kernel and stride (Mnih et al. 2015, Methods, Model architecture)."""
 LARGEST_ERROR = 1.0
 """The error is clipped to this in its gradient (Methods, Training details)."""
-ENDED = 0.05
-"""Share of the transitions that end an episode."""
+ENDED = (0.0, 1.0, 0.0, 0.0)
+"""Which transitions end an episode, over and over. In play far fewer do; drawn as rarely, most mini-batches would
+have none, and what a transition without a next state adds to the loss would be neither computed nor verified."""
 
 
 @dataclass(frozen=True)
@@ -29,7 +32,7 @@ class Parameters:
     frames: int = 4
     width: float = 1.0
     hidden: int = 512
-    discount: float = 0.99
+    discount: Annotated[float, Real(least=0.0, most=1.0)] = 0.99
 
 
 def convolution(
@@ -67,7 +70,7 @@ def build(net: Network, p: Parameters) -> None:
     """Add the network to ``net``; it returns the value of each action.
 
     The loss is that of one mini-batch of transitions (algorithm 1): the target network is a second one
-    whose parameters stand still.
+    whose parameters stand still. Every fourth transition ends an episode, at every seed (:data:`ENDED`).
     """
     frames = (p.frames, p.image_size, p.image_size)
     pixels = Distribution("uniform", 1.0, low=0.0)
@@ -75,7 +78,7 @@ def build(net: Network, p: Parameters) -> None:
     action = net.input("action", (1,), "int64", Distribution("integers", p.actions))
     reward = net.input("reward", (1,), distribution=Distribution("integers", 2, low=-1))
     next_state = net.input("next_state", frames, distribution=pixels)
-    ended = net.input("ended", (1,), distribution=Distribution("constant", 1.0, probability=ENDED))
+    ended = net.input("ended", (1,), distribution=Distribution("values", values=ENDED))
     values = action_values(net, "online", state, p, trainable=True)
     net.output(values)
     chosen = net.gather_elements(values, action, axis=1)
@@ -88,7 +91,11 @@ def build(net: Network, p: Parameters) -> None:
 
 
 def benchmarker_problem() -> Problem:
-    """Return the problem."""
+    """Return the problem.
+
+    RMSProp adds its epsilon outside of the root here, as in every framework; the paper's program adds it
+    inside, ``g / sqrt(s - m^2 + 0.01)`` with the mean ``m`` of the gradients, so 0.01 damps more there.
+    """
     return Problem(
         name="nature_dqn",
         task="reinforcement learning",

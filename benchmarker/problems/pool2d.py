@@ -8,7 +8,7 @@ from benchmarker.framework import Optimizer
 from benchmarker.graph.initializers import ZEROS
 from benchmarker.graph.network import Network
 from benchmarker.graph.recorder import Value
-from benchmarker.layers.sizes import require_choice
+from benchmarker.layers.sizes import Padding, require_choice
 from benchmarker.problem import Problem, Published
 
 
@@ -22,7 +22,7 @@ class Parameters:
     width: int = 112
     kernel: int = 3
     stride: int = 2
-    padding: int = 1
+    padding: Padding = 1
 
 
 def pooled(net: Network, p: Parameters, x: Value) -> Value:

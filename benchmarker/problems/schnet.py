@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import Annotated
 
 from benchmarker.errors import UsageError
 from benchmarker.framework import Optimizer
@@ -11,11 +12,13 @@ from benchmarker.graph.network import Network
 from benchmarker.graph.recorder import Value
 from benchmarker.graph.types import Distribution
 from benchmarker.layers.glorot import glorot_dense
-from benchmarker.layers.sizes import require_positive
+from benchmarker.layers.rules import LARGEST_COUNT, Real, Whole
 from benchmarker.problem import Problem, Published
 
 QM9 = {"width": 64, "interactions": 3, "gaussians": 300, "radius": 30.0}
 """Sizes of the paper's network for QM9."""
+MOST_PAIRS = 2**24
+"""Of atoms in a mini-batch, which are listed one by one."""
 
 
 @dataclass(frozen=True)
@@ -26,12 +29,12 @@ class Parameters:
     its pairs are within ``radius``.
     """
 
-    atoms: int = 18
-    elements: int = 100
+    atoms: Annotated[int, Whole(2, 1000)] = 18
+    elements: Annotated[int, Whole(2, LARGEST_COUNT)] = 100
     width: int = 128
     interactions: int = 6
-    gaussians: int = 50
-    radius: float = 10.0
+    gaussians: Annotated[int, Whole(2, 10_000)] = 50
+    radius: Annotated[float, Real(above=0.0, most=1000.0)] = 10.0
 
 
 def helix(atoms: int) -> list[tuple[float, float, float]]:
@@ -92,10 +95,11 @@ def interaction(
 
 def build(net: Network, p: Parameters) -> None:
     """Add the network to ``net``."""
-    for name, size in (("atoms", p.atoms), ("elements", p.elements), ("gaussians", p.gaussians)):
-        if size < 2:
-            raise UsageError(f"'{name}' must be at least 2, got {size}")
-    require_positive(width=p.width, interactions=p.interactions)
+    if net.batch_size * p.atoms**2 > MOST_PAIRS:
+        raise UsageError(
+            f"{net.batch_size} molecules of {p.atoms} atoms have more than {MOST_PAIRS} pairs of neighbours; "
+            "take a smaller batch size or fewer atoms"
+        )
     positions, pairs = helix(p.atoms), neighbours(p.atoms)
     apart = [math.dist(positions[i], positions[j]) for i, j in pairs]
     if max(apart) >= p.radius:

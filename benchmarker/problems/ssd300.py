@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Annotated
 
 from benchmarker.errors import UsageError
 from benchmarker.framework import Optimizer
@@ -11,6 +12,7 @@ from benchmarker.graph.network import Network
 from benchmarker.graph.recorder import Value
 from benchmarker.graph.types import Distribution
 from benchmarker.layers import vgg
+from benchmarker.layers.rules import LARGEST_COUNT, Whole
 from benchmarker.layers.sizes import scaled
 from benchmarker.problem import Problem, Published
 
@@ -37,7 +39,7 @@ class Parameters:
     ``positives`` is how many boxes of an image are matched on average.
     """
 
-    classes: int = 21
+    classes: Annotated[int, Whole(2, LARGEST_COUNT)] = 21
     image_size: int = 300
     channels: int = 3
     width: float = 1.0
@@ -89,7 +91,9 @@ def loss(net: Network, p: Parameters, scores: Value, offsets: Value) -> Value:
     each match that is expected, a fixed number, so that every shape is known beforehand.
     """
     batch, boxes, classes = scores.shape
-    matched = min(1.0, p.positives / boxes)
+    if p.positives > boxes:
+        raise UsageError(f"'positives' must be at most the {boxes} boxes of an image, got {p.positives}")
+    matched = p.positives / boxes
     label = net.input(
         "label", (boxes,), "int64", Distribution("integers", classes, low=1, probability=matched)
     )
@@ -109,8 +113,6 @@ def loss(net: Network, p: Parameters, scores: Value, offsets: Value) -> Value:
 
 def build(net: Network, p: Parameters) -> None:
     """Add the network to ``net``; it returns each default box's logits and offsets."""
-    if p.classes < 2:
-        raise UsageError(f"'classes' include the background, so they must be at least 2, got {p.classes}")
     features = maps(net, net.input("image", (p.channels, p.image_size, p.image_size)), p.width)
     scores = head(net, "class", features, p.classes)
     offsets = head(net, "box", features, COORDINATES)

@@ -19,7 +19,6 @@ from benchmarker.layers.attention import (
     to_rows,
     to_samples,
 )
-from benchmarker.layers.sizes import require_positive
 from benchmarker.problem import Problem, Published
 
 LONGEST_WAVE = 10000.0
@@ -56,7 +55,6 @@ def smoothed_loss(net: Network, scores: Value, label: Value, smoothing: float) -
 
 def build(net: Network, p: Parameters) -> None:
     """Add the network to ``net``; one table embeds source and target and scores the output."""
-    require_positive(layers=p.layers, width=p.width)
     if not 0.0 <= p.label_smoothing < 1.0:
         raise UsageError(f"'label_smoothing' must be at least 0 and below 1, got {p.label_smoothing}")
     kind = Distribution("integers", p.vocabulary)

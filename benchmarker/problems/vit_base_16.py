@@ -12,7 +12,8 @@ def benchmarker_problem() -> Problem:
     return Problem(
         name="vit_base_16",
         task="image classification",
-        source="Dosovitskiy et al. 2020, arXiv 2010.11929, table 1; dropout 0.1 and Adam as on ImageNet (table 3)",
+        source="Dosovitskiy et al. 2020, arXiv 2010.11929, table 1; dropout, learning rate and weight decay as on "
+        "ImageNet (table 3), with the decoupled decay, AdamW, that Touvron et al. 2020, table 9, give for it",
         parameters=Parameters,
         build=build,
         optimizer=Optimizer("adamw", learning_rate=3e-3, weight_decay=0.3),

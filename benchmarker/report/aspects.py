@@ -2,15 +2,45 @@
 
 from __future__ import annotations
 
-import hashlib
+import json
 from collections import defaultdict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from benchmarker.report.cells import value_at
+from benchmarker.report.asked import value_at
 
 Record = Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class Aspect:
+    """Something that may vary over the rows of a table.
+
+    Parameters
+    ----------
+    title : str
+        Heading of its column.
+    texts : tuple of str
+        What it is in each row.
+    varies : bool
+        Whether it deserves a column.
+    caption : str
+        What is said once if it does not vary; empty if nothing.
+    """
+
+    title: str
+    texts: tuple[str, ...]
+    varies: bool
+    caption: str = ""
+
+
+def differ(values: Sequence[Any], owners: Sequence[Any]) -> bool:
+    """Tell whether two rows of one owner have different values, all of them JSON."""
+    found: dict[str, set[str]] = defaultdict(set)
+    for owner, value in zip(owners, values):
+        found[json.dumps(owner)].add(json.dumps(value, sort_keys=True))
+    return any(len(different) > 1 for different in found.values())
 
 
 def framework_label(record: Record) -> str:
@@ -23,132 +53,35 @@ def framework_label(record: Record) -> str:
     return f"{name} {version}" if version else name
 
 
-@dataclass(frozen=True)
-class Aspect:
-    """Something that may vary over an experiment.
-
-    Parameters
-    ----------
-    title : str
-        Heading of its column.
-    show : callable
-        Record to text.
-    within : str
-        Path of the owner: the aspect varies only if records of one owner differ in it. Options of
-        different frameworks are no variation, for example.
-    caption : str
-        How the caption says it, with ``{}`` for the value; empty if it does not.
-    """
-
-    title: str
-    show: Callable[[Record], str]
-    within: str = ""
-    caption: str = ""
-
-    def varies(self, records: Sequence[Record]) -> bool:
-        """Tell whether it deserves a column."""
-        values: dict[Any, set[str]] = defaultdict(set)
-        for record in records:
-            if text := self.show(record):
-                values[value_at(record, self.within) if self.within else None].add(text)
-        return any(len(found) > 1 for found in values.values())
-
-
-def _text(path: str) -> Callable[[Record], str]:
-    def show(record: Record) -> str:
-        value = value_at(record, path)
-        return "" if value is None else str(value)
-
-    return show
-
-
-def _device(record: Record) -> str:
-    count = record["device"]["count"]
-    return f"{record['device']['type']} x {count}" if count and count > 1 else str(record["device"]["type"])
-
-
-def _threads(record: Record) -> str:
-    threads = record["execution"]["threads"]
-    return "" if threads is None else "1 thread" if threads == 1 else f"{threads} threads"
-
-
-def _settings(names: Sequence[str], path: str) -> Callable[[Record], str]:
-    def show(record: Record) -> str:
-        values = value_at(record, path) or {}
-        return " ".join(f"{name}={_setting(values[name])}" for name in names if name in values)
-
-    return show
-
-
-def _setting(value: Any) -> str:
-    text = str(value).lower() if isinstance(value, bool) else str(value)
-    if len(text) <= _LONGEST_SETTING:
-        return text
-    # A text as long as an inline architecture is told apart by its digest.
-    return f"{text[:8]}…{hashlib.sha256(text.encode()).hexdigest()[:8]}"
-
-
-def _affinity(record: Record) -> str:
-    return ",".join(map(str, record["execution"]["affinity"])) or "none"
-
-
-_LONGEST_SETTING = 40
-
-
-def _inputs(record: Record) -> str:
-    return str(value_at(record, "inputs.kind") or "resident")
-
-
-def _data(record: Record) -> str:
-    return str(value_at(record, "inputs.data.name") or "drawn")
-
-
-def _optimizer(record: Record) -> str:
-    optimizer = record["optimizer"]
-    if record["mode"] != "training" or optimizer is None:
-        return ""
-    return f"{optimizer['kind']} {optimizer['learning_rate']}"
-
-
-_FIXED = (
-    Aspect("problem", _text("problem.name"), caption="{}"),
-    Aspect("mode", _text("mode"), caption="{}"),
-    Aspect("batch size", _text("batch_size"), caption="batch size {}"),
-    Aspect("precision", _text("precision"), caption="{}"),
-    Aspect("device", _device, caption="{}"),
-    Aspect("threads", _threads, caption="{}"),
-    Aspect("device name", _text("device.name"), within="framework.name"),
-    Aspect("optimizer", _optimizer, within="problem.name"),
-    Aspect("data", _data, within="problem.name"),
-    Aspect("inputs", _inputs),
-    Aspect("affinity", _affinity),
-    Aspect("seed", _text("seed")),
-    Aspect("launcher", _text("execution.launcher")),
-    Aspect("Python", _text("environment.python"), within="framework.full"),
-    Aspect("environment", _text("environment.kind"), within="framework.full"),
-    Aspect("host", _text("platform.host.name")),
-    Aspect("processor", _text("platform.cpu.model")),
+_FOUND = (
+    ("device name", "device.name", "framework.name"),
+    ("Python", "environment.python", "framework.full"),
+    ("interpreter", "environment.kind", "framework.full"),
+    ("data digest", "inputs.data.digest", "inputs.data.name"),
+    ("host", "platform.host.name", ""),
+    ("processor", "platform.cpu.model", ""),
 )
+"""Title, path of the value, path of its owner."""
 
 
-def aspects(records: Sequence[Record]) -> list[Aspect]:
-    """Return all aspects of the records, options and parameters that vary among them."""
-    options = _varying_names(records, "framework.options", "framework.name")
-    parameters = _varying_names(records, "problem.parameters", "problem.name")
-    problem, *others = _FIXED
-    return [
-        problem,
-        Aspect("parameters", _settings(parameters, "problem.parameters")),
-        Aspect("options", _settings(options, "framework.options")),
-        *others,
-    ]
+def found_aspects(records: Sequence[Record]) -> list[Aspect]:
+    """Return the aspects of what only the runs found out; what a run did not is no variation."""
+    return [_asked_version(records), *(_found(records, *row) for row in _FOUND)]
 
 
-def _varying_names(records: Sequence[Record], path: str, owner: str) -> list[str]:
-    values: dict[tuple[Any, str], list[Any]] = defaultdict(list)
-    for record in records:
-        for name, value in (value_at(record, path) or {}).items():
-            known = values[value_at(record, owner), name]
-            if value not in known:
-                known.append(value)
-    return list(dict.fromkeys(name for (_, name), known in values.items() if len(known) > 1))
+def _asked_version(records: Sequence[Record]) -> Aspect:
+    """Tell runs that asked for a version from those that got the same one unasked."""
+    texts = tuple(str(value_at(record, "framework.requested_version") or "any") for record in records)
+    return Aspect("version asked", texts, differ(texts, list(map(framework_label, records))))
+
+
+def _found(records: Sequence[Record], title: str, path: str, owner: str) -> Aspect:
+    values = [value_at(record, path) for record in records]
+    known = [(value, value_at(record, owner)) for value, record in zip(values, records) if value is not None]
+    varies = differ([value for value, _ in known], [of for _, of in known])
+    return Aspect(title, tuple("" if value is None else short_digest(str(value)) for value in values), varies)
+
+
+def short_digest(text: str) -> str:
+    """Return the beginning of a SHA-256 digest, and any other text as it is."""
+    return f"{text[:19]}..." if text.startswith("sha256:") else text

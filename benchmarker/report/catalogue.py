@@ -1,15 +1,14 @@
-"""Tables of problems, and of problems by framework: for the terminal and for the documentation."""
+"""Problems by framework: a table for the terminal, and the page of the documentation."""
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Iterable, Sequence
 
 from benchmarker import registry
-from benchmarker.catalogue import ProblemFacts, Support, names, problem_facts, support
+from benchmarker.catalogue import Support, names, problem_facts, support
 from benchmarker.report.layout import Column, table
-from benchmarker.report.units import count
 
-_MANY = 1000
 _MARKS = {
     (): "-",
     ("inference",): "inference",
@@ -18,25 +17,21 @@ _MARKS = {
 }
 
 
-def size_and_cost(facts: ProblemFacts) -> str:
-    """Return a problem's task with its size and cost."""
-    number = count(facts.parameters, "").rstrip() if facts.parameters >= _MANY else str(facts.parameters)
-    flops = f", {count(facts.flops_per_sample, 'FLOP')} a sample" if facts.flops_per_sample else ""
-    return f"{facts.task}, {number} parameters{flops}"
-
-
 def matrix_table(rows: Sequence[Sequence[Support]], width: int) -> str:
     """Return problem by framework by mode, and below it why some cannot."""
     frameworks = [cell.framework for cell in rows[0]] if rows else []
     columns = [Column("problem", tuple(row[0].problem for row in rows))]
     for position, framework in enumerate(frameworks):
         columns.append(Column(framework, tuple(_MARKS[row[position].modes] for row in rows)))
-    return "\n".join([table(columns, width), *_reasons(rows)])
+    return "\n".join([table(columns, width), *_reasons(rows, width)])
 
 
-def _reasons(rows: Iterable[Sequence[Support]]) -> list[str]:
+def _reasons(rows: Iterable[Sequence[Support]], width: int) -> list[str]:
     lines = [
-        f"{cell.problem} on {cell.framework}: {cell.reason}" for row in rows for cell in row if cell.reason
+        textwrap.fill(f"{cell.problem} on {cell.framework}: {cell.reason}", width, subsequent_indent="  ")
+        for row in rows
+        for cell in row
+        if cell.reason
     ]
     return ["", *lines] if lines else []
 

@@ -9,45 +9,29 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from benchmarker.statistics import geometric_mean, student_t_interval
+from benchmarker.report.asked import asked, value_at
+from benchmarker.statistics import across_processes, geometric_mean
 
-# All that decides what is computed and how; what only a worker knows is told apart below.
-_ASKED = (
-    "framework.name",
-    "framework.requested_version",
-    "framework.options",
-    "problem.name",
-    "problem.parameters",
-    "mode",
-    "batch_size",
-    "precision",
-    "seed",
-    "optimizer",
-    "inputs.kind",
-    "inputs.data.digest",
-    "timing.window_seconds",
-    "device.type",
-    "device.count",
-    "execution.launcher",
-    "execution.threads",
-    "execution.affinity",
+_FOUND = (
+    "framework.full",
+    "environment.python",
     "environment.kind",
+    "inputs.data.digest",
+    "platform.host.name",
+    "platform.cpu.model",
+    "device.name",
 )
-_FOUND = ("framework.full", "environment.python", "platform.host.name", "platform.cpu.model", "device.name")
 _WORK = ("problem.name", "problem.parameters", "mode", "batch_size", "inputs.data.name")
-
-
-def value_at(record: Mapping[str, Any], path: str) -> Any:
-    """Return the value at a dotted path, ``None`` if there is nothing."""
-    value: Any = record
-    for name in path.split("."):
-        value = value.get(name) if isinstance(value, Mapping) else None
-    return value
 
 
 def key(record: Mapping[str, Any], paths: Iterable[str]) -> str:
     """Return the values at some paths as one text, equal if and only if they are."""
     return json.dumps([value_at(record, path) for path in paths], sort_keys=True)
+
+
+def _configuration(record: Mapping[str, Any]) -> str:
+    """Return all that was asked but which of the processes it is."""
+    return json.dumps({**asked(record), "repetition": None}, sort_keys=True)
 
 
 @dataclass(frozen=True)
@@ -87,18 +71,27 @@ class Cell:
 
     @property
     def interval_seconds(self) -> tuple[float, float] | None:
-        """The 95 % interval of :attr:`step_seconds`: between processes if there are several, else within."""
+        """The 95 % interval of :attr:`step_seconds`: between processes if there are several, else within.
+
+        Two processes have none: with one degree of freedom Student's t is 12.7, and the interval says nothing.
+        """
         medians = self._medians()
         if len(medians) > 1:
-            return student_t_interval(medians) if min(medians) > 0 else None
+            return across_processes(medians).ci95 if min(medians) > 0 else None
         stated = self.well[0]["timing"]["step_seconds"]["ci95"] if self.well else None
         return (stated[0], stated[1]) if stated else None
+
+    @property
+    def medians_seconds(self) -> tuple[float, float] | None:
+        """The smallest and the largest median of several processes."""
+        medians = self._medians()
+        return (min(medians), max(medians)) if len(medians) > 1 else None
 
     @property
     def throughput(self) -> float | None:
         """Samples per second: all samples of all processes by all their time."""
         seconds = math.fsum(record["timing"]["total_seconds"] for record in self.well)
-        samples = sum(r["batch_size"] * r["timing"]["step_seconds"]["count"] for r in self.well)
+        samples = sum(record["batch_size"] * _steps(record["timing"]) for record in self.well)
         return samples / seconds if seconds > 0 else None
 
     @property
@@ -122,6 +115,11 @@ class Cell:
         return [record["timing"]["step_seconds"]["median"] for record in self.well]
 
 
+def _steps(timing: Mapping[str, Any]) -> int:
+    """Return the number of timed steps: as many as samples, unless a sample is a block of steps."""
+    return int(timing.get("steps") or timing["step_seconds"]["count"])
+
+
 def _tally(words: Sequence[str]) -> str:
     counts = Counter(words)
     if len(counts) == 1:
@@ -136,14 +134,14 @@ def cells(records: Iterable[Mapping[str, Any]]) -> list[Cell]:
     """
     records = list(records)
     found = {
-        key(record, _ASKED): key(record, _FOUND)
+        _configuration(record): key(record, _FOUND)
         for record in reversed(records)
         if value_at(record, "framework.full") is not None
     }
     joined: dict[tuple[str, str], list[Mapping[str, Any]]] = {}
     for record in records:
-        asked = key(record, _ASKED)
+        configuration = _configuration(record)
         known = value_at(record, "framework.full") is not None
-        facts = key(record, _FOUND) if known else found.get(asked, "")
-        joined.setdefault((asked, facts), []).append(record)
+        facts = key(record, _FOUND) if known else found.get(configuration, "")
+        joined.setdefault((configuration, facts), []).append(record)
     return [Cell(tuple(group)) for group in joined.values()]

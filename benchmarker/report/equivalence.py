@@ -9,12 +9,14 @@ from benchmarker.equivalence import Quantity
 from benchmarker.report.layout import Column, table
 from benchmarker.verifying import EquivalenceReport, FrameworkVerdict
 
+WIDTH = 80
 _TITLES = {"output": "outputs", "loss": "loss", "gradient": "gradients"}
+_HEADINGS = {"passed": "passed", "failed": "FAILED", "inconclusive": "INCONCLUSIVE"}
 
 
-def equivalence_table(report: EquivalenceReport, *, width: int = 100) -> str:
-    """Return a table for each size: a row a framework, a column a quantity, then the worst tensors."""
-    parts = [f"{report.problem}: {'passed' if report.passed else 'FAILED'}"]
+def equivalence_table(report: EquivalenceReport, *, width: int = WIDTH) -> str:
+    """Return a table for each size: a row a quantity, a column a framework, then the worst tensors."""
+    parts = [f"{report.problem}: {_HEADINGS[report.status]}"]
     for size in report.batch_sizes:
         verdicts = [verdict for verdict in report.verdicts if verdict.size == size]
         if verdicts:
@@ -27,19 +29,19 @@ def equivalence_table(report: EquivalenceReport, *, width: int = 100) -> str:
 
 
 def _of_size(report: EquivalenceReport, size: str, verdicts: Sequence[FrameworkVerdict], width: int) -> str:
-    kinds = dict.fromkeys(q.kind for verdict in verdicts for q in verdict.quantities)
+    kinds = list(dict.fromkeys(q.kind for verdict in verdicts for q in verdict.quantities))
     against = next((verdict.against for verdict in verdicts if verdict.against), "")
     changed = ", ".join(f"{name}={value}" for name, value in report.parameters[size].items())
-    caption = f"{size} size, batch {report.batch_sizes[size]}, against {against}"
+    caption = f"{size} size, batch {report.batch_sizes[size]}"
+    caption += f", against {against}" if against else ""
     if any(kind not in _TITLES for kind in kinds):
-        caption += f"; what {report.steps} steps of each optimizer changed"
-    columns = [Column("framework", tuple(_label(verdict) for verdict in verdicts))]
-    columns += [
-        Column(_TITLES.get(kind, kind), tuple(_cell(verdict, kind) for verdict in verdicts), numeric=True)
-        for kind in kinds
-    ]
-    columns.append(Column("status", tuple(verdict.status for verdict in verdicts)))
+        caption += f"; {report.steps} steps of each optimizer"
     lines = [*textwrap.wrap(caption, width), *textwrap.wrap(f"({changed})", width, subsequent_indent=" ")]
+    columns = [Column("largest error", (*(_TITLES.get(kind, kind) for kind in kinds), "status"))]
+    columns += [
+        Column(_label(verdict), (*(_cell(verdict, kind) for kind in kinds), verdict.status), numeric=True)
+        for verdict in verdicts
+    ]
     lines += ["", table(columns, width), ""]
     for verdict in verdicts:
         lines += textwrap.wrap(f"{verdict.framework}: {_worst(verdict)}", width, subsequent_indent="  ")
@@ -81,4 +83,7 @@ def _worst(verdict: FrameworkVerdict) -> str:
         f"nearest to its tolerance is {worst.kind} '{worst.name}': {worst.norm_error:.2g} of its norm, "
         f"allowed {worst.norm_tolerance:.2g}"
     )
-    return f"{text}; {left_out} tensors that rounding moves too far were not judged" if left_out else text
+    if not left_out:
+        return text
+    tensors = sum(quantity.tensors for quantity in verdict.quantities)
+    return f"{text}; {left_out} of {tensors} tensors not judged, for rounding may move them too far"

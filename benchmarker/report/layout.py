@@ -1,7 +1,8 @@
-"""Columns of text: aligned, and narrow enough by wrapping words, never by cutting a number."""
+"""Columns of text: aligned, and narrow enough by wrapping words and splitting tables, never by cutting."""
 
 from __future__ import annotations
 
+import re
 import textwrap
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -21,11 +22,17 @@ class Column:
         One a row.
     numeric : bool
         Aligned to the right and never wrapped.
+    key : bool
+        Repeated in each part of a table that has to be split.
+    breaks : str
+        Characters after which a word may be broken, e.g. ``"_"`` in long names.
     """
 
     title: str
     cells: tuple[str, ...]
     numeric: bool = False
+    key: bool = False
+    breaks: str = ""
 
     @property
     def width(self) -> int:
@@ -37,8 +44,15 @@ class Column:
         """Width that breaks no word and no number."""
         if self.numeric:
             return _longest((*self.title.split(), *self.cells))
-        words = (word for text in (self.title, *self.cells) for word in text.split())
-        return _longest(tuple(words))
+        words = [word for text in self.cells for word in text.split()]
+        return _longest([*self.title.split(), *(piece for word in words for piece in self.pieces(word))])
+
+    def pieces(self, word: str) -> list[str]:
+        """Return the parts into which a word may be broken."""
+        if not self.breaks:
+            return [word]
+        marks = re.escape(self.breaks)
+        return re.findall(f"[^{marks}]*[{marks}]|[^{marks}]+", word)
 
     @property
     def wrapped_title_width(self) -> int:
@@ -59,9 +73,36 @@ def align_points(numbers: Sequence[str]) -> tuple[str, ...]:
 def table(columns: Sequence[Column], width: int) -> str:
     """Return the table with a heading and a rule below it.
 
-    To fit ``width``, headings are wrapped first, then texts, the widest column first, until the table
-    fits or none can be narrower.
+    To fit ``width``, headings are wrapped first, then texts, the widest column first. A table that still
+    does not fit is split into parts with some of the columns each, texts and numbers apart if it can be; where
+    no column is a key, a number tells which rows belong together.
     """
+    return "\n\n".join(_block(part, width) for part in _parts(columns, width))
+
+
+def _parts(columns: Sequence[Column], width: int) -> list[list[Column]]:
+    if _least(columns) <= width:
+        return [list(columns)]
+    keys = [column for column in columns if column.key] or [_row_numbers(len(columns[0].cells))]
+    parts: list[list[Column]] = []
+    for column in (column for column in columns if not column.key):
+        numbers_begin = column.numeric and parts and not parts[-1][-1].numeric
+        if parts and not numbers_begin and _least([*parts[-1], column]) <= width:
+            parts[-1].append(column)
+        else:
+            parts.append([*keys, column])
+    return parts
+
+
+def _row_numbers(count: int) -> Column:
+    return Column("row", tuple(str(index + 1) for index in range(count)), numeric=True, key=True)
+
+
+def _least(columns: Sequence[Column]) -> int:
+    return sum(column.least_width for column in columns) + len(GAP) * (len(columns) - 1)
+
+
+def _block(columns: Sequence[Column], width: int) -> str:
     widths = _fit(columns, width)
     lines = _row([column.title for column in columns], columns, widths, heading=True)
     lines.append(GAP.join("-" * w for w in widths))
@@ -88,7 +129,7 @@ def _row(
     cells: Sequence[str], columns: Sequence[Column], widths: Sequence[int], *, heading: bool = False
 ) -> list[str]:
     blocks = [
-        [cell] if column.numeric and not heading else _wrapped(cell, width)
+        [cell] if column.numeric and not heading else _wrapped(cell, width, column)
         for cell, column, width in zip(cells, columns, widths)
     ]
     height = max(map(len, blocks))
@@ -102,5 +143,18 @@ def _row(
     return [GAP.join(parts).rstrip() for parts in zip(*aligned)]
 
 
-def _wrapped(text: str, width: int) -> list[str]:
-    return textwrap.wrap(text, width, break_long_words=False, break_on_hyphens=False) or [""]
+def _wrapped(text: str, width: int, column: Column) -> list[str]:
+    lines = textwrap.wrap(text, width, break_long_words=False, break_on_hyphens=False) or [""]
+    return [part for line in lines for part in _broken(line, width, column)]
+
+
+def _broken(line: str, width: int, column: Column) -> list[str]:
+    """Break a line that is one word and too long."""
+    if len(line) <= width:
+        return [line]
+    parts = [""]
+    for piece in column.pieces(line):
+        if parts[-1] and len(parts[-1]) + len(piece) > width:
+            parts.append("")
+        parts[-1] += piece
+    return parts

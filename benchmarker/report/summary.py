@@ -8,8 +8,9 @@ import textwrap
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from benchmarker.report import believing
+from benchmarker.report.asked import value_at
 from benchmarker.report.aspects import framework_label
-from benchmarker.report.cells import value_at
 from benchmarker.report.units import count, duration, significant, size
 
 _PHASES = (
@@ -25,7 +26,7 @@ _LABEL_WIDTH = 14
 
 
 def record_summary(
-    record: Mapping[str, Any], path: str | os.PathLike[str] | None = None, *, width: int = 100
+    record: Mapping[str, Any], path: str | os.PathLike[str] | None = None, *, width: int = 80
 ) -> str:
     """Return what ran where, how long its parts took and how far it can be believed.
 
@@ -58,12 +59,17 @@ def _lines(record: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     yield "error", _error(record)
     yield "where", _where(record)
     yield "what", _what(record)
-    yield "phases", _phases(record["timing"])
-    yield "step", _step(record["timing"]["step_seconds"])
+    yield "phases", _phases(record)
+    yield "step", _step(record["timing"])
+    yield "processes", believing.replication(record)
+    yield "steadiness", believing.steadiness(record["timing"])
+    yield "trust", believing.trust(record)
     yield "throughput", _throughput(record["metrics"])
     yield "in all", _in_all(record)
+    yield "breakdown", believing.breakdown(record["timing"])
+    yield from believing.beside(record)
     yield "verification", _verification(record["verification"])
-    yield "memory", _memory(record["memory"])
+    yield "memory", _memory(record)
     yield "acceptance", _acceptance(record.get("acceptance"))
 
 
@@ -101,14 +107,30 @@ def _what(record: Mapping[str, Any]) -> str:
     return ", ".join(parts)
 
 
-def _phases(timing: Mapping[str, Any]) -> str:
-    parts = [f"{name} {duration(timing[key], 3)}" for name, key in _PHASES if timing[key] is not None]
+def _phases(record: Mapping[str, Any]) -> str:
+    timing = record["timing"]
+    parts = [
+        f"{name} {duration(timing[key], 3)}{_compiled(record, key)}"
+        for name, key in _PHASES
+        if timing[key] is not None
+    ]
     if timing["warmup_steps"] and timing["warmup_seconds"] is not None:
         parts[-1] += f" ({timing['warmup_steps']} steps)"
     return ", ".join(parts)
 
 
-def _step(step: Mapping[str, Any] | None) -> str:
+def _compiled(record: Mapping[str, Any], key: str) -> str:
+    """Return whether a phase compiled, and whether what earlier processes had compiled served for that."""
+    state = value_at(record, "execution.compile_cache.state")
+    if state is None:
+        return ""
+    # A framework that does not say when it compiles does so at the latest in its first step.
+    compilations = value_at(record, "execution.compile_cache.compilations") or {"compile": 1}
+    return f" (compiled, cache {state})" if key.removesuffix("_seconds") in compilations else ""
+
+
+def _step(timing: Mapping[str, Any]) -> str:
+    step = timing["step_seconds"]
     if step is None:
         return ""
     interval = (
@@ -116,7 +138,18 @@ def _step(step: Mapping[str, Any] | None) -> str:
         if step["ci95"]
         else f"no interval ({step['ci95_reason']})"
     )
-    return f"median {duration(step['median'])}, {interval}, {step['count']} steps"
+    return f"median {duration(step['median'])}, {interval}, {_samples(timing)}"
+
+
+def _samples(timing: Mapping[str, Any]) -> str:
+    """Return what the statistics are of: steps, or blocks of them, all or the steady ones."""
+    taken, steady, block = (
+        len(timing["samples_seconds"]),
+        timing["step_seconds"]["count"],
+        timing.get("block_steps"),
+    )
+    what = f"blocks of {block} steps" if block and block > 1 else "steps"
+    return f"{steady} {what}" if steady == taken else f"the last {steady} of {taken} {what}"
 
 
 def _throughput(metrics: Mapping[str, Any]) -> str:
@@ -129,7 +162,7 @@ def _throughput(metrics: Mapping[str, Any]) -> str:
 def _in_all(record: Mapping[str, Any]) -> str:
     """Return what the run took as a whole: seconds of training, or mini-batches a second of inference."""
     metrics, timing = record["metrics"], record["timing"]
-    steps = len(timing["samples_seconds"] or ())
+    steps = timing.get("steps") or len(timing["samples_seconds"] or ())
     if metrics.get("training_seconds") is not None:
         return f"{duration(metrics['training_seconds'])} for {steps} training steps"
     if metrics.get("batches_per_second") is None:
@@ -184,7 +217,10 @@ def _ratio(value: float | None) -> str:
     return "not finite" if value is None else f"{value:.2g}"
 
 
-def _memory(memory: Mapping[str, Any]) -> str:
+def _memory(record: Mapping[str, Any]) -> str:
+    memory = record["memory"]
+    tree = believing.tree_memory(record)
     parts = [f"{size(memory['peak_bytes'])} peak on the host"] if memory["peak_bytes"] is not None else []
     parts += [f"{name} {size(value)}" for name, value in memory["framework"].items() if value is not None]
+    parts += [tree] if tree else []
     return ", ".join(parts)

@@ -3,30 +3,38 @@
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
-from benchmarker.report.aspects import aspects, framework_label
+from benchmarker.report.asked import asked
+from benchmarker.report.asked_aspects import asked_aspects
+from benchmarker.report.aspects import Aspect, found_aspects, framework_label, short_digest
+from benchmarker.report.believing import worst_grade, worst_reason
 from benchmarker.report.cells import Cell, cells
 from benchmarker.report.layout import Column, align_points, table
 from benchmarker.report.summary import record_summary
 from benchmarker.report.units import duration, significant, time_unit
+from benchmarker.statistics import FEWEST_FOR_INTERVAL, FEWEST_PROCESSES
 
 __all__ = ["comparison_table", "record_summary"]
 
 _NONE = "-"
 _WITHIN = (
-    "95 % interval: of the median within one process, from order statistics, steps taken as independent; "
+    "95 % interval: of the median within one process, from order statistics that allow for autocorrelation; "
     "it does not cover the difference between processes (--repeats does)."
 )
 _BETWEEN = "Of several processes: the geometric mean of their medians, and Student's 95 % t interval between processes."
+_OF_TWO = (
+    "Of two processes: the geometric mean of their medians, and the smaller to the larger of them; an interval "
+    f"between processes needs at least {FEWEST_PROCESSES} (--repeats)."
+)
 
 
-def comparison_table(records: Iterable[Mapping[str, Any]], *, width: int = 100) -> str:
+def comparison_table(records: Iterable[Mapping[str, Any]], *, width: int = 80) -> str:
     """Return a table with one row for each configuration, in the order of the records.
 
-    Repetitions (fresh processes) of a configuration are one row. Columns that say the same in every row
-    are left out and said once above the table.
+    Repetitions (fresh processes) of a configuration are one row. What is the same in every row is said once
+    above the table; whatever rows differ in is a column.
 
     Parameters
     ----------
@@ -39,30 +47,43 @@ def comparison_table(records: Iterable[Mapping[str, Any]], *, width: int = 100) 
     if not rows:
         return "no records"
     known = [cell.first for cell in rows]
-    every = aspects(known)
-    varying = [aspect for aspect in every if aspect.varies(known)]
-    described = [(framework_label(record), *(aspect.show(record) for aspect in varying)) for record in known]
-    titles = ("framework", *(aspect.title for aspect in varying))
-    columns = [Column(title, texts) for title, texts in zip(titles, zip(*described))]
-    columns += _numbers(rows)
-    columns.append(Column("verification", tuple(cell.verification for cell in rows)))
-    if any(cell.status != "ok" for cell in rows):
-        columns.append(Column("status", tuple(cell.status for cell in rows)))
-    caption = ", ".join(
-        aspect.caption.format(text)
-        for aspect in every
-        if aspect.caption and aspect not in varying and (text := aspect.show(known[0]))
-    )
-    notes = [
-        textwrap.fill(note, width, subsequent_indent="  ")
-        for note in _notes(rows, [_joined(texts) for texts in described])
+    frameworks = tuple(map(framework_label, known))
+    conditions = [*asked_aspects(list(map(asked, known))), *found_aspects(known)]
+    outcomes = _outcomes(rows)
+    varying = [aspect for aspect in conditions if aspect.varies]
+    columns = [Column("framework", frameworks), *map(_column, varying), *_numbers(rows)]
+    columns += [_column(aspect) for aspect in outcomes if aspect.varies]
+    said = [*(aspect.caption for aspect in (*conditions, *outcomes) if not aspect.varies), _processes(rows)]
+    labels = [_joined(texts) for texts in zip(frameworks, *(aspect.texts for aspect in varying))]
+    notes = [textwrap.fill(note, width, subsequent_indent="  ") for note in _notes(rows, labels)]
+    return "\n".join([*textwrap.wrap(_joined(said), width), "", table(columns, width), "", *notes])
+
+
+def _column(aspect: Aspect) -> Column:
+    return Column(aspect.title, aspect.texts)
+
+
+def _outcomes(rows: Sequence[Cell]) -> list[Aspect]:
+    """Return how the runs of each row went: how well verified, how far to be trusted, and whether all ended well."""
+    grades = tuple(worst_grade(cell.well) or _NONE for cell in rows)
+    verdicts = tuple(cell.verification for cell in rows)
+    statuses = tuple(cell.status for cell in rows)
+    caption = f"verification {verdicts[0]}" if verdicts[0] != _NONE else ""
+    return [
+        Aspect("verified", verdicts, len(set(verdicts)) > 1, caption),
+        Aspect("trust", grades, len(set(grades)) > 1, f"trust: {grades[0]}" if grades[0] != _NONE else ""),
+        Aspect("status", statuses, any(status != "ok" for status in statuses)),
     ]
-    return "\n".join([*textwrap.wrap(caption, width), "", table(columns, width), "", *notes])
+
+
+def _processes(rows: Sequence[Cell]) -> str:
+    """Return how many processes each row has, if all have the same number of several."""
+    counts = {len(cell.well) for cell in rows}
+    return f"{max(counts)} processes each" if len(counts) == 1 and max(counts) > 1 else ""
 
 
 def _numbers(rows: Sequence[Cell]) -> list[Column]:
     steps = [cell.step_seconds for cell in rows]
-    intervals = [cell.interval_seconds for cell in rows]
     unit = time_unit(step for step in steps if step)
     heading = f" [{unit[1]}]" if unit else ""
 
@@ -71,17 +92,26 @@ def _numbers(rows: Sequence[Cell]) -> list[Column]:
 
     columns = [
         _numeric(f"median step{heading}", [_NONE if step is None else shown(step) for step in steps]),
-        Column(
-            f"95 % interval{heading}",
-            tuple(_NONE if i is None else f"[{shown(i[0])}, {shown(i[1])}]" for i in intervals),
-            numeric=True,
-        ),
+        Column(f"95 % interval{heading}", tuple(_interval(cell, shown) for cell in rows), numeric=True),
         _numeric("samples/s", [_NONE if t is None else significant(t) for t in (c.throughput for c in rows)]),
-        _numeric("relative", [_NONE if r is None else f"{r:.2f}" for r in _relative(rows)]),
     ]
-    if any(len(cell.well) > 1 for cell in rows):
-        columns.append(Column("processes", tuple(str(len(cell.well)) for cell in rows), numeric=True))
+    if len(rows) > 1:
+        relative = [_NONE if r is None else f"{r:.2f}" for r in _relative(rows)]
+        columns.append(_numeric("relative", relative))
+    counts = [len(cell.well) for cell in rows]
+    if max(counts) > 1 and not _processes(rows):
+        columns.append(Column("processes", tuple(map(str, counts)), numeric=True))
     return columns
+
+
+def _interval(cell: Cell, shown: Callable[[float], str]) -> str:
+    if cell.interval_seconds is not None:
+        low, high = cell.interval_seconds
+        return f"[{shown(low)}, {shown(high)}]"
+    if cell.medians_seconds is not None:
+        low, high = cell.medians_seconds
+        return f"{shown(low)} to {shown(high)}"
+    return _NONE
 
 
 def _numeric(title: str, numbers: Sequence[str]) -> Column:
@@ -112,13 +142,21 @@ def _notes(rows: Sequence[Cell], labels: Sequence[str]) -> list[str]:
     notes = []
     if any(len(cell.well) == 1 for cell in measured):
         notes.append(_WITHIN)
-    if any(len(cell.well) > 1 for cell in measured):
+    if any(len(cell.well) >= FEWEST_PROCESSES for cell in measured):
         notes.append(_BETWEEN)
-    if any(cell.interval_seconds is None for cell in measured):
-        notes.append("No interval: it needs at least 6 samples.")
+    if any(len(cell.well) == 2 for cell in measured):
+        notes.append(_OF_TWO)
+    if any(cell.interval_seconds is None and len(cell.well) == 1 for cell in measured):
+        notes.append(f"No interval: it needs at least {FEWEST_FOR_INTERVAL} samples.")
     if len(measured) > 1:
         notes.append(_relative_note(rows))
     notes += _different_values(measured)
+    notes += [
+        f"{label}: {text}"
+        for cell, label in zip(rows, labels)
+        for text in (_unmet(cell), worst_reason(cell.well))
+        if text
+    ]
     failures = [
         f"{label}: {_failure(record)}"
         for cell, label in zip(rows, labels)
@@ -126,6 +164,12 @@ def _notes(rows: Sequence[Cell], labels: Sequence[str]) -> list[str]:
         if record["error"]
     ]
     return notes + list(dict.fromkeys(failures))
+
+
+def _unmet(cell: Cell) -> str | None:
+    """Return what a profile asked for and did not reach."""
+    last = (cell.well or cell.records)[-1].get("replication") or {}
+    return f"not met: {', '.join(last['not_met'])}" if last.get("not_met") else None
 
 
 def _relative_note(rows: Sequence[Cell]) -> str:
@@ -141,13 +185,12 @@ def _different_values(measured: Sequence[Cell]) -> list[str]:
     for cell in measured:
         baseline = baselines.setdefault(cell.work, cell)
         for name in cell.other_values(baseline):
-            pair = (f"{_digest(c, name)} in {framework_label(c.first)}" for c in (baseline, cell))
+            pair = (
+                f"{short_digest(c.first['digests'][name])} in {framework_label(c.first)}"
+                for c in (baseline, cell)
+            )
             notes.append(f"Not comparable, digests.{name} differ: {', '.join(pair)}.")
     return notes
-
-
-def _digest(cell: Cell, name: str) -> str:
-    return f"{str(cell.first['digests'][name])[:19]}..."
 
 
 def _failure(record: Mapping[str, Any]) -> str:

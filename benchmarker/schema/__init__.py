@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-import difflib
 import functools
 import json
 import math
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from importlib import resources
 from typing import TYPE_CHECKING, Any
 
+from benchmarker.errors import nearest
 from benchmarker.schema.consistency import inconsistencies
 from benchmarker.schema.paths import json_path
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 Record = dict[str, Any]
 
-NEWEST = "1.1"
+NEWEST = "1.2"
 """The version that this release writes."""
 
 _MAJORS = (1,)
@@ -169,15 +169,10 @@ def _faults(error: ValidationError) -> Iterator[Fault]:
         known = schema["properties"]
         for name in instance:
             if name not in known:
-                yield Fault(json_path([*steps, name]), f"is not a field of a record{_nearest(name, known)}")
+                yield Fault(json_path([*steps, name]), f"is not a field of a record{nearest(name, known)}")
     else:
         message = _words(str(error.validator), wanted)
         yield Fault(json_path(steps), f"{message}, got {_shown(instance)}" if message else error.message)
-
-
-def _nearest(name: str, known: Iterable[str]) -> str:
-    near = difflib.get_close_matches(name, known, n=1)
-    return f"; did you mean '{near[0]}'?" if near else ""
 
 
 def _words(rule: str, wanted: Any) -> str | None:

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import asdict
 from datetime import datetime
 from typing import Any
 
+from benchmarker.schema.believing import Finding, disbelief
 from benchmarker.schema.paths import json_path
-from benchmarker.statistics import summarise
-
-Finding = tuple[str, str]
-"""A JSON path and what is wrong there."""
+from benchmarker.statistics import describe, summarise
 
 # Samples come from whole nanoseconds and sums of doubles; anything larger is not rounding.
 _ROUNDING = 1e-6
@@ -45,11 +44,13 @@ def inconsistencies(record: Mapping[str, Any]) -> Iterator[Finding]:
     """Yield what does not fit together in a record that its JSON Schema accepts."""
     yield from _status(record)
     yield from _times(record)
-    yield from _statistics(record["timing"])
+    yield from (_statistics if _since(record, "1.2") else _statistics_before)(record["timing"])
     yield from _throughput(record)
     yield from _verification(record["verification"])
     yield from _collectors(record)
     yield from _acceptance(record.get("acceptance"))
+    if _since(record, "1.2"):
+        yield from disbelief(record)
 
 
 def _status(record: Mapping[str, Any]) -> Iterator[Finding]:
@@ -90,9 +91,31 @@ def _times(record: Mapping[str, Any]) -> Iterator[Finding]:
         yield "$.ended_at", "must not be before started_at"
 
 
+def _since(record: Mapping[str, Any], version: str) -> bool:
+    """Tell whether the record is of a version, or of a later one."""
+    first, second = (tuple(map(int, text.split("."))) for text in (record["schema_version"], version))
+    return first >= second
+
+
 def _statistics(timing: Mapping[str, Any]) -> Iterator[Finding]:
-    """Yield the statistics that do not follow from the samples."""
-    samples, stated = timing["samples_seconds"], timing["step_seconds"]
+    """Yield the statistics that do not follow from the samples from the start of the steady state on."""
+    steady = timing["steady_state"]
+    samples, stated = timing["samples_seconds"] or [], timing["step_seconds"]
+    kept = samples[steady["start"] :] if steady else samples
+    yield from _agreement(
+        kept, stated, lambda: asdict(summarise(kept, block_steps=timing["block_steps"] or 1))
+    )
+
+
+def _statistics_before(timing: Mapping[str, Any]) -> Iterator[Finding]:
+    """Yield the same for records before 1.2, whose statistics are of all samples."""
+    samples = timing["samples_seconds"]
+    yield from _agreement(samples, timing["step_seconds"], lambda: describe(samples))
+
+
+def _agreement(
+    samples: Sequence[float] | None, stated: Mapping[str, Any] | None, expect: Callable[[], Mapping[str, Any]]
+) -> Iterator[Finding]:
     if stated is None:
         if samples:
             yield "$.timing.step_seconds", "must be known when there are samples, got null"
@@ -107,13 +130,10 @@ def _statistics(timing: Mapping[str, Any]) -> Iterator[Finding]:
         yield "$.timing.step_seconds.ci95_reason", "must say why there is no ci95, and only then"
     if stated["ci95"] is not None and not stated["ci95"][0] <= stated["median"] <= stated["ci95"][1]:
         yield "$.timing.step_seconds.ci95", "must enclose the median"
-    expected = summarise(samples)
+    expected = expect()
     for name in ("min", "p5", "p25", "median", "p75", "p90", "p95", "p99", "max", "mean", "std"):
-        if not _equal(stated[name], getattr(expected, name)):
-            yield (
-                f"$.timing.step_seconds.{name}",
-                f"is {stated[name]}, but the samples give {getattr(expected, name)}",
-            )
+        if not _equal(stated[name], expected[name]):
+            yield f"$.timing.step_seconds.{name}", f"is {stated[name]}, but the samples give {expected[name]}"
 
 
 def _throughput(record: Mapping[str, Any]) -> Iterator[Finding]:
@@ -121,10 +141,13 @@ def _throughput(record: Mapping[str, Any]) -> Iterator[Finding]:
     throughput = record["metrics"]["throughput"]
     if not samples or total is None:
         return
-    steps = math.fsum(samples)
-    if total < steps * (1 - _ROUNDING):
-        yield "$.timing.total_seconds", f"is {total}, but the samples alone take {steps}"
-    computed = record["batch_size"] * len(samples)
+    timing = record["timing"]
+    steps, block = timing.get("steps") or len(samples), timing.get("block_steps") or 1
+    last = steps - block * (len(samples) - 1)
+    taken = math.fsum(samples[:-1]) * block + samples[-1] * last
+    if total < taken * (1 - _ROUNDING):
+        yield "$.timing.total_seconds", f"is {total}, but the samples alone take {taken}"
+    computed = record["batch_size"] * steps
     if throughput is not None and not _equal(throughput * total, computed):
         yield (
             "$.metrics.throughput",
@@ -164,7 +187,8 @@ def _collectors(record: Mapping[str, Any]) -> Iterator[Finding]:
                 json_path(["collectors", name, "reason"]),
                 f"must say why the collector is '{outcome['status']}'",
             )
-        if outcome["status"] == "ok" and name not in record["platform"]:
+        read = {*record["platform"], *(record.get("monitors") or ())}
+        if outcome["status"] == "ok" and name not in read:
             yield json_path(["platform", name]), "is missing although its collector is 'ok'"
 
 

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from benchmarker.errors import UnsupportedError
 from benchmarker.framework import Optimizer, Program
 from benchmarker.graph.graph import Graph
 from benchmarker.graph.network import Network
@@ -14,6 +16,7 @@ from benchmarker.testing.result import (
     OPERATOR_TOLERANCE,
     CheckFailed,
     Measurement,
+    Skipped,
     compare,
 )
 from benchmarker.testing.subject import (
@@ -203,6 +206,70 @@ def _precisions(subject: Subject) -> Measurement:
     return Measurement(detail=f"declared: {', '.join(declared)}")
 
 
+_STEPS = 3
+
+
+def _parts_are_the_step(subject: Subject) -> Measurement:
+    """A breakdown must be of the step that is timed: after the parts all is as after the step, bit for bit."""
+    graph = _without_dropout()
+    whole, again, parts = (_stepped(subject, graph, step) for step in (_whole, _whole, _in_parts))
+    if all(np.array_equal(whole[name], again[name]) for name in whole):
+        different = sorted(name for name in whole if not np.array_equal(whole[name], parts[name]))
+        if different:
+            raise CheckFailed(f"train_parts must be exactly train_step; other: {', '.join(different)}")
+        return Measurement(detail="parameters equal bit for bit")
+    # Two runs of the very same step differ (atomic additions on a GPU): so may the parts.
+    return compare(parts, whole, NETWORK_TOLERANCE)
+
+
+def _stepped(subject: Subject, graph: Graph, step: Callable[[Program, Any], None]) -> dict[str, Array]:
+    """Return the parameters after some steps from the same start."""
+    optimizer = Optimizer("momentum", learning_rate=0.1)
+    program = subject.program(graph, draw_parameters(graph, subject.seed), "training", optimizer)
+    for number in range(_STEPS):
+        step(program, program.load(draw_batch(graph, subject.seed + number)))
+    return program.parameters()
+
+
+def _whole(program: Program, batch: Any) -> None:
+    program.synchronize(program.train_step(batch))
+
+
+def _in_parts(program: Program, batch: Any) -> None:
+    names = []
+    try:
+        for name, output in program.train_parts(batch):
+            program.synchronize(output)
+            names.append(name)
+    except UnsupportedError as reason:
+        raise Skipped(str(reason)) from None
+    if not names or len(set(names)) != len(names):
+        raise CheckFailed(f"train_parts must yield parts that have names of their own, got {names}")
+
+
+def _compiled_once(mode: str) -> Callable[[Subject], Measurement]:
+    def measure(subject: Subject) -> Measurement:
+        graph = _without_dropout() if mode == "training" else _without_dropout().without_loss()
+        program = subject.program(graph, draw_parameters(graph, subject.seed), mode)
+        step = program.train_step if mode == "training" else program.infer
+        counts = []
+        for number in range(2 + _STEPS):
+            program.synchronize(step(program.load(draw_batch(graph, subject.seed + number))))
+            counts.append(program.compilations())
+        if counts == [None] * len(counts):
+            return Measurement(detail="the framework does not tell how often it compiles")
+        if not all(isinstance(count, int) and count >= 0 for count in counts):
+            raise CheckFailed(f"compilations() must always be a number or always None, got {counts}")
+        # The first call compiles, the second may once more for what it has learnt of the first.
+        if len(set(counts[1:])) > 1:
+            raise CheckFailed(
+                f"steps of the same shapes must not compile again, counted after each: {counts}"
+            )
+        return Measurement(detail=f"compilations: {counts[-1]}, none of them after the second step")
+
+    return measure
+
+
 def program_checks() -> tuple[Check, ...]:
     """Return the checks of programs."""
     return (
@@ -215,4 +282,7 @@ def program_checks() -> tuple[Check, ...]:
         Check("program/loss-before-update", _loss_before_update),
         Check("program/gradients-after-training", _gradients_after_training),
         Check("program/precisions", _precisions),
+        Check("program/parts-are-the-step", _parts_are_the_step),
+        Check("program/compiled-once/inference", _compiled_once("inference")),
+        Check("program/compiled-once/training", _compiled_once("training")),
     )

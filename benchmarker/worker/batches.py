@@ -5,13 +5,13 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
 from benchmarker.graph.graph import Graph
+from benchmarker.graph.types import Input
 from benchmarker.worker import values
 
 if TYPE_CHECKING:
@@ -35,20 +35,37 @@ class Batches(Protocol):
         """How many there are before they come around: an epoch's; one if they are drawn."""
 
 
-@dataclass(frozen=True)
-class SyntheticBatches:
-    """Random mini-batches; the first is drawn from the seed itself, each further one from a name of its own."""
+SYNTHETIC = 8
+"""How many random mini-batches a run has, so that none stays in a cache from step to step."""
+_ROTATED_ELEMENTS = 1 << 18
+"""Inputs of independent numbers that are larger than this are drawn once and then rotated."""
+_ROTATION = 104_729
 
-    graph: Graph
-    seed: int
+
+class SyntheticBatches:
+    """Random mini-batches; the first is drawn from the seed itself, each further one from a name of its own.
+
+    Drawing large images takes longer than computing with them, so the elements of a large input whose
+    elements are independent of each other are the first mini-batch's, rotated.
+    """
+
+    def __init__(self, graph: Graph, seed: int) -> None:
+        self._graph = graph
+        self._seed = seed
+        self._first: Arrays = {}
 
     def batch(self, number: int) -> Arrays:
-        """Draw a mini-batch."""
-        prefix = "batch" if number == 0 else f"batch{number}"
-        return {
-            i.name: values.draw(self.seed, f"{prefix}/{i.name}", i.type, i.distribution)
-            for i in self.graph.inputs
-        }
+        """Return a mini-batch."""
+        return {declared.name: self._input(declared, number) for declared in self._graph.inputs}
+
+    def _input(self, declared: Input, number: int) -> Array:
+        name, prefix = declared.name, f"batch{number}" if number else "batch"
+        if not _can_be_rotated(declared):
+            return values.draw(self._seed, f"{prefix}/{name}", declared.type, declared.distribution)
+        if name not in self._first:
+            self._first[name] = values.draw(self._seed, f"batch/{name}", declared.type, declared.distribution)
+        rotated: Array = np.roll(self._first[name], number * _ROTATION)
+        return rotated
 
     def digests(self, count: int) -> dict[str, Any]:
         """There is no order to tell."""
@@ -56,8 +73,14 @@ class SyntheticBatches:
 
     @property
     def distinct(self) -> int:
-        """A run on drawn values takes the same ones in every step."""
-        return 1
+        """How many a run takes in turn."""
+        return SYNTHETIC
+
+
+def _can_be_rotated(declared: Input) -> bool:
+    distribution = declared.distribution
+    independent = distribution.kind in ("normal", "uniform") and distribution.probability == 1.0
+    return independent and declared.type.elements > _ROTATED_ELEMENTS
 
 
 class DatasetBatches:
@@ -77,6 +100,7 @@ class DatasetBatches:
         description = json.loads((folder / "description.json").read_text(encoding="utf-8"))
         self._samples = np.load(folder / "samples.npy", mmap_mode="r", allow_pickle=False)
         self._labels = np.load(folder / "labels.npy", allow_pickle=False)
+        self._largest = description["largest"]
         self._mean, self._deviation = description["mean"], description["deviation"]
         self._graph = graph
         self._seed = seed
@@ -93,7 +117,8 @@ class DatasetBatches:
         size = self._graph.batch_size
         chosen = self._order(epoch)[position * size : (position + 1) * size]
         sample, *labels = self._graph.inputs
-        found = {sample.name: self._normalised(self._samples[chosen]).reshape(sample.type.shape)}
+        samples = self._scaled(self._samples[chosen], sample.distribution.interval)
+        found = {sample.name: samples.reshape(sample.type.shape)}
         found.update({label.name: self._labels[chosen] for label in labels})
         return found
 
@@ -103,10 +128,14 @@ class DatasetBatches:
         orders = (self._order(epoch).astype("<i8").tobytes() for epoch in epochs)
         return {"epochs": [f"sha256:{hashlib.sha256(order).hexdigest()}" for order in orders]}
 
-    def _normalised(self, samples: Array) -> Array:
-        if samples.dtype != np.uint8:
+    def _scaled(self, samples: Array, interval: tuple[float, float] | None) -> Array:
+        if self._largest is None:
             return np.asarray(samples, np.float32)
-        scaled = samples.astype(np.float32) / np.float32(255.0)
+        scaled = samples.astype(np.float32) / np.float32(self._largest)
+        if interval is not None:
+            low, high = interval
+            within: Array = scaled * np.float32(high - low) + np.float32(low)
+            return within
         normalised: Array = (scaled - np.float32(self._mean)) / np.float32(self._deviation)
         return normalised
 
@@ -145,29 +174,66 @@ class Feeding:
     load : callable
         The program's.
     inputs : {"resident", "fed"}
-        ``resident``: a data set's mini-batches are loaded beforehand, as many of an epoch as fit
-        :data:`RESIDENT_BYTES`, and come around in that order; of synthetic ones there is one. ``fed``: the
-        step itself loads each; what a data set's samples are made from is read before it.
+        ``resident``: mini-batches are loaded beforehand and come around in that order: as many of an
+        epoch of a data set as fit :data:`RESIDENT_BYTES`; of random ones as many as it takes to be larger
+        together than the last-level cache, those beyond the first :data:`SYNTHETIC` being copies of them.
+        ``fed``: the step itself loads each; what a data set's samples are made from is read before it.
+    random : bool
+        Whether the mini-batches are random ones.
     """
 
-    def __init__(self, batches: Batches, load: Callable[[Arrays], Any], inputs: str) -> None:
+    def __init__(
+        self, batches: Batches, load: Callable[[Arrays], Any], inputs: str, *, random: bool = False
+    ) -> None:
         self._batches = batches
         self._load = load
+        self._random = random
         self.fed = inputs == "fed"
         self.taken = 0
         self.first = batches.batch(0)
+        self.bytes_each = sum(array.nbytes for array in self.first.values())
         self.native_first = load(self.first)
-        self._pool = [] if self.fed else self._resident()
+        self._host = [self.first]
+        self._pool = [] if self.fed else [self.native_first]
+        if not self.fed and not random:
+            self.fill(batches.distinct)
 
-    def _resident(self) -> list[Any]:
-        size = sum(array.nbytes for array in self.first.values())
-        count = min(self._batches.distinct, max(1, RESIDENT_BYTES // max(1, size)))
-        return [self.native_first, *(self._load(self._batches.batch(n)) for n in range(1, count))]
+    def fill(self, steps: int) -> None:
+        """Load what the next ``steps`` steps take, as far as it is to be on the device beforehand."""
+        if self.fed:
+            return
+        fitting = max(1, RESIDENT_BYTES // max(1, self.bytes_each))
+        wanted = min(self._all(), fitting, steps)
+        self._pool += [self._load(self._copy(n)) for n in range(len(self._pool), wanted)]
+
+    def _all(self) -> int:
+        if not self._random:
+            return self._batches.distinct
+        return max(self._batches.distinct, last_level_cache_bytes() // max(1, self.bytes_each) + 1)
+
+    def _copy(self, number: int) -> Arrays:
+        """Return a mini-batch in memory of its own: a framework may compute on the very arrays it is given."""
+        if not self._random:
+            return self._batches.batch(number)
+        distinct = self._host_batch(number % self._batches.distinct)
+        if number < self._batches.distinct:
+            return distinct
+        return {name: array.copy() for name, array in distinct.items()}
+
+    def _host_batch(self, number: int) -> Arrays:
+        self._host += [self._batches.batch(n) for n in range(len(self._host), number + 1)]
+        return self._host[number]
 
     @property
     def distinct(self) -> int:
-        """Number of different mini-batches that steps take."""
-        return self._batches.distinct if self.fed else len(self._pool)
+        """Number of different mini-batches that steps have taken in turn."""
+        loaded = len(self._host) if self._random else len(self._pool)
+        return self._batches.distinct if self.fed and not self._random else loaded
+
+    @property
+    def resident_bytes(self) -> int:
+        """What the mini-batches on the device take together."""
+        return len(self._pool) * self.bytes_each
 
     def __call__(self) -> Any:
         """Return what the next step takes."""
@@ -175,7 +241,18 @@ class Feeding:
         self.taken += 1
         if self._pool:
             return self._pool[number % len(self._pool)]
-        return self.first if self._batches.distinct == 1 else self._batches.batch(number)
+        return self._from_host(number)
+
+    def host_batch(self) -> Arrays:
+        """Return the next mini-batch as NumPy arrays."""
+        number = self.taken
+        self.taken += 1
+        return self._from_host(number)
+
+    def _from_host(self, number: int) -> Arrays:
+        if not self._random:
+            return self._batches.batch(number)
+        return self._host_batch(number % self._batches.distinct)
 
     def step(self, step: Callable[[Any], Any]) -> Callable[[Any], Any]:
         """Return the step as it takes what this yields."""
@@ -191,3 +268,17 @@ class Feeding:
     def digests(self) -> dict[str, Any]:
         """Return the order of each epoch that the steps so far have reached into."""
         return self._batches.digests(min(self.taken, self.distinct) if self._pool else self.taken)
+
+
+UNKNOWN_CACHE_BYTES = 64 << 20
+"""Taken for the last-level cache where the machine does not tell."""
+
+
+def last_level_cache_bytes(root: Path = Path("/sys/devices/system/cpu/cpu0/cache")) -> int:
+    """Return the size of the largest cache of the first core."""
+    sizes = []
+    for file in root.glob("index*/size"):
+        text = file.read_text(encoding="ascii").strip()
+        if text[:-1].isdigit() and text[-1] in "KM":
+            sizes.append(int(text[:-1]) << (10 if text[-1] == "K" else 20))
+    return max(sizes, default=UNKNOWN_CACHE_BYTES)

@@ -1,7 +1,8 @@
 """First lines of a worker, run by path under the framework's own interpreter.
 
 It ends the worker when its parent dies, reads the job, and lets exactly the packages named there be
-imported from the orchestrator's side; everything else comes from the interpreter that runs this.
+imported from the orchestrator's side; everything else comes from the interpreter that runs this. A warm
+server starts the same way; each worker that it forks then takes the same steps.
 """
 
 from __future__ import annotations
@@ -71,8 +72,9 @@ def leave(status: int) -> None:
 
 
 def main() -> None:
-    """Run the job whose event and control pipes are given on the command line."""
+    """Run the job whose event and control pipes are given on the command line, or serve those of others."""
     events, control, parent = (int(argument) for argument in sys.argv[1:4])
+    started_ns, shared = STARTED_NS, None
     die_with_parent(parent)
     faulthandler.enable()
     faulthandler.register(signal.SIGUSR1, all_threads=True)
@@ -82,9 +84,20 @@ def main() -> None:
     if message["affinity"]:
         os.sched_setaffinity(0, message["affinity"])
     sys.meta_path.insert(0, PackageFinder(message["packages"]))
+    if "serve" in message:
+        from benchmarker.worker.warm_server import serve
+
+        os.close(control)
+        # The server never returns from here, each worker that it forks does.
+        forked = serve(events, message["serve"])
+        started_ns, shared = time.monotonic_ns(), forked.shared
+        events, control = forked.events, forked.control
+        sys.argv[1:4] = map(str, (events, control, forked.server))
+        die_with_parent(forked.server)
+        message = {**json.loads(read_line(control)), "spawned_ns": forked.forked_ns}
     from benchmarker.worker.main import work
 
-    leave(work(message["job"], events, control, STARTED_NS - message["spawned_ns"]))
+    leave(work(message["job"], events, control, started_ns - message["spawned_ns"], shared))
 
 
 main()

@@ -31,10 +31,11 @@ class Channel:
         while data:
             data = data[os.write(self._events, data) :]
 
-    def wait_for(self, message: str) -> None:
-        """Block until the orchestrator sends ``message``."""
-        while self._messages.get() != message:
+    def wait_for(self, *messages: str) -> str:
+        """Block until the orchestrator sends one of ``messages``, and return it."""
+        while (message := self._messages.get()) not in messages:
             pass
+        return message
 
     def _listen(self) -> None:
         pending = b""

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -12,7 +12,7 @@ from benchmarker.framework import Optimizer, Program
 from benchmarker.graph.graph import Graph
 from benchmarker.graph.masks import with_given_masks
 from benchmarker.graph.types import Distribution, TensorType
-from benchmarker.worker import values
+from benchmarker.worker import coarse, values
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -20,21 +20,29 @@ if TYPE_CHECKING:
     Arrays = dict[str, npt.NDArray[Any]]
 
 PROBES: Mapping[str, Optimizer] = {
-    "sgd": Optimizer("sgd", learning_rate=0.02, weight_decay=0.01),
-    "momentum": Optimizer("momentum", learning_rate=0.01, momentum=0.8),
-    "nesterov": Optimizer("nesterov", learning_rate=0.01, momentum=0.8),
+    "sgd": Optimizer("sgd", learning_rate=0.05, weight_decay=0.01),
+    "momentum": Optimizer("momentum", learning_rate=0.05, momentum=0.8),
+    "nesterov": Optimizer("nesterov", learning_rate=0.05, momentum=0.8),
     "adam": Optimizer("adam", learning_rate=0.002, beta1=0.8, beta2=0.95, epsilon=1e-2),
     "adamw": Optimizer("adamw", learning_rate=0.002, beta1=0.8, beta2=0.95, epsilon=1e-2, weight_decay=0.1),
-    "rmsprop": Optimizer("rmsprop", learning_rate=0.001, decay=0.9, epsilon=1e-2),
+    "rmsprop": Optimizer("rmsprop", learning_rate=0.002, decay=0.9, epsilon=1e-2),
     "adagrad": Optimizer("adagrad", learning_rate=0.005, epsilon=1e-2),
 }
 """Each optimizer with constants that show its equations.
 
 A large epsilon shows on which side of a root or a bias correction it is added (frameworks differ there, and
-1e-8 hides it); a momentum far from 1 shows what it multiplies within a few steps."""
+1e-8 hides it), and keeps a gradient that is zero but for rounding from being scaled up to a whole step; a
+momentum far from 1 shows what it multiplies within a few steps."""
+
+PROPORTIONAL = ("sgd", "momentum", "nesterov")
+"""Optimizers whose step grows with the gradient, so that a problem with a large one flies apart."""
+FASTER = 10.0
+"""How much faster than by its own such optimizer a problem is trained at most."""
 
 OWN = "own"
 """The optimizer that the problem itself is trained with, constants included."""
+COMMON = "common"
+"""The mini-batch that outputs, loss and gradients are compared on."""
 COMPARED = ("output", "loss", "gradient")
 """Kinds of findings besides the updates of each optimizer."""
 
@@ -57,9 +65,14 @@ class Question:
     steps : int
         Steps of each, on a mini-batch of its own each.
     own : Optimizer
-        The problem's.
-    moved : bool
-        Whether the weights are moved by about what rounding does to them, each up or down.
+        The problem's, which :data:`OWN` stands for.
+    moved : float
+        Share by which each weight is moved up or down: about what rounding does to it.
+    precision : str
+        What weights and mini-batches are rounded to, if it is coarser than float32.
+    seeds : mapping
+        Probe to the seeds of its mini-batches, step by step; consecutive ones where there are none. The
+        one that outputs and gradients are compared on is that of the first step of :data:`COMMON`.
     """
 
     graph: Graph
@@ -67,7 +80,9 @@ class Question:
     probes: tuple[str, ...] = ()
     steps: int = 0
     own: Optimizer = Optimizer()
-    moved: bool = False
+    moved: float = 0.0
+    precision: str = "fp32"
+    seeds: Mapping[str, Sequence[int]] = field(default_factory=dict)
 
     @property
     def training_graph(self) -> Graph:
@@ -76,24 +91,48 @@ class Question:
 
     def parameters(self) -> Arrays:
         """Return the weights that every framework starts from."""
-        drawn = values.draw_parameters(self.graph, self.seed)
+        drawn = self.rounded(values.draw_parameters(self.graph, self.seed))
         if not self.moved:
             return drawn
         trainable = {p.name for p in self.graph.trainable}
-        return {name: _moved(name, value) if name in trainable else value for name, value in drawn.items()}
+        return {
+            name: _moved(name, value, self.moved) if name in trainable else value
+            for name, value in drawn.items()
+        }
 
-    def batch(self, step: int = 0) -> Arrays:
+    def optimizer(self, probe: str) -> Optimizer:
+        """Return the optimizer of a probe."""
+        if probe == OWN:
+            return self.own
+        chosen = PROBES[probe]
+        if {chosen.kind, self.own.kind} - set(PROPORTIONAL):
+            return chosen
+        fastest = FASTER * self.own.learning_rate
+        return replace(chosen, learning_rate=min(chosen.learning_rate, fastest))
+
+    def batch(self, probe: str = COMMON, step: int = 0) -> Arrays:
         """Return the mini-batch of a step, masks included."""
-        return values.draw_batch(self.training_graph, self.seed + step)
+        seeds = self.seeds.get(probe)
+        return self.drawn(seeds[step] if seeds else self.seed + step)
+
+    def drawn(self, seed: int) -> Arrays:
+        """Return the mini-batch of a seed."""
+        return self.rounded(values.draw_batch(self.training_graph, seed))
+
+    def rounded(self, arrays: Mapping[str, Any]) -> Arrays:
+        """Return arrays in the precision."""
+        return coarse.rounded(arrays, self.precision)
 
 
-MOVED = 2.0**-22
-"""Four units of roundoff of float32: what a few rounded operations do."""
+MOVED = 4.0
+"""Units of roundoff that a few rounded operations move a result by."""
+COARSE_MOVED = 1.0
+"""The same of a coarse precision, whose sums are mostly made in float32."""
 
 
-def _moved(name: str, value: Any) -> Any:
+def _moved(name: str, value: Any, share: float) -> Any:
     signs = values.draw(0, f"moved/{name}", TensorType(value.shape, "int64"), Distribution("integers", 2))
-    return (value * (1.0 + MOVED * (2.0 * signs - 1.0))).astype(value.dtype)
+    return (value * (1.0 + share * (2.0 * signs - 1.0))).astype(value.dtype)
 
 
 Build = Callable[[Graph, Mapping[str, Any], str, Optimizer], Program]
@@ -101,7 +140,7 @@ Build = Callable[[Graph, Mapping[str, Any], str, Optimizer], Program]
 
 
 def compute(question: Question, build: Build) -> Findings:
-    """Compute outputs, loss, gradients, and what training changes with each optimizer.
+    """Compute outputs, loss and gradients.
 
     Parameters
     ----------
@@ -118,8 +157,6 @@ def compute(question: Question, build: Build) -> Findings:
     loss, found = program.gradients(program.load(batch))
     findings["loss"] = ("loss", np.asarray(loss))
     findings.update({name: ("gradient", array) for name, array in found.items()})
-    for probe in question.probes:
-        findings.update(_updates(question, build, parameters, probe))
     return findings
 
 
@@ -134,22 +171,3 @@ def _outputs(question: Question, build: Build, parameters: Arrays, batch: Arrays
             f"the graph has {len(graph.outputs)} outputs, the framework returned {len(arrays)}"
         )
     return {name: ("output", array) for name, array in zip(graph.outputs, arrays)}
-
-
-def _updates(question: Question, build: Build, parameters: Arrays, probe: str) -> Findings:
-    """Train some steps and return the way that each parameter and running statistic went."""
-    graph = question.training_graph
-    optimizer = question.own if probe == OWN else PROBES[probe]
-    program = build(graph, parameters, "training", optimizer)
-    losses = []
-    for step in range(question.steps):
-        output = program.train_step(program.load(question.batch(step)))
-        program.synchronize(output)
-        losses.append(float(program.fetch(output)[0]))
-    after = program.parameters()
-    moving = {p.name for p in graph.trainable}.union(*(node.statistics for node in graph.nodes))
-    findings: Findings = {f"{probe}: losses": (probe, np.array(losses))}
-    for name in sorted(moving):
-        way = after[name].astype(np.float64) - parameters[name].astype(np.float64)
-        findings[f"{probe}: {name}"] = (probe, way)
-    return findings

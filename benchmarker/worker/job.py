@@ -19,9 +19,9 @@ class Job:
 
     Parameters
     ----------
-    action : {"run", "reference", "check", "findings"}
+    action : {"run", "reference", "check", "findings", "calibrate"}
         Measure a problem; compute the reference's results; run the conformance suite; compute what a
-        comparison of frameworks needs.
+        comparison of frameworks needs; measure the machine's peaks.
     framework, problem : str
         Values of the plugins' entry points; ``problem`` is empty for ``check``.
     reference : str or None
@@ -35,9 +35,23 @@ class Job:
         Folder of a prepared data set; None draws mini-batches from the seed.
     inputs : {"resident", "fed"}
         Whether mini-batches are on the device before a step, or are brought there in it.
+    sampling : {"latency", "throughput"}
+        Whether each step is synchronised, or each block of steps.
+    target_seconds : float
+        About how long the timed part lasts where neither steps nor a window are given, with
+        ``minimum_samples`` at least.
+    breakdown : bool
+        Whether to time the parts of a step too, after the timed part.
+    orchestrator : int
+        Its process, for what it costs while steps are timed.
     findings : mapping or None
-        What ``findings`` computes: ``path`` to write, ``probes``, ``steps``, whether the
-        weights are ``moved``, and whether it is the ``reference``.
+        What ``findings`` computes: ``what`` (``found`` by the framework; the ``reference``;
+        ``following``, the reference's steps along a framework's course), the ``path`` to write, the
+        file of the ``course``, ``probes``, ``steps``, the ``seeds`` of their mini-batches, and whether the
+        weights are ``moved``.
+    calibration : mapping or None
+        What ``calibrate`` measures: ``sizes`` of square matrices, ``copy_bytes`` of an array, and
+        ``seconds`` for each.
     """
 
     action: str
@@ -59,7 +73,13 @@ class Job:
     verification_samples: int = 0
     data: str | None = None
     inputs: str = "resident"
+    sampling: str = "latency"
+    target_seconds: float = 3.0
+    minimum_samples: int = 20
+    breakdown: bool = False
+    orchestrator: int = 0
     findings: Mapping[str, Any] | None = None
+    calibration: Mapping[str, Any] | None = None
 
     @staticmethod
     def from_json(data: Mapping[str, Any]) -> Job:

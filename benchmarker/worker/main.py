@@ -47,12 +47,22 @@ def _action(name: str) -> Callable[[Job, Channel, Stages], None]:
         from benchmarker.worker.findings_job import compute_findings
 
         return compute_findings
+    if name == "calibrate":
+        from benchmarker.worker.calibrate_job import calibrate
+
+        return calibrate
     from benchmarker.worker.check_job import check
 
     return check
 
 
-def work(message: Mapping[str, Any], events: int, control: int, start_ns: int) -> int:
+def work(
+    message: Mapping[str, Any],
+    events: int,
+    control: int,
+    start_ns: int,
+    shared: Mapping[str, Any] | None = None,
+) -> int:
     """Do a job and return the exit status.
 
     Parameters
@@ -63,15 +73,20 @@ def work(message: Mapping[str, Any], events: int, control: int, start_ns: int) -
         File descriptors of the two pipes.
     start_ns : int
         Nanoseconds from the launch to the worker's first line.
+    shared : mapping, optional
+        What a forked worker has in common with others; see :mod:`benchmarker.worker.warm_server`.
     """
     channel = Channel(events, control)
+    if shared is not None:
+        channel.send("forked", shared=shared)
     job = Job.from_json(message)
     stages = Stages(channel)
     stages.seconds["process_start"] = start_ns / 1e9
     try:
         _action(job.action)(job, channel, stages)
     except Exception as error:
-        if not isinstance(error, BenchmarkerError):
+        # A broken plugin's sentence has the exception itself behind it, which its author needs.
+        if not isinstance(error, BenchmarkerError) or error.__cause__ is not None:
             import traceback
 
             traceback.print_exc()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import uuid
 import zipfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -13,31 +13,44 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from benchmarker.errors import BenchmarkerError
-from benchmarker.framework import Optimizer, Program
+from benchmarker.framework import Optimizer
 from benchmarker.graph.graph import Graph
 from benchmarker.worker import findings
-from benchmarker.worker.findings import COMPARED, Build, Findings, Question
+from benchmarker.worker.coarse import FRACTION_BITS, rounded
+from benchmarker.worker.findings import Findings, Question
 from benchmarker.worker.verification import EPSILON, NO_ERRORS, Errors, Excerpt, Expected, errors, excerpt
 
 if TYPE_CHECKING:
     import numpy.typing as npt
+
+    from benchmarker.plugins.numpy.program import NumpyProgram
 
     Array = npt.NDArray[Any]
 
 NAME = "NumPy, float64"
 
 
-SWITCHED = 64 * EPSILON["fp32"]
+SWITCHED = 32 * EPSILON["fp32"]
 """How near to switching, as a share of its largest input, rounding may switch a rectifier or a maximum."""
+COARSE_SWITCHED = 2.0
+"""The same in units of roundoff of a coarse precision, most of whose errors lie in one operator."""
 
 
-def _build(precision: str, switched: float = 0.0) -> Build:
+def switching(precision: str) -> float:
+    """Return how near to switching a rectifier may be switched by rounding in a precision."""
+    return COARSE_SWITCHED * EPSILON[precision] if precision in FRACTION_BITS else SWITCHED
+
+
+def build(precision: str, switched: float = 0.0) -> Callable[..., NumpyProgram]:
+    """Return what builds the reference's programs in a precision."""
     from benchmarker.framework import Device, NoOptions
     from benchmarker.plugins.numpy.program import NumpyFramework
 
     framework = NumpyFramework()
 
-    def build(graph: Graph, parameters: Mapping[str, Array], mode: str, optimizer: Optimizer) -> Program:
+    def program_of(
+        graph: Graph, parameters: Mapping[str, Array], mode: str, optimizer: Optimizer
+    ) -> NumpyProgram:
         program = framework.build(
             graph,
             parameters,
@@ -50,7 +63,7 @@ def _build(precision: str, switched: float = 0.0) -> Build:
         program.switched = switched
         return program
 
-    return build
+    return program_of
 
 
 def results(
@@ -62,7 +75,7 @@ def results(
     switched: float = 0.0,
 ) -> Findings:
     """Compute what is verified: outputs, or loss and gradients, by name with their kind."""
-    program = _build(precision, switched)(graph, parameters, mode, Optimizer())
+    program = build(precision, switched)(graph, parameters, mode, Optimizer())
     native = program.load(batch)
     if mode == "inference":
         outputs = program.fetch(program.infer(native))
@@ -73,45 +86,34 @@ def results(
     return found
 
 
-def compute(graph: Graph, parameters: dict[str, Array], batch: dict[str, Array], mode: str) -> list[Expected]:
+def compute(
+    graph: Graph, parameters: dict[str, Array], batch: dict[str, Array], mode: str, precision: str = "fp32"
+) -> list[Expected]:
     """Compute the reference in float64, and learn what rounding does to each tensor.
 
     Rounding shows in float32; and, since whether it switches a rectifier is a matter of luck, in the
-    gradients with all those switched that it might have.
+    gradients with all those switched that it might have. That of a coarser precision shows where weights
+    and mini-batch are rounded to it.
     """
-
-    def at(precision: str, switched: float = 0.0) -> Findings:
-        return results(graph, parameters, batch, mode, precision, switched)
-
-    exact, rounded = at("fp64"), at("fp32")
-    return _expected(exact, rounded, at("fp64", SWITCHED) if mode == "training" else exact)
+    exact = results(graph, parameters, batch, mode, "fp64")
+    if precision in FRACTION_BITS:
+        coarse = rounded(parameters, precision), rounded(batch, precision)
+        rounding = results(graph, *coarse, mode, "fp64")
+    else:
+        rounding = results(graph, parameters, batch, mode, "fp32")
+    if mode == "inference":
+        return with_errors(exact, rounding, exact)
+    switched = results(graph, parameters, batch, mode, "fp64", switching(precision))
+    return with_errors(exact, rounding, switched)
 
 
 def expected_findings(question: Question) -> list[Expected]:
-    """Compute the reference of a comparison in the same way, updates included."""
-    exact, rounded = (findings.compute(question, _build(precision)) for precision in ("fp64", "fp32"))
-    switched = findings.compute(question, _build("fp64", SWITCHED))
-    return with_stored_rounding(question, _expected(exact, rounded, switched))
-
-
-def with_stored_rounding(question: Question, expected: Sequence[Expected]) -> list[Expected]:
-    """Add to what rounding does to an update that it is read off its parameter, rounded in each step."""
-    parameters = question.parameters()
-    found = []
-    for e in expected:
-        parameter = e.name.partition(": ")[2]
-        if e.kind not in COMPARED and parameter in parameters:
-            e = replace(e, rounding=_stored(e, parameters[parameter], question.steps))
-        found.append(e)
-    return found
-
-
-def _stored(update: Expected, parameter: Array, steps: int) -> Errors:
-    """Return what rounding may do to an update, half a unit in the parameter's last place a step included."""
-    if update.excerpt.norm == 0.0:
-        return update.rounding
-    norm = steps * EPSILON["fp32"] * float(np.linalg.norm(parameter)) / update.excerpt.norm / 2.0
-    return replace(update.rounding, norm=max(update.rounding.norm, norm))
+    """Compute the reference of a comparison in the same way: outputs, loss and gradients."""
+    exactly = replace(question, precision="fp32")
+    exact = findings.compute(exactly, build("fp64"))
+    switched = findings.compute(exactly, build("fp64", switching(question.precision)))
+    single = "fp64" if question.precision in FRACTION_BITS else "fp32"
+    return with_errors(exact, findings.compute(question, build(single)), switched)
 
 
 def without_errors(found: Findings) -> list[Expected]:
@@ -119,7 +121,8 @@ def without_errors(found: Findings) -> list[Expected]:
     return [Expected(name, kind, excerpt(name, array), NO_ERRORS) for name, (kind, array) in found.items()]
 
 
-def _expected(exact: Findings, rounded: Findings, switched: Findings) -> list[Expected]:
+def with_errors(exact: Findings, rounded: Findings, switched: Findings) -> list[Expected]:
+    """Return exact findings with what rounding, and switching rectifiers, did to them."""
     expected = []
     for name, (kind, array) in exact.items():
         part = excerpt(name, array)
@@ -142,6 +145,7 @@ def save(path: Path, expected: list[Expected], digests: dict[str, str]) -> None:
                 "norm": e.excerpt.norm,
                 "rounding": asdict(e.rounding),
                 "switching": e.switching,
+                "stored": e.stored,
             }
             for e in expected
         ],
@@ -156,8 +160,15 @@ def save(path: Path, expected: list[Expected], digests: dict[str, str]) -> None:
         temporary.unlink(missing_ok=True)
 
 
-def load(path: Path) -> tuple[list[Expected], dict[str, str]]:
+def load(path: Path, what: str = "kept reference") -> tuple[list[Expected], dict[str, str]]:
     """Read what :func:`save` wrote: the tensors, and the digests of the values they were computed from.
+
+    Parameters
+    ----------
+    path : Path
+        The file.
+    what : str
+        What it is, for people.
 
     Raises
     ------
@@ -169,7 +180,7 @@ def load(path: Path) -> tuple[list[Expected], dict[str, str]]:
     except (OSError, EOFError, ValueError, KeyError, TypeError, zipfile.BadZipFile) as error:
         path.unlink(missing_ok=True)
         raise BenchmarkerError(
-            f"the kept reference '{path.name}' was damaged ({type(error).__name__}) and has been removed; run again"
+            f"the {what} '{path.name}' was damaged ({type(error).__name__}) and has been removed; run again"
         ) from error
 
 
@@ -183,6 +194,7 @@ def _read(path: Path) -> tuple[list[Expected], dict[str, str]]:
                 Excerpt(row["elements"], archive[f"tensor{i}"], row["norm"]),
                 Errors(**row["rounding"]),
                 row["switching"],
+                row["stored"],
             )
             for i, row in enumerate(head["tensors"])
         ]

@@ -23,7 +23,7 @@ def compute_reference(job: Job, channel: Channel, stages: Stages) -> None:
         batch = values.first_samples(batch, job.verification_samples)
         graph = problem_graph(job, job.verification_samples)
     with stages.stage("reference"):
-        expected = reference.compute(graph, parameters, batch, job.mode)
+        expected = reference.compute(graph, parameters, batch, job.mode, job.precision)
         digests = {"parameters": values.digest(parameters), "batch": values.digest(batch)}
         reference.save(Path(job.reference), expected, digests)
     channel.send("result", seconds=stages.seconds)

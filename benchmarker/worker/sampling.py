@@ -1,51 +1,68 @@
-"""The timed part: nothing between two readings of the clock but the step and its synchronisation."""
+"""The timed part: nothing between two readings of the clock but steps and their synchronisation."""
 
 from __future__ import annotations
 
 import gc
 import math
+import sys
 import time
 from array import array
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-REPORT_SECONDS = 1.0
-"""Progress is reported between steps, at most this often."""
+PULSE_SECONDS = 0.05
+"""How often, at most, something else is done between two samples."""
+OVERHEAD_SHARE = 0.001
+"""Share of a sample that the clock and the synchronisation may take."""
+USUAL_BLOCK = 10
+"""Steps of a block where samples are short enough for it."""
+FEWEST_SAMPLES = 20
+MOST_SAMPLES = 2000
 
 Step = Callable[[Any], Any]
+Synchronize = Callable[[Any], None]
 Feed = Callable[[], Any]
 """Returns what the next step takes."""
-Report = Callable[[int, float], None]
+Pulse = Callable[[int, float], None]
+"""Takes the number of steps done and the seconds a step of the last sample; called between samples."""
+Clock = Callable[[], int]
 
 
 @dataclass(frozen=True)
 class Samples:
-    """Times of consecutive steps.
+    """Times of consecutive blocks of steps; a block is one step where each step is synchronised.
 
     Parameters
     ----------
     nanoseconds : array of int
-        One a step.
+        One a block.
     output : object
         What the last step returned, so that no result goes unused.
     wall_nanoseconds : int
-        From the start of the first step to the end of the last, what is between steps included.
+        From the start of the first step to the end of the last, what is between them included.
+    steps : int
+        Number of steps.
+    block_steps : int
+        Steps of a block. The last block may have fewer, and has all where there is one block only.
     """
 
     nanoseconds: array[int]
     output: Any
     wall_nanoseconds: int = 0
+    steps: int = 0
+    block_steps: int = 1
 
     @property
     def seconds(self) -> list[float]:
-        """The samples in seconds."""
-        return [value / 1e9 for value in self.nanoseconds]
+        """Seconds a step of each block."""
+        return seconds_a_step(self.nanoseconds, self.steps, self.block_steps)
 
     @property
     def median_seconds(self) -> float:
-        """The middle sample (the upper of two) in seconds."""
-        return sorted(self.nanoseconds)[len(self.nanoseconds) // 2] / 1e9
+        """The middle of :attr:`seconds` (the upper of two)."""
+        ordered = sorted(self.seconds)
+        return ordered[len(ordered) // 2]
 
     @property
     def total_seconds(self) -> float:
@@ -53,16 +70,26 @@ class Samples:
         return sum(self.nanoseconds) / 1e9
 
 
+def seconds_a_step(nanoseconds: array[int], steps: int, block_steps: int) -> list[float]:
+    """Return the seconds a step of each block; the last block has the steps that are left."""
+    last = steps - block_steps * (len(nanoseconds) - 1)
+    found = [value / block_steps / 1e9 for value in nanoseconds]
+    if found:
+        found[-1] = nanoseconds[-1] / last / 1e9
+    return found
+
+
 def sample(
     step: Step,
-    synchronize: Callable[[Any], None],
+    synchronize: Synchronize,
     feed: Feed,
     count: int,
     *,
-    clock: Callable[[], int] = time.perf_counter_ns,
-    report: Report | None = None,
+    block_steps: int = 1,
+    clock: Clock = time.perf_counter_ns,
+    pulse: Pulse | None = None,
 ) -> Samples:
-    """Time ``count`` steps one by one, each closed by ``synchronize`` on what it returned.
+    """Time ``count`` steps, each block of them closed by ``synchronize`` on what its last step returned.
 
     Parameters
     ----------
@@ -72,98 +99,143 @@ def sample(
         Returns what the next step takes; not timed.
     count : int
         Number of steps, at least 1.
+    block_steps : int
+        Steps between two synchronisations: 1 gives the latency of each step, more the time a step takes
+        in a row of steps.
     clock : callable
         Nanoseconds, monotonic.
-    report : callable, optional
-        Called with the number of steps done and the last step's seconds, outside the timed part.
+    pulse : callable, optional
+        Called between samples, at most every :data:`PULSE_SECONDS`.
     """
-    times = array("q", bytes(8 * count))
-    interval = int(REPORT_SECONDS * 1e9)
-    output = None
-    first = end = clock()
-    next_report = first + interval
-    for i in range(count):
-        batch = feed()
-        start = clock()
-        output = step(batch)
-        synchronize(output)
-        end = clock()
-        times[i] = end - start
-        if end >= next_report and report is not None:
-            report(i + 1, (end - start) / 1e9)
-            next_report = clock() + interval
-    return Samples(times, output, end - first)
+    return _sample(step, synchronize, feed, count, None, block_steps, clock, pulse)
 
 
 def sample_window(
     step: Step,
-    synchronize: Callable[[Any], None],
+    synchronize: Synchronize,
     feed: Feed,
     seconds: float,
     *,
-    clock: Callable[[], int] = time.perf_counter_ns,
-    report: Report | None = None,
+    block_steps: int = 1,
+    clock: Clock = time.perf_counter_ns,
+    pulse: Pulse | None = None,
 ) -> Samples:
-    """Time steps one by one until ``seconds`` have passed; the last one is finished, however long it takes.
+    """Time steps until ``seconds`` have passed; the last block is finished, however long it takes.
 
     Parameters
     ----------
     seconds : float
-        No step starts after this; there is one at least.
+        No block starts after this; there is one at least.
     Other parameters
         As of :func:`sample`.
     """
+    return _sample(step, synchronize, feed, sys.maxsize, seconds, block_steps, clock, pulse)
+
+
+def _sample(
+    step: Step,
+    synchronize: Synchronize,
+    feed: Feed,
+    count: int,
+    seconds: float | None,
+    block_steps: int,
+    clock: Clock,
+    pulse: Pulse | None,
+) -> Samples:
     times: array[int] = array("q")
-    interval = int(REPORT_SECONDS * 1e9)
-    first = end = clock()
-    deadline = first + int(seconds * 1e9)
-    next_report = first + interval
+    interval = int(PULSE_SECONDS * 1e9)
     output = None
-    while end < deadline or not times:
-        batch = feed()
-        start = clock()
-        output = step(batch)
-        synchronize(output)
-        end = clock()
+    done = 0
+    first = end = clock()
+    deadline = math.inf if seconds is None else first + int(seconds * 1e9)
+    next_pulse = math.inf if pulse is None else first + interval
+    while done < count and (end < deadline or not done):
+        if block_steps == 1:
+            batch = feed()
+            start = clock()
+            output = step(batch)
+            synchronize(output)
+            end = clock()
+            length = 1
+        else:
+            length = min(block_steps, count - done)
+            batches = [feed() for _ in range(length)]
+            start = clock()
+            for batch in batches:
+                output = step(batch)
+            synchronize(output)
+            end = clock()
         times.append(end - start)
-        if end >= next_report and report is not None:
-            report(len(times), (end - start) / 1e9)
-            next_report = clock() + interval
-    return Samples(times, output, end - first)
+        done += length
+        if end >= next_pulse and pulse is not None:
+            pulse(done, (end - start) / length / 1e9)
+            next_pulse = clock() + interval
+    return Samples(times, output, end - first, done, block_steps)
 
 
 def warm_up(
     step: Step,
-    synchronize: Callable[[Any], None],
+    synchronize: Synchronize,
     feed: Feed,
     count: int | None,
     *,
-    clock: Callable[[], int] = time.perf_counter_ns,
-    report: Report | None = None,
+    clock: Clock = time.perf_counter_ns,
+    pulse: Pulse | None = None,
     minimum_steps: int = 3,
     minimum_seconds: float = 1.0,
     maximum_steps: int = 2000,
 ) -> Samples:
     """Run steps that do not count: ``count`` of them, or as many as ``minimum_seconds`` holds."""
     if count is not None:
-        return sample(step, synchronize, feed, count, clock=clock, report=report)
+        return sample(step, synchronize, feed, count, clock=clock, pulse=pulse)
     taken: array[int] = array("q")
     output = None
     while len(taken) < minimum_steps or (sum(taken) < minimum_seconds * 1e9 and len(taken) < maximum_steps):
         part = sample(step, synchronize, feed, minimum_steps, clock=clock)
         taken.extend(part.nanoseconds)
         output = part.output
-        if report is not None and part.total_seconds > REPORT_SECONDS:
-            report(len(taken), part.seconds[-1])
-    return Samples(taken, output)
+        if pulse is not None:
+            pulse(len(taken), part.seconds[-1])
+    return Samples(taken, output, sum(taken), len(taken))
+
+
+def choose_block_steps(
+    step_seconds: float, overhead_seconds: float, *, steps: int | None, target_seconds: float
+) -> int:
+    """Return how many steps a block should have.
+
+    So many that clock and synchronisation take :data:`OVERHEAD_SHARE` of it at most, and
+    :data:`USUAL_BLOCK` where that leaves :data:`FEWEST_SAMPLES` blocks.
+
+    Parameters
+    ----------
+    step_seconds : float
+        About how long a step takes.
+    overhead_seconds : float
+        What a reading of the clock and an empty synchronisation take together.
+    steps : int or None
+        How many steps will be timed, if that is known.
+    target_seconds : float
+        How long the timed part should last otherwise.
+    """
+    needed = math.ceil(overhead_seconds / OVERHEAD_SHARE / max(step_seconds, 1e-9))
+    expected = steps if steps is not None else target_seconds / max(step_seconds, 1e-9)
+    usual = min(USUAL_BLOCK, int(expected / FEWEST_SAMPLES))
+    wanted = max(1, needed, usual)
+    return wanted if steps is None else min(wanted, steps)
 
 
 def choose_steps(
-    step_seconds: float, *, target_seconds: float = 3.0, minimum: int = 20, maximum: int = 2000
+    step_seconds: float,
+    *,
+    block_steps: int = 1,
+    target_seconds: float = 3.0,
+    minimum: int = FEWEST_SAMPLES,
+    maximum: int = MOST_SAMPLES,
 ) -> int:
-    """Return how many steps fill the target time, within bounds."""
-    wanted = math.ceil(target_seconds / max(step_seconds, 1e-9))
-    return max(minimum, min(maximum, wanted))
+    """Return how many steps fill the target time, in ``minimum`` to ``maximum`` whole blocks."""
+    wanted = math.ceil(target_seconds / max(step_seconds * block_steps, 1e-9))
+    return max(minimum, min(maximum, wanted)) * block_steps
 
 
 def quieten_garbage_collector() -> None:

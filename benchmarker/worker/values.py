@@ -61,14 +61,13 @@ def _raw(seed: int, name: str, count: int) -> Iterator[tuple[slice, Array]]:
 
 
 def _drawn(raw: Array, distribution: Distribution) -> Array:
-    scale, low = distribution.scale, distribution.low
     if distribution.kind == "normal":
-        return _normal(raw, scale)
-    if distribution.kind == "uniform":
-        return _uniform(raw, -scale if low is None else low, scale)
+        return _normal(raw, distribution.scale)
+    if distribution.interval is not None:
+        return _uniform(raw, *distribution.interval)
     if distribution.kind == "integers":
-        first = int(low or 0)
-        return _integers(raw, int(scale) - first) + first
+        first = int(distribution.low or 0)
+        return _integers(raw, int(distribution.scale) - first) + first
     raise ValueError(f"unknown distribution '{distribution.kind}'")
 
 

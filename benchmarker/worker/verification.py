@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from benchmarker.worker.coarse import FRACTION_BITS
 from benchmarker.worker.values import draw_indices
 
 if TYPE_CHECKING:
@@ -18,21 +19,28 @@ if TYPE_CHECKING:
 
 MAX_COMPARED = 65536
 """Larger tensors are compared at this many elements drawn from the seed, and by their norm."""
+COARSE_SWITCHING_MARGIN = 1.5
+"""The same in a coarse precision, where some of many that might switch do, never all."""
 SWITCHING_MARGIN = 2.0
 """Room over the gradient with all rectifiers switched that rounding might switch."""
 FLOOR = 1e-5
 """Two correct float32 programs of one operator differ by up to about 3e-6 of the largest element."""
 VANISHING = 1e-6
 """A tensor this much smaller than others of its kind is zero but for rounding (a bias before a normalization)."""
-VANISHED = 1e-4
-"""What such a tensor may be, as a share of the others: it is a sum that cancels, of terms as large as theirs."""
+VANISHED = 1e-3
+"""How far such a tensor may be off, as a share of the others: a sum that cancels, of terms as large as theirs."""
 WIDEST = 0.5
 """No tolerance is wider: such tensors would not be the same function."""
-TURNED = 2.0
-"""An element that goes as far the other way is off by twice its size."""
-_NINE_IN_TEN = 0.9
 MARGIN = 16.0
 """Room over the reference's own rounding error: other orders of summation, other kernels."""
+COARSE_MARGIN = 8.0
+"""Room over what rounding weights and mini-batch to a coarse precision does: it rounds what is between, too."""
+COARSE_FLOOR = 16.0
+"""Units of roundoff of a coarse precision that a tensor may be off at least: some sums are made in it, too."""
+FLIPPED = 1e-4
+"""Rounding that moves a norm further, yet no further than switched rectifiers do, has switched some."""
+TURNED = 2.0
+"""An element of an update that goes as far the other way is off by twice its size."""
 EPSILON: Mapping[str, float] = {
     "fp64": 2.0**-53,
     "fp32": 2.0**-24,
@@ -101,20 +109,34 @@ def _ratio(difference: float, scale: float) -> float:
     return 0.0 if difference == 0 else math.inf
 
 
-def errors(found: Excerpt, expected: Excerpt) -> Errors:
-    """Compare two excerpts; values that are not finite, or sizes that differ, are infinitely far off."""
+def errors(found: Excerpt, expected: Excerpt, scale: float = 0.0) -> Errors:
+    """Compare two excerpts; values that are not finite, or sizes that differ, are infinitely far off.
+
+    Parameters
+    ----------
+    found, expected : Excerpt
+        Of the same tensor.
+    scale : float
+        What an element counts as at least: differences of smaller tensors are relative to this.
+    """
     # The norm is not finite either where only an element outside of the excerpt is not.
     finite = math.isfinite(found.norm) and np.isfinite(found.values).all()
     if found.elements != expected.elements or not finite:
         return _FAR_OFF
     difference = found.values - expected.values
     absolute = float(np.max(np.abs(difference), initial=0.0))
-    relative = _ratio(absolute, _largest(expected))
-    norm = _ratio(float(np.linalg.norm(difference)), float(np.linalg.norm(expected.values)))
+    relative = _ratio(absolute, max(scale, _largest(expected)))
+    norm = _ratio(float(np.linalg.norm(difference)), _size(expected, scale))
     if expected.elements > expected.values.size:
         # What the excerpt leaves out still shows in the norm of the whole.
-        norm = max(norm, _ratio(abs(found.norm - expected.norm), expected.norm))
+        whole = max(expected.norm, scale * math.sqrt(expected.elements))
+        norm = max(norm, _ratio(abs(found.norm - expected.norm), whole))
     return Errors(absolute, relative, norm)
+
+
+def _size(expected: Excerpt, scale: float) -> float:
+    """Return the norm of the compared elements, that of as many elements of size ``scale`` at least."""
+    return max(float(np.linalg.norm(expected.values)), scale * math.sqrt(expected.values.size))
 
 
 @dataclass(frozen=True)
@@ -132,6 +154,8 @@ class Expected:
     switching : float
         How far, in the norm, it moves when every rectifier and maximum switches that rounding might
         switch.
+    stored : float
+        Norm of what rounding stored parameters to float32 may do to it, for what is read off them.
     """
 
     name: str
@@ -139,14 +163,16 @@ class Expected:
     excerpt: Excerpt
     rounding: Errors
     switching: float = 0.0
+    stored: float = 0.0
 
 
 @dataclass(frozen=True)
 class Tolerance:
-    """The most that :class:`Errors` may be: ``relative`` and ``norm``."""
+    """The most that :class:`Errors` may be: ``relative`` and ``norm``, on what ``scale``."""
 
     relative: float
     norm: float
+    scale: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -200,62 +226,93 @@ class Verification:
 def tolerances(expected: Sequence[Expected], precision: str) -> dict[str, Tolerance]:
     """Return the tolerance of each tensor.
 
-    It is :data:`MARGIN` times the error that float32 rounding made in the reference itself (for this
-    tensor, or the median over tensors of its kind if that is larger), at least :data:`FLOOR`, scaled
-    by the precision's unit roundoff over float32's and never above :data:`WIDEST`. The largest
-    difference of a gradient need only stay below :data:`WIDEST`: where rounding switches a rectifier,
-    single elements of it jump, and its norm hardly moves. A tensor that is zero but for rounding
-    (:data:`VANISHING`) is judged on the scale of the others of its kind.
-
-    What several steps of an optimizer made of the parameters may be off by what rounding did to nine in
-    ten of them: one rectifier that switches in one step moves all of them in the next. A single element
-    may go the other way (:data:`TURNED`), since optimizers that divide by the gradient's size nearly take
-    its sign.
+    It is a margin times what rounding did to the reference itself (to this tensor, or the median over
+    tensors of its kind if that is larger), with a floor, and never above :data:`WIDEST`. But for outputs
+    and loss the largest difference need only stay below :data:`WIDEST`, or :data:`TURNED` for an update:
+    where rounding switches a rectifier, single elements jump, and the norm hardly moves; it may move
+    :data:`SWITCHING_MARGIN` times as far as all rectifiers move it that might switch. A tensor that is zero
+    but for rounding (:data:`VANISHING`) is judged on the scale of the others of its kind.
     """
-    scale = max(1.0, EPSILON[precision] / EPSILON["fp32"])
+    kinds = {kind: _Kind([e for e in expected if e.kind == kind], precision) for kind in _kinds(expected)}
+    return {e.name: kinds[e.kind].tolerance(e) for e in expected}
 
-    def limit(own: float, same_kind: Sequence[float]) -> float:
-        return min(WIDEST, scale * max(FLOOR, MARGIN * max(own, float(np.median(same_kind)))))
 
-    limits = {}
-    for e in expected:
-        same_kind = [other for other in expected if other.kind == e.kind]
-        relative = [other.rounding.relative for other in same_kind]
-        norm = [other.rounding.norm for other in same_kind]
-        largest = _largest(e.excerpt)
-        typical = float(np.median([_largest(other.excerpt) for other in same_kind]))
-        if 0 < largest < VANISHING * typical:
-            root = math.sqrt(e.excerpt.values.size)
-            kept = float(np.linalg.norm(e.excerpt.values))
-            limits[e.name] = Tolerance(
-                max(VANISHED, limit(0.0, relative)) * typical / largest,
-                max(VANISHED, limit(0.0, norm)) * typical * root / kept,
-            )
-        else:
-            pointwise = limit(e.rounding.relative, relative)
-            rounding, switching = e.rounding.norm, e.switching
-            if e.kind not in ("output", "loss"):
-                pointwise = WIDEST
-            if e.kind not in ("output", "loss", "gradient"):
-                pointwise = TURNED
-                rounding = max(rounding, float(np.quantile(norm, _NINE_IN_TEN)))
-                switching = max(switching, float(np.quantile([o.switching for o in same_kind], _NINE_IN_TEN)))
-            switched = min(WIDEST, scale * SWITCHING_MARGIN * switching)
-            limits[e.name] = Tolerance(pointwise, max(switched, limit(rounding, norm)))
-    return limits
+@dataclass(frozen=True)
+class _Leeway:
+    """What a precision is allowed: factors of errors, a least error, and on what share of the usual scale."""
+
+    margin: float
+    floor: float
+    switching: float
+    scale: float
+
+
+def _leeway(precision: str) -> _Leeway:
+    if precision not in FRACTION_BITS:
+        return _Leeway(MARGIN, FLOOR, SWITCHING_MARGIN, 0.0)
+    # What a sum in a coarse precision is off by is a share of its terms, however small the sum.
+    return _Leeway(COARSE_MARGIN, COARSE_FLOOR * EPSILON[precision], COARSE_SWITCHING_MARGIN, 1.0)
+
+
+def _kinds(expected: Sequence[Expected]) -> list[str]:
+    return list(dict.fromkeys(e.kind for e in expected))
+
+
+class _Kind:
+    """The tensors of one kind, and what is typical of them."""
+
+    def __init__(self, tensors: Sequence[Expected], precision: str) -> None:
+        self._leeway = _leeway(precision)
+        self._relative = float(np.median([e.rounding.relative for e in tensors]))
+        self._norm = float(np.median([self._smooth(e) for e in tensors]))
+        self._typical = float(np.median([_largest(e.excerpt) for e in tensors]))
+
+    def tolerance(self, e: Expected) -> Tolerance:
+        if self._vanishes(e):
+            relative, norm = (max(VANISHED, self._limit(usual)) for usual in (self._relative, self._norm))
+            return self._with_stored(e, Tolerance(relative, norm, self._typical))
+        norm = self._limit(max(self._smooth(e), self._norm))
+        switched = max(e.switching, e.rounding.norm - self._smooth(e))
+        pointwise = WIDEST if e.kind == "gradient" else TURNED
+        if e.kind in ("output", "loss"):
+            pointwise = self._limit(max(e.rounding.relative, self._relative))
+        norm = max(norm, min(WIDEST, self._leeway.switching * switched))
+        return self._with_stored(e, Tolerance(pointwise, norm, self._leeway.scale * self._typical))
+
+    def _smooth(self, e: Expected) -> float:
+        """Return what rounding did to the norm, but for what a switched rectifier explains."""
+        explained = FLIPPED < e.rounding.norm <= self._leeway.switching * e.switching
+        return 0.0 if explained else e.rounding.norm
+
+    def _vanishes(self, e: Expected) -> bool:
+        """Whether a tensor is zero but for rounding: tiny, or small and nothing that rounding leaves alone."""
+        share = VANISHED if self._leeway.margin * e.rounding.norm > WIDEST else VANISHING
+        return _largest(e.excerpt) < share * self._typical
+
+    def _limit(self, rounding: float) -> float:
+        return min(WIDEST, max(self._leeway.floor, self._leeway.margin * rounding))
+
+    def _with_stored(self, e: Expected, limit: Tolerance) -> Tolerance:
+        if not e.stored:
+            return limit
+        relative = limit.relative + _share(e.stored, max(limit.scale, _largest(e.excerpt)))
+        return replace(
+            limit, relative=relative, norm=limit.norm + _share(e.stored, _size(e.excerpt, limit.scale))
+        )
 
 
 def _largest(part: Excerpt) -> float:
     return float(np.max(np.abs(part.values), initial=0.0))
 
 
-def too_ill_conditioned(expected: Sequence[Expected]) -> str | None:
+def too_ill_conditioned(expected: Sequence[Expected], precision: str = "fp32") -> str | None:
     """Return why no verdict is possible: rounding alone moves the reference itself too far; else None."""
     for kind in sorted({e.kind for e in expected}):
         typical = float(np.median([e.rounding.norm for e in expected if e.kind == kind]))
-        if not MARGIN * typical <= WIDEST:
+        if not _leeway(precision).margin * typical <= WIDEST:
+            rounding = precision if precision in FRACTION_BITS else "float32"
             return (
-                f"float32 rounding alone moves each {kind} of the reference by {typical:.2g} of its norm: the "
+                f"{rounding} rounding alone moves each {kind} of the reference by {typical:.2g} of its norm: the "
                 f"problem is too ill-conditioned at this size; take a larger mini-batch or input"
             )
     return None
@@ -263,13 +320,17 @@ def too_ill_conditioned(expected: Sequence[Expected]) -> str | None:
 
 def tolerance_reason(precision: str) -> str:
     """Say in one sentence where the tolerances come from."""
-    base = (
+    if precision in FRACTION_BITS:
+        return (
+            f"{COARSE_MARGIN:g} times what rounding weights and mini-batch to {precision} does to the "
+            f"reference in float64, at least {COARSE_FLOOR * EPSILON[precision]:.2g}; or "
+            f"what switching every rectifier that rounding might switch does"
+        )
+    return (
         f"{MARGIN:g} times the rounding error of the reference in float32 against float64, at least "
-        f"{FLOOR:g}, for the norm of the differences and, but for gradients, for the largest one; or "
+        f"{FLOOR:g}, for the norm of the differences and, for outputs and loss, the largest one; or "
         f"{SWITCHING_MARGIN:g} times what switching every rectifier that rounding might switch does"
     )
-    factor = EPSILON[precision] / EPSILON["fp32"]
-    return base if factor <= 1 else f"{base}, times {factor:g} for the unit roundoff of {precision}"
 
 
 def judge(expected: Expected, found: Array, tolerance: Tolerance) -> TensorVerdict:
@@ -279,7 +340,7 @@ def judge(expected: Expected, found: Array, tolerance: Tolerance) -> TensorVerdi
 
 def judge_excerpt(expected: Expected, part: Excerpt, tolerance: Tolerance) -> TensorVerdict:
     """Compare one tensor of which only the excerpt was kept."""
-    error = errors(part, expected.excerpt)
+    error = errors(part, expected.excerpt, tolerance.scale)
     return TensorVerdict(
         expected.name,
         expected.kind,
@@ -294,7 +355,7 @@ def judge_excerpt(expected: Expected, part: Excerpt, tolerance: Tolerance) -> Te
     )
 
 
-def update_tolerance(base: Tolerance, before: Excerpt, change: Excerpt) -> Tolerance:
+def update_tolerance(base: Tolerance, before: Excerpt, change: Excerpt, rate: float = 1.0) -> Tolerance:
     """Return the tolerance of a parameter's first update, which is read off the rounded parameter.
 
     Parameters
@@ -305,11 +366,15 @@ def update_tolerance(base: Tolerance, before: Excerpt, change: Excerpt) -> Toler
         The parameter before the update, float32.
     change : Excerpt
         The expected change.
+    rate : float
+        What the gradient was multiplied by.
     """
-    rounding = 4 * EPSILON["fp32"]
+    rounding, scale = 4 * EPSILON["fp32"], abs(rate) * base.scale
     return Tolerance(
-        _doubled(base.relative) + _share(rounding * _largest(before), _largest(change)),
-        _doubled(base.norm) + _share(rounding * before.norm, change.norm),
+        _doubled(base.relative) + _share(rounding * _largest(before), max(scale, _largest(change))),
+        _doubled(base.norm)
+        + _share(rounding * before.norm, max(change.norm, scale * math.sqrt(change.elements))),
+        scale,
     )
 
 

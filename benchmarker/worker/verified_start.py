@@ -31,7 +31,7 @@ from benchmarker.worker.verification import (
 )
 
 if TYPE_CHECKING:
-    from benchmarker.worker.run import Prepared
+    from benchmarker.worker.prepared import Prepared
 
 
 FIRST_STEP: Mapping[str, Callable[[Optimizer], float]] = {
@@ -67,7 +67,7 @@ def _verified_digests(job: Job, prepared: Prepared) -> dict[str, str]:
 
 def _verdict(job: Job, expected: list[Expected], tensors: list[TensorVerdict]) -> Verification:
     impossible = {
-        kind: too_ill_conditioned([e for e in expected if e.kind == kind])
+        kind: too_ill_conditioned([e for e in expected if e.kind == kind], job.precision)
         for kind in {e.kind for e in expected}
     }
     impossible["update"] = impossible.get("gradient")
@@ -174,13 +174,18 @@ def _judge_updates(
         moved = excerpt(name, after[name].astype(np.float64) - old.astype(np.float64))
         if job.optimizer.weight_decay:
             moved = _by_itself(moved.values)
-        limit = update_tolerance(limits[name], start, change)
+        limit = update_tolerance(limits[name], start, change, _rate(job.optimizer))
         verdicts.append(judge_excerpt(Expected(name, "update", change, NO_ERRORS), moved, limit))
     return verdicts
 
 
+def _rate(optimizer: Optimizer) -> float:
+    """Return what the first step adds to a parameter, over its gradient."""
+    return -optimizer.learning_rate * FIRST_STEP[optimizer.kind](optimizer)
+
+
 def _first_change(optimizer: Optimizer, gradient: Excerpt, old: Excerpt) -> Excerpt:
-    rate = -optimizer.learning_rate * FIRST_STEP[optimizer.kind](optimizer)
+    rate = _rate(optimizer)
     if not optimizer.weight_decay:
         return Excerpt(gradient.elements, rate * gradient.values, abs(rate) * gradient.norm)
     return _by_itself(rate * (gradient.values + optimizer.weight_decay * old.values))

@@ -45,6 +45,7 @@ def benchmarker_framework() -> FrameworkPlugin:
         cuda_requirements=(*_COMMON, "cupy-cuda114==9.6.0"),
         build_constraints=("setuptools<80",),
         options=Options,
+        compile_caches=("CUPY_CACHE_DIR",),
         devices=("cpu", "cuda"),
         precisions={"cpu": ("fp32", "fp64"), "cuda": ("fp32", "fp64", "fp16")},
     )

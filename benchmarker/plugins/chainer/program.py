@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -219,6 +219,18 @@ class ChainerProgram(Program):
         loss.backward()
         self._update()
         return loss.array
+
+    def train_parts(self, batch: tuple[Any, ...]) -> Iterator[tuple[str, Any]]:
+        """Run the same step in its parts."""
+        if self._update is None:
+            raise UnsupportedError("a program built for inference cannot train")
+        (loss,) = self._loss(*batch)
+        yield "forward", loss.array
+        self._link.cleargrads()
+        loss.backward()
+        yield "backward", loss.array
+        self._update()
+        yield "update", loss.array
 
     def gradients(self, batch: tuple[Any, ...]) -> tuple[float, dict[str, Array]]:
         """Return loss and gradients with the mini-batch's statistics; nothing moves, nothing is dropped."""

@@ -178,12 +178,25 @@ class MxnetProgram(Program):
             self._take(batch)
         (loss,) = self._train.forward(is_train=True)
         self._train.backward()
+        self._finish_step()
+        return loss
+
+    def train_parts(self, batch: Any) -> Iterator[tuple[str, Any]]:
+        if batch is not self._fed:
+            self._take(batch)
+        (loss,) = self._train.forward(is_train=True)
+        yield "forward", loss
+        self._train.backward()
+        yield "backward", loss
+        self._finish_step()
+        yield "update", loss
+
+    def _finish_step(self) -> None:
         self._update()
         if self._lowering.shared:
             self._wait_for_statistics()
             for statistic in self._lowering.shared:
                 statistic.settle(self._arrays)
-        return loss
 
     def _wait_for_statistics(self) -> None:
         """Wait for all: MXNet's engine does not know that the backward pass writes running statistics."""

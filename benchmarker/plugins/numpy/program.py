@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -168,12 +168,34 @@ class NumpyProgram(Program):
         """Run forward, backward and update; return the loss before the update."""
         if self._update is None:
             raise UnsupportedError("a program built for inference has no train_step")
+        loss, gradients = self.half_step(batch)
+        self._update(gradients)
+        return loss
+
+    def train_parts(self, batch: dict[str, Array]) -> Iterator[tuple[str, Any]]:
+        """Run a step in its parts; the tape goes backwards right after the forward pass, as one part."""
+        if self._update is None:
+            raise UnsupportedError("a program built for inference has no parts of a training step")
+        loss, gradients = self.half_step(batch)
+        yield "forward and backward", loss
+        self._update(gradients)
+        yield "update", loss
+
+    def half_step(self, batch: dict[str, Array]) -> tuple[Array, dict[str, Array]]:
+        """Return loss and gradients of a step: it moves running statistics, but no parameter yet."""
         forward = self._operators(
             training=True, generator=self._generator, update_statistics=True, dtype=self._dtype
         )
-        loss, gradients = self._loss_and_gradients(batch, forward)
-        self._update(gradients)
-        return loss
+        return self._loss_and_gradients(batch, forward)
+
+    def assign(self, values: Mapping[str, Array]) -> None:
+        """Take these values of parameters and running statistics."""
+        for name, value in values.items():
+            self._parameters[name][...] = value
+
+    def value(self, name: str) -> Array:
+        """Return a copy of a parameter or running statistic, in the program's floating type."""
+        return self._parameters[name].copy()
 
     def gradients(self, batch: dict[str, Array]) -> tuple[float, dict[str, Array]]:
         """Return loss and gradients in the program's floating type; nothing changes."""

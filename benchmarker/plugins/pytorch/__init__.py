@@ -35,6 +35,7 @@ def benchmarker_framework() -> FrameworkPlugin:
         implementation="benchmarker.plugins.pytorch.program:PytorchFramework",
         python=">=3.10",
         options=Options,
+        compile_caches=("TORCHINDUCTOR_CACHE_DIR", "TRITON_CACHE_DIR"),
         devices=("cpu", "cuda"),
         precisions={
             "cpu": ("fp32", "fp64", "bf16", "fp16"),

@@ -47,6 +47,21 @@ def lower(
     import torch
 
     traced = torch.fx.Graph()
+    values = _arguments(graph, pieces, traced)
+    _trace(graph, PytorchOperators(training=training, dropout=dropout, dtype=dtype), values)
+    returned = tuple(values[name].node for name in results)
+    traced.output(returned[0] if len(returned) == 1 else returned)
+    traced.eliminate_dead_code()
+    write_in_place(traced, mixed=mixed)
+    traced.lint()
+    forward: Callable[..., Any] = torch.fx.GraphModule(torch.nn.Module(), traced, graph.name).forward
+    return forward
+
+
+def _arguments(graph: Graph, pieces: Mapping[str, int], traced: Any) -> dict[str, Any]:
+    """Add the arguments to the traced graph; return the value of each parameter and input, with its shape."""
+    import torch
+
     tracer = torch.fx.proxy.GraphAppendingTracer(traced)
 
     def argument(name: str) -> Any:
@@ -57,17 +72,9 @@ def lower(
     for parameter in graph.parameters:
         natives = tuple(argument(parameter.name) for _ in range(pieces[parameter.name]))
         values[parameter.name] = natives[0] if len(natives) == 1 else natives
-    values.update({input_.name: argument(input_.name) for input_ in graph.inputs})
-    for name, value in values.items():
-        with_shape(value, graph.types[name])
-    _trace(graph, PytorchOperators(training=training, dropout=dropout, dtype=dtype), values)
-    returned = tuple(values[name].node for name in results)
-    traced.output(returned[0] if len(returned) == 1 else returned)
-    traced.eliminate_dead_code()
-    write_in_place(traced, mixed=mixed)
-    traced.lint()
-    forward: Callable[..., Any] = torch.fx.GraphModule(torch.nn.Module(), traced, graph.name).forward
-    return forward
+    for input_ in graph.inputs:
+        values[input_.name] = argument(input_.name)
+    return {name: with_shape(value, graph.types[name]) for name, value in values.items()}
 
 
 def _trace(graph: Graph, operators: Operators, values: dict[str, Any]) -> None:

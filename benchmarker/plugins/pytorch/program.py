@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import functools
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -21,6 +21,7 @@ from benchmarker.plugins.pytorch.training import (
     loss_scaler,
     make_optimizer,
     scaled_training_step,
+    training_parts,
     training_step,
 )
 
@@ -35,9 +36,10 @@ if TYPE_CHECKING:
 class _PytorchProgram(Program):
     """A graph as one generated function over native tensors; its other methods are shared by both modes."""
 
-    def __init__(self, graph: Graph, tensors: Tensors, device: Device) -> None:
+    def __init__(self, graph: Graph, tensors: Tensors, device: Device, compiled: bool) -> None:
         import torch
 
+        self._compiled = compiled
         self._graph = graph
         self._tensors = tensors
         self._device = device
@@ -74,12 +76,38 @@ class _PytorchProgram(Program):
             "peak_reserved_bytes": torch.cuda.max_memory_reserved(index),
         }
 
+    def reset_memory(self) -> None:
+        if self._device.type == "cuda":
+            import torch
+
+            torch.cuda.reset_peak_memory_stats(self._device.index)
+
+    def compilations(self) -> int:
+        """Return how many graphs ``torch.compile`` has made in this process; none where it is not used."""
+        import torch
+
+        return int(torch._dynamo.utils.counters["stats"]["unique_graphs"]) if self._compiled else 0
+
+    def device_event(self) -> Any:
+        if self._device.type != "cuda":
+            return None
+        import torch
+
+        event = torch.cuda.Event(enable_timing=True)
+        event.record()
+        return event
+
+    def device_seconds(self, first: Any, last: Any) -> float:
+        return float(first.elapsed_time(last)) / 1e3
+
 
 class InferenceProgram(_PytorchProgram):
     """The graph forward, without what autograd would keep."""
 
-    def __init__(self, graph: Graph, tensors: Tensors, device: Device, forward: Callable[..., Any]) -> None:
-        super().__init__(graph, tensors, device)
+    def __init__(
+        self, graph: Graph, tensors: Tensors, device: Device, compiled: bool, forward: Callable[..., Any]
+    ) -> None:
+        super().__init__(graph, tensors, device, compiled)
         import torch
 
         self._forward = forward
@@ -95,10 +123,12 @@ class TrainingProgram(_PytorchProgram):
 
     Parameters
     ----------
-    graph, tensors, device
+    graph, tensors, device, compiled
         As given to :meth:`Framework.build`, and the parameters made native.
     step : callable
         The training step of a mini-batch.
+    parts : callable
+        The same as a generator that stops after each part.
     gradients : callable
         Loss and gradients of a mini-batch, in the order of ``tensors.trainable``.
     make_forward : callable
@@ -110,12 +140,15 @@ class TrainingProgram(_PytorchProgram):
         graph: Graph,
         tensors: Tensors,
         device: Device,
+        compiled: bool,
         step: Callable[..., Any],
+        parts: Callable[..., Iterator[tuple[str, Any]]],
         gradients: Callable[..., tuple[Any, list[Any]]],
         make_forward: Callable[[], Callable[..., Any]],
     ) -> None:
-        super().__init__(graph, tensors, device)
+        super().__init__(graph, tensors, device, compiled)
         self._step = step
+        self._parts = parts
         self._gradients = gradients
         self._make_forward = make_forward
 
@@ -132,6 +165,9 @@ class TrainingProgram(_PytorchProgram):
     def train_step(self, batch: tuple[Any, ...]) -> Any:
         return self._step(*batch)
 
+    def train_parts(self, batch: tuple[Any, ...]) -> Iterator[tuple[str, Any]]:
+        return self._parts(*batch)
+
     def gradients(self, batch: tuple[Any, ...]) -> tuple[float, dict[str, Array]]:
         loss, flat = self._gradients(*batch)
         found = dict(zip(map(id, self._tensors.trainable), flat))
@@ -146,6 +182,7 @@ class PytorchFramework(Framework):
     """PyTorch."""
 
     operators = PytorchOperators
+    later_imports = ("torch._dynamo", "torch.fx", "torch.optim")
 
     def __init__(self) -> None:
         import torch
@@ -203,8 +240,10 @@ class PytorchFramework(Framework):
         )
         functions = Functions(graph, tensors, device, autocast, options)
         if training:
-            return _training_program(graph, tensors, device, precision, optimizer, functions)
-        return InferenceProgram(graph, tensors, device, functions.make(graph.outputs, training=False))
+            return _training_program(graph, tensors, device, precision, optimizer, functions, options)
+        return InferenceProgram(
+            graph, tensors, device, options.compile, functions.make(graph.outputs, training=False)
+        )
 
     def libraries(self) -> dict[str, str]:
         torch = self._torch
@@ -228,6 +267,7 @@ def _training_program(
     precision: str,
     optimizer: Optimizer,
     functions: Functions,
+    options: Options,
 ) -> TrainingProgram:
     if graph.loss is None:
         raise UnsupportedError(f"problem '{graph.name}' has no loss, so it cannot be trained; use inference")
@@ -241,9 +281,10 @@ def _training_program(
     update = make_optimizer(optimizer, tensors.trainable)
     scaler = loss_scaler(device.type) if precision == "fp16" else None
     step = scaled_training_step(loss_of, update, scaler) if scaler else training_step(loss_of, update)
+    parts = training_parts(loss_of, update, scaler)
     gradients = loss_and_gradients(verified, tensors.trainable, tensors.state, scaler)
     forward = functools.partial(functions.make, graph.outputs, training=False)
-    return TrainingProgram(graph, tensors, device, step, gradients, forward)
+    return TrainingProgram(graph, tensors, device, options.compile, step, parts, gradients, forward)
 
 
 def _require_fp16_lstm() -> None:

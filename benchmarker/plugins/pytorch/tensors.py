@@ -91,7 +91,7 @@ class Tensors:
         """
         import torch
 
-        tensor = torch.tensor(array, device=self._device)
+        tensor = _copied(array) if self._device.type == "cpu" else torch.tensor(array, device=self._device)
         if tensor.is_floating_point():
             tensor = tensor.to(self.dtype)
         formats = {4: torch.channels_last, 5: torch.channels_last_3d}
@@ -102,6 +102,19 @@ class Tensors:
     def decode(self, name: str, natives: Sequence[Any]) -> Array:
         """Return a parameter, or its gradient, in the graph's layout."""
         return self._layouts[name].decode([to_numpy(tensor) for tensor in natives])
+
+
+def _copied(array: Array) -> Any:
+    """Return a copy of an array as a tensor in the memory of the processor.
+
+    NumPy copies: PyTorch would share each copy among its threads, and on a machine that is busy otherwise
+    it would last until the last of them had its turn, milliseconds instead of microseconds.
+    """
+    import torch
+
+    tensor = torch.empty(array.shape, dtype=torch.from_numpy(np.empty(0, array.dtype)).dtype)
+    np.copyto(tensor.numpy(), array)
+    return tensor
 
 
 def _images(graph: Graph) -> frozenset[str]:

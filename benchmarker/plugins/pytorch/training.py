@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from benchmarker.framework import Optimizer
@@ -76,6 +76,27 @@ def scaled_training_step(loss_of: Callable[..., Any], optimizer: Any, scaler: An
         return loss
 
     return step
+
+
+def training_parts(
+    loss_of: Callable[..., Any], optimizer: Any, scaler: Any = None
+) -> Callable[..., Iterator[tuple[str, Any]]]:
+    """Return the same step as a generator that stops after each part; ``scaler`` as for fp16."""
+
+    def parts(*batch: Any) -> Iterator[tuple[str, Any]]:
+        optimizer.zero_grad()
+        loss = loss_of(*batch)
+        yield "forward", loss
+        (loss if scaler is None else scaler.scale(loss)).backward()
+        yield "backward", loss
+        if scaler is None:
+            optimizer.step()
+        else:
+            scaler.step(optimizer)
+            scaler.update()
+        yield "update", loss
+
+    return parts
 
 
 def loss_and_gradients(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -61,6 +61,7 @@ class TensorFlowProgram(Program):
         self._trainable = [v for parameter in graph.trainable for v in self._variables[parameter.name]]
         self._input_orders = input_orders(graph)
         self._output_orders: list[Order] = []
+        self._traces = 0
         if mode == "training":
             self._update = UpdateRule(tensorflow, optimizer, self._trainable)
             self._train = self._trace(self._step)
@@ -74,6 +75,12 @@ class TensorFlowProgram(Program):
 
     def train_step(self, batch: Any) -> Any:
         return self._train(*batch)
+
+    def train_parts(self, batch: Any) -> Iterator[tuple[str, Any]]:
+        raise UnsupportedError("TensorFlow compiles the whole training step into one function")
+
+    def compilations(self) -> int:
+        return self._traces
 
     def synchronize(self, output: Any) -> None:
         # On the CPU a function returns when its last operation, updates included, has run.
@@ -131,12 +138,17 @@ class TensorFlowProgram(Program):
     def _trace(self, body: Callable[..., Any]) -> Callable[..., Any]:
         """Trace ``body`` for the graph's inputs and return the concrete function."""
         tf = self._tf
+
+        def counted(*batch: Any) -> Any:
+            self._traces += 1  # Python runs the body only to trace it
+            return body(*batch)
+
         signature = [
             tf.TensorSpec([i.type.shape[axis] for axis in order], self._native_dtype(i.type.dtype))
             for i, order in zip(self._graph.inputs, self._input_orders)
         ]
         traced = tf.function(
-            body, input_signature=signature, autograph=False, jit_compile=self._options.xla or None
+            counted, input_signature=signature, autograph=False, jit_compile=self._options.xla or None
         )
         concrete: Callable[..., Any] = traced.get_concrete_function()
         return concrete

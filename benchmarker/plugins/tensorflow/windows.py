@@ -8,13 +8,14 @@ from typing import Any
 
 import numpy as np
 
+from benchmarker.graph.window_shapes import halves
+
 Pairs = list[tuple[int, int]]
 
 
 def explicit_pairs(pads: Sequence[int]) -> Pairs:
     """Return ONNX's pads, all begins then all ends, as one pair an axis."""
-    rank = len(pads) // 2
-    return list(zip(pads[:rank], pads[rank:]))
+    return list(zip(*halves(pads)))
 
 
 def same_pairs(

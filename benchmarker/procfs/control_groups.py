@@ -1,12 +1,13 @@
-"""Limits of the control groups that this process is in, versions 1 and 2."""
+"""Limits and throttling of the control groups that this process is in, versions 1 and 2."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import Any
 
-from benchmarker.collectors.files import ROOT, integer, read_integer, read_text
+from benchmarker.procfs.files import ROOT, integer, read_integer, read_pairs, read_text
 
 MOUNT = "sys/fs/cgroup"
 UNLIMITED = 2**60
@@ -83,3 +84,42 @@ def _cores(quota: int | None, period: int | None) -> float | None:
     if quota is None or not period or quota <= 0:
         return None
     return round(quota / period, 3)
+
+
+@dataclass(frozen=True)
+class Throttling:
+    """How often and for how long a control group was kept from running, since it was made.
+
+    Parameters
+    ----------
+    periods : int
+        Periods in which the quota was used up.
+    seconds : float
+        Time that its CPUs stood still for it.
+    """
+
+    periods: int
+    seconds: float
+
+
+def throttling(root: Path = ROOT) -> Throttling | None:
+    """Return the throttling of our control group and all above it; ``None`` where the kernel does not tell."""
+    groups = _groups(root)
+    if (root / MOUNT / "cgroup.controllers").exists():
+        folders = list(_upwards(root / MOUNT, groups.get("", "/")))
+    else:
+        folders = list(_controller(root, groups, "cpu"))
+    tables = [table for folder in folders if (table := read_pairs(folder / "cpu.stat", " "))]
+    told = [table for table in tables if "nr_throttled" in table]
+    if not told:
+        return None
+    return Throttling(
+        sum(integer(table["nr_throttled"]) or 0 for table in told), sum(map(_throttled_seconds, told))
+    )
+
+
+def _throttled_seconds(table: Mapping[str, str]) -> float:
+    """Return the time from microseconds (version 2) or nanoseconds (version 1)."""
+    if "throttled_usec" in table:
+        return (integer(table["throttled_usec"]) or 0) / 1e6
+    return (integer(table.get("throttled_time")) or 0) / 1e9

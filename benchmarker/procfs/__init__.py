@@ -1,0 +1,1 @@
+"""What the kernel tells in text files (``/proc``, ``/sys``, control groups), with the standard library alone."""

@@ -1,0 +1,14 @@
+"""What a step of a run computes, moves and keeps, from the graph alone."""
+
+from __future__ import annotations
+
+from benchmarker import registry
+from benchmarker.experiment import RunSpec
+from benchmarker.graph.cost import GraphCost, graph_cost
+
+
+def step_cost(spec: RunSpec) -> GraphCost:
+    """Return what one step of the run computes."""
+    graph = registry.problem(spec.problem).graph(spec.batch_size, **spec.problem_parameters)
+    training = spec.mode == "training"
+    return graph_cost(graph if training else graph.without_loss(), training=training)

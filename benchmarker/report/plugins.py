@@ -1,0 +1,98 @@
+"""The list of plugins: where each comes from, whether it can run here, and of problems what they cost."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from benchmarker.catalogue import ProblemFacts
+from benchmarker.report.layout import Column, table
+from benchmarker.report.units import count
+
+_MANY = 1000
+
+
+@dataclass(frozen=True)
+class PluginRow:
+    """One plugin.
+
+    Parameters
+    ----------
+    kind, name, origin : str
+        As in the registry.
+    usable : bool
+        Whether it can run here.
+    note : str
+        Where a framework's interpreter is, or why the plugin cannot run.
+    facts : ProblemFacts or None
+        Of a problem that is not broken.
+    """
+
+    kind: str
+    name: str
+    origin: str
+    usable: bool
+    note: str = ""
+    facts: ProblemFacts | None = None
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the row as JSON values; those of a problem's facts are null if it is broken."""
+        row = {name: getattr(self, name) for name in ("kind", "name", "origin", "usable", "note")}
+        if self.kind != "problems":
+            return row
+        facts = self.facts
+        return {
+            **row,
+            "task": facts and facts.task,
+            "parameter_count": facts and facts.parameters,
+            "flops_per_sample": facts and facts.flops_per_sample,
+            "batch_size": facts and facts.batch_size,
+            "trains": facts and facts.trains,
+        }
+
+
+def plugin_tables(rows: Sequence[PluginRow], width: int) -> str:
+    """Return a table for each kind."""
+    kinds = dict.fromkeys(row.kind for row in rows)
+    return "\n\n".join(_of_kind(kind, [row for row in rows if row.kind == kind], width) for kind in kinds)
+
+
+def _of_kind(kind: str, rows: Sequence[PluginRow], width: int) -> str:
+    origins = tuple(row.origin for row in rows)
+    states = tuple("ready" if row.usable else "cannot run" for row in rows)
+    columns = [Column(kind, tuple(row.name for row in rows), key=True)]
+    common = []
+    for title, texts, said in (("from", origins, "all from {}"), ("state", states, "all {}")):
+        if len(set(texts)) == 1:
+            common.append(said.format(texts[0]))
+        else:
+            columns.append(Column(title, texts))
+    columns += _costs(rows) if kind == "problems" else []
+    if kind == "frameworks":
+        columns.append(Column("where", tuple(row.note if row.usable else "-" for row in rows)))
+    reasons = [
+        textwrap.fill(f"{row.name}: {row.note}", width, subsequent_indent="  ")
+        for row in rows
+        if not row.usable and row.note
+    ]
+    heading = [", ".join([kind, *common]), ""] if common else []
+    return "\n".join([*heading, table(columns, width), *([""] if reasons else []), *reasons])
+
+
+def _costs(rows: Sequence[PluginRow]) -> list[Column]:
+    facts = [row.facts for row in rows]
+    return [
+        Column("task", tuple(f.task if f else "-" for f in facts)),
+        Column("parameters", tuple(_parameters(f) if f else "-" for f in facts), numeric=True),
+        Column("a sample", tuple(_flops(f) if f else "-" for f in facts), numeric=True),
+    ]
+
+
+def _parameters(facts: ProblemFacts) -> str:
+    return count(facts.parameters, "").rstrip() if facts.parameters >= _MANY else str(facts.parameters)
+
+
+def _flops(facts: ProblemFacts) -> str:
+    return count(facts.flops_per_sample, "FLOP") if facts.flops_per_sample else "-"

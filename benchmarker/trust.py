@@ -1,0 +1,342 @@
+"""How far a number can be believed, by what the machine did while it was measured.
+
+Evidence flags; it never corrects, and no sample is left out for it.
+
+Each kind of evidence has a limit above which a run is ``noisy``; where the last column has one, ``contaminated``
+above that. A run is graded by its worst reason, ``clean`` without one.
+
+====================  ==========================================================  ============  ============
+kind                  value                                                       noisy above   contaminated
+====================  ==========================================================  ============  ============
+steal                 share of the cores' time that a hypervisor gave to others   0.5 %         5 %
+run_delay             share of time in which the worker waited for a core         1 %           10 %
+cpu_pressure          share of time in which any task waited for a core           5 %           50 %
+io_pressure           ... for a disk                                              5 %           50 %
+memory_pressure       ... for memory                                              5 %           20 %
+foreign_load          cores used by others                                        0.1           0.5
+orchestrator_load     cores used by the orchestrator                              0.05          0.5
+throttled             share of time in which the control group stood still        0             1 %
+disk_reads            bytes a second that others read from disks                  10 MB/s
+disk_writes           bytes a second that others wrote to disks                   10 MB/s
+clock_jump            seconds by which the clock of the day jumped                0.1 s
+thermal               times that a core slowed down for heat                      0
+clock_source          the kernel's clock is not the processor's counter           always
+gpu_processes         other processes on the GPUs                                               0
+timer                 clock and synchronisation, as a share of a sample           0.1 %         10 %
+compilation           compilations among timed steps                                            0
+threads               cores used, over the threads asked for                                    1.1
+slowdown, disturbed   the steady state's verdict                                  always
+no_steady_state       the steady state's verdict                                                always
+unknown               the machine tells nothing of what it did                    always
+====================  ==========================================================  ============  ============
+
+The limits are those of nvbench, pyperf and of experiments of ours: in 78 to 87 % of the steps that were more
+than half slower than the median, the worker had waited for a core.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+GRADES = ("clean", "noisy", "contaminated")
+FEWEST_TICK_SECONDS = 0.05
+"""Times that the kernel counts in ticks of 10 ms are not believed below five of them."""
+FEWEST_DISK_BYTES = 16e6
+FEWEST_RUN_DELAY_SECONDS = 2e-4
+PROCESSOR_CLOCKS = ("tsc", "arch_sys_counter", "kvm-clock", "hyperv_clocksource_tsc_page", "timebase")
+"""Clocks that are read without a system call."""
+
+
+@dataclass(frozen=True)
+class Limit:
+    """Above which value a kind of evidence makes a run noisy, and above which contaminated."""
+
+    noisy: float
+    contaminated: float = math.inf
+
+
+LIMITS: Mapping[str, Limit] = {
+    "steal": Limit(0.005, 0.05),
+    "run_delay": Limit(0.01, 0.1),
+    "cpu_pressure": Limit(0.05, 0.5),
+    "io_pressure": Limit(0.05, 0.5),
+    "memory_pressure": Limit(0.05, 0.2),
+    "foreign_load": Limit(0.1, 0.5),
+    "orchestrator_load": Limit(0.05, 0.5),
+    "throttled": Limit(0.0, 0.01),
+    "disk_reads": Limit(10e6),
+    "disk_writes": Limit(10e6),
+    "clock_jump": Limit(0.1),
+    "thermal": Limit(0),
+    "gpu_processes": Limit(0, 0),
+    "timer": Limit(0.001, 0.1),
+    "compilation": Limit(0, 0),
+    "threads": Limit(1.1, 1.1),
+}
+
+
+@dataclass(frozen=True)
+class Reason:
+    """One thing that speaks against a number.
+
+    Parameters
+    ----------
+    kind : str
+        As in the table above.
+    severity : {"noisy", "contaminated"}
+        What it makes of the run.
+    text : str
+        What it was.
+    value, limit : float or None
+        What was found, and above what it counts; ``None`` where there is no number.
+    """
+
+    kind: str
+    severity: str
+    text: str
+    value: float | None = None
+    limit: float | None = None
+
+
+def grade(
+    evidence: Mapping[str, Any], timing: Mapping[str, Any], gpus: Sequence[Mapping[str, Any]] = ()
+) -> dict[str, Any]:
+    """Return how far a run can be trusted, and why not further.
+
+    Parameters
+    ----------
+    evidence : mapping
+        What :func:`benchmarker.worker.evidence.between` told; what it does not know is ``None``.
+    timing : mapping
+        ``threads`` that were asked for, ``sample_seconds`` (median of what was timed in one piece),
+        ``overhead_seconds`` (clock and synchronisation in it), ``compilations`` among the timed steps and
+        ``steady_state`` (its kind); each may be missing or ``None``.
+    gpus : sequence of mapping
+        Those of the run, as the collector ``gpus`` tells of them.
+
+    Returns
+    -------
+    dict
+        ``grade`` and ``reasons``, the worst first.
+    """
+    reasons = [reason for find in _FINDERS for reason in find(evidence, timing)]
+    reasons += _gpu_processes(gpus)
+    reasons.sort(key=lambda reason: -GRADES.index(reason.severity))
+    return {
+        "grade": reasons[0].severity if reasons else "clean",
+        "reasons": [asdict(reason) for reason in reasons],
+    }
+
+
+def anonymous(evidence: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the evidence without the names of other processes."""
+    foreign = evidence.get("foreign")
+    return {**evidence, "foreign": foreign and [{**process, "name": None} for process in foreign]}
+
+
+Found = Iterator[Reason]
+_Finder = Callable[[Mapping[str, Any], Mapping[str, Any]], Found]
+
+
+def _above(kind: str, value: float | None, text: str) -> Found:
+    """Yield a reason if the value is above its kind's limit."""
+    limit = LIMITS[kind]
+    if value is None or value <= limit.noisy:
+        return
+    if value > limit.contaminated:
+        yield Reason(kind, "contaminated", text, value, limit.noisy)
+    else:
+        yield Reason(kind, "noisy", text, value, limit.noisy)
+
+
+def _unknown(evidence: Mapping[str, Any], timing: Mapping[str, Any]) -> Found:
+    if evidence.get("foreign_cores") is None and evidence.get("run_delay_share") is None:
+        yield Reason(
+            "unknown", "noisy", "this system does not tell what else the machine did (it has no /proc)"
+        )
+
+
+def _steal(evidence: Mapping[str, Any], timing: Mapping[str, Any]) -> Found:
+    share = evidence.get("steal_share")
+    if share and share * evidence["seconds"] * evidence["cpus"] >= FEWEST_TICK_SECONDS:
+        yield from _above("steal", share, f"a hypervisor gave {_percent(share)} of the cores' time to others")
+
+
+def _waiting(evidence: Mapping[str, Any], timing: Mapping[str, Any]) -> Found:
+    share, seconds = evidence.get("run_delay_share"), evidence.get("run_delay_seconds")
+    if share is not None and seconds is not None and seconds > FEWEST_RUN_DELAY_SECONDS:
+        text = f"the worker's threads waited for a core in {_percent(share)} of the time"
+        yield from _above("run_delay", share, text)
+    for resource, what in (("cpu", "a core"), ("io", "a disk"), ("memory", "memory")):
+        share = evidence.get(f"{resource}_pressure_share")
+        text = f"tasks on this machine waited for {what} in {_percent(share or 0.0)} of the time"
+        yield from _above(f"{resource}_pressure", share, text)
+
+
+def _load(evidence: Mapping[str, Any], timing: Mapping[str, Any]) -> Found:
+    seconds = evidence.get("seconds") or 0.0
+    foreign = evidence.get("foreign_cores")
+    if foreign is not None and foreign * seconds >= FEWEST_TICK_SECONDS:
+        yield from _above("foreign_load", foreign, _foreign_text(evidence, foreign))
+    orchestrator = evidence.get("orchestrator_cores")
+    if orchestrator is not None and orchestrator * seconds >= FEWEST_TICK_SECONDS:
+        text = f"benchmarker itself used {orchestrator:.2f} cores beside the worker"
+        yield from _above("orchestrator_load", orchestrator, text)
+
+
+def _foreign_text(evidence: Mapping[str, Any], foreign: float) -> str:
+    """Name those who used the cores, the unknown rest if it is a part worth telling."""
+    named = [
+        f"{process['name'] or 'a process'} (pid {process['pid']}) used {process['cores']:.2f} cores"
+        for process in evidence.get("foreign") or ()
+        if process["cores"] >= LIMITS["foreign_load"].noisy / 2
+    ]
+    rest = evidence.get("foreign_unnamed_cores") or 0.0
+    if rest >= LIMITS["foreign_load"].noisy / 2:
+        named.append(f"processes that have ended or do not show here used {rest:.2f} cores")
+    return ", ".join(named) or f"other processes used {foreign:.2f} cores together"
+
+
+def _throttled(evidence: Mapping[str, Any], timing: Mapping[str, Any]) -> Found:
+    periods, stopped = evidence.get("throttled_periods"), evidence.get("throttled_seconds")
+    if not periods or stopped is None:
+        return
+    seconds = evidence["seconds"]
+    text = f"the control group was throttled {_times(periods)}, {stopped:.1f} s of {seconds:.1f} s"
+    yield from _above("throttled", stopped / seconds, text)
+
+
+def _disks(evidence: Mapping[str, Any], timing: Mapping[str, Any]) -> Found:
+    for kind, name, what in (
+        ("disk_reads", "read", "read {} from"),
+        ("disk_writes", "written", "wrote {} to"),
+    ):
+        moved = evidence.get(f"disk_{name}_bytes_by_others")
+        if moved is None or moved < FEWEST_DISK_BYTES:
+            continue
+        amount = what.format(f"{moved / 1e6:.0f} MB")
+        text = f"another process {amount} disk during the timed part"
+        yield from _above(kind, moved / evidence["seconds"], text)
+
+
+def _clocks(evidence: Mapping[str, Any], timing: Mapping[str, Any]) -> Found:
+    jump = evidence.get("wall_clock_jump_seconds") or 0.0
+    text = f"the clock of the day was set {'forward' if jump > 0 else 'back'} by {abs(jump):.1f} s"
+    yield from _above("clock_jump", abs(jump), f"{text} (step times are of another clock)")
+    source = evidence.get("clock_source")
+    if source is not None and source not in PROCESSOR_CLOCKS:
+        yield Reason("clock_source", "noisy", f"the kernel's clock is '{source}', which is slow to read")
+
+
+def _heat(evidence: Mapping[str, Any], timing: Mapping[str, Any]) -> Found:
+    throttles = evidence.get("thermal_throttles")
+    yield from _above("thermal", throttles, f"cores slowed down for heat {_times(throttles or 0)}")
+
+
+def _timer(evidence: Mapping[str, Any], timing: Mapping[str, Any]) -> Found:
+    sample, overhead = timing.get("sample_seconds"), timing.get("overhead_seconds")
+    if not sample or overhead is None:
+        return
+    share = overhead / sample
+    text = f"clock and synchronisation take {_percent(share)} of what is timed in one piece"
+    yield from _above("timer", share, text)
+
+
+def _compilation(evidence: Mapping[str, Any], timing: Mapping[str, Any]) -> Found:
+    count = timing.get("compilations")
+    yield from _above(
+        "compilation", count, f"the framework compiled {_times(count or 0)} among the timed steps"
+    )
+
+
+def _threads(evidence: Mapping[str, Any], timing: Mapping[str, Any]) -> Found:
+    asked = timing.get("threads")
+    busy = evidence.get("threads_busy")
+    if not asked or busy is None or (busy - asked) * evidence["seconds"] < FEWEST_TICK_SECONDS:
+        return
+    threads = "1 thread was" if asked == 1 else f"{asked} threads were"
+    yield from _above("threads", busy / asked, f"{threads} asked for, {busy:.2f} were busy")
+
+
+_VERDICTS = {
+    "slowdown": ("noisy", "steps became slower in the course of the timed part"),
+    "disturbed": ("noisy", "the speed of steps changed while the machine was disturbed"),
+    "no_steady_state": ("contaminated", "step times did not settle"),
+}
+
+
+def _steady_state(evidence: Mapping[str, Any], timing: Mapping[str, Any]) -> Found:
+    kind = timing.get("steady_state")
+    if kind in _VERDICTS:
+        yield Reason(kind, *_VERDICTS[kind])
+
+
+_FINDERS: tuple[_Finder, ...] = (
+    _unknown,
+    _threads,
+    _compilation,
+    _throttled,
+    _load,
+    _waiting,
+    _steal,
+    _disks,
+    _heat,
+    _clocks,
+    _timer,
+    _steady_state,
+)
+
+
+def _gpu_processes(gpus: Sequence[Mapping[str, Any]]) -> list[Reason]:
+    found: list[Reason] = []
+    for gpu in gpus:
+        others = gpu.get("other_processes")
+        what = "another process" if others == 1 else f"{others} other processes"
+        found += _above("gpu_processes", others, f"{what} used GPU {gpu.get('index', '')}".rstrip())
+    return found
+
+
+def _percent(share: float) -> str:
+    return f"{100 * share:.1f} %" if share >= 0.001 else f"{100 * share:.2g} %"
+
+
+def _times(count: int) -> str:
+    return "once" if count == 1 else f"{count} times"
+
+
+def disturbed(checkpoints: Mapping[str, Any], first_step: int, last_step: int) -> bool:
+    """Tell whether the machine disturbed the steps from ``first_step`` up to, not including, ``last_step``.
+
+    It did if within the checkpoints around them the worker waited for a core, others used the cores, or a
+    hypervisor took them away, each beyond what makes a run noisy.
+
+    Parameters
+    ----------
+    checkpoints : mapping
+        What :meth:`benchmarker.worker.evidence.Checkpoints.to_json` told.
+    """
+    steps = checkpoints.get("step") or ()
+    before = max((i for i, step in enumerate(steps) if step <= first_step), default=0)
+    after = min((i for i, step in enumerate(steps) if step >= last_step), default=len(steps) - 1)
+    if after <= before:
+        return False
+
+    def passed(name: str) -> float | None:
+        low, high = checkpoints[name][before], checkpoints[name][after]
+        return None if low is None or high is None else max(high - low, 0.0)
+
+    seconds, own = passed("seconds") or 0.0, passed("own_cpu_seconds") or 0.0
+    if seconds <= 0:
+        return False
+    waited, busy, stolen = passed("run_delay_seconds"), passed("busy_seconds"), passed("stolen_seconds")
+    runnable = max((own + (waited or 0.0)) / seconds, 1.0)
+    counted = {
+        "foreign_load": (busy or 0.0) - own,
+        "steal": (stolen or 0.0) / checkpoints["cpus"],
+    }
+    return (waited or 0.0) / seconds / runnable > LIMITS["run_delay"].noisy or any(
+        lost >= FEWEST_TICK_SECONDS and lost / seconds > LIMITS[kind].noisy for kind, lost in counted.items()
+    )

@@ -1,0 +1,42 @@
+"""What a worker does between samples: note how the machine fares, and now and then tell how far it is."""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING
+
+from benchmarker.worker.channel import Channel
+
+if TYPE_CHECKING:
+    from benchmarker.worker.evidence import Checkpoints
+
+REPORT_SECONDS = 1.0
+"""Progress is told at most this often: it wakes the orchestrator."""
+
+
+class Pulse:
+    """Called between samples; see :data:`benchmarker.worker.sampling.Pulse`.
+
+    Parameters
+    ----------
+    channel : Channel
+        Where progress goes.
+    total : int or None
+        How many steps there will be, if that is known.
+    checkpoints : Checkpoints, optional
+        Takes notes of the machine.
+    """
+
+    def __init__(self, channel: Channel, total: int | None, checkpoints: Checkpoints | None = None) -> None:
+        self._channel = channel
+        self._total = total
+        self._checkpoints = checkpoints
+        self._next_report = time.monotonic() + REPORT_SECONDS
+
+    def __call__(self, done: int, step_seconds: float) -> None:
+        if self._checkpoints is not None:
+            self._checkpoints.note(done)
+        now = time.monotonic()
+        if now >= self._next_report:
+            self._channel.send("progress", done=done, total=self._total, step_seconds=step_seconds)
+            self._next_report = now + REPORT_SECONDS

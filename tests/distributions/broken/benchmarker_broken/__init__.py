@@ -1,0 +1,1 @@
+"""Plugins with the faults that plugins have while they are written."""

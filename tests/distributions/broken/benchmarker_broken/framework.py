@@ -1,0 +1,14 @@
+"""A framework whose implementation does not exist."""
+
+from __future__ import annotations
+
+from benchmarker.framework import FrameworkPlugin
+
+
+def benchmarker_framework() -> FrameworkPlugin:
+    return FrameworkPlugin(
+        name="hollow",
+        distribution="numpy",
+        requirements=("numpy",),
+        implementation="benchmarker_broken.absent:Absent",
+    )

@@ -1,0 +1,177 @@
+"""The machine's peaks: measured by a real worker, kept by what they depend on, and looked up for a run."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from benchmarker.calibration import Calibration, Machine, keep, peaks_for, this_machine
+from benchmarker.graph.graph import Graph
+from benchmarker.worker.calibrate_job import copy_graph, product_graph
+from benchmarker.worker.values import draw_batch, draw_parameters
+from tests.conftest import Command
+from tests.numpy_programs import build
+from tests.planted import plant
+
+HERE = Machine("A processor", 8, 32)
+KEPT = Calibration(
+    machine=HERE,
+    device="cpu",
+    framework="numpy",
+    version="2.0",
+    threads=4,
+    precision="fp32",
+    flops_per_second=100e9,
+    size=2048,
+    bytes_per_second=20e9,
+    copy_bytes=1 << 28,
+    grade="clean",
+    reasons=(),
+    measured_at="2026-01-01T00:00:00Z",
+)
+
+
+def test_the_best_of_all_frameworks_is_the_peak(tmp_path: Path) -> None:
+    keep(KEPT, tmp_path)
+    keep(replace(KEPT, framework="other", flops_per_second=150e9, bytes_per_second=5e9), tmp_path)
+    peaks = peaks_for("cpu", 4, "fp32", machine=HERE, where=tmp_path)
+    assert peaks is not None
+    assert (peaks.flops_per_second, peaks.flops_by) == (150e9, "other 2.0")
+    assert (peaks.bytes_per_second, peaks.bytes_by) == (20e9, "numpy 2.0")
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        replace(KEPT, threads=2),
+        replace(KEPT, precision="fp64"),
+        replace(KEPT, device="NVIDIA H100"),
+        replace(KEPT, machine=Machine("Another processor", 8, 32)),
+        replace(KEPT, machine=Machine("A processor", 16, 32)),
+        replace(KEPT, machine=Machine("A processor", 8, 64)),
+    ],
+)
+def test_the_peaks_of_something_else_are_not_taken(tmp_path: Path, other: Calibration) -> None:
+    keep(other, tmp_path)
+    assert peaks_for("cpu", 4, "fp32", machine=HERE, where=tmp_path) is None
+
+
+def test_on_a_gpu_the_threads_do_not_matter(tmp_path: Path) -> None:
+    keep(replace(KEPT, device="NVIDIA H100", threads=16), tmp_path)
+    assert peaks_for("NVIDIA H100", 4, "fp32", machine=HERE, where=tmp_path) is not None
+
+
+def test_a_new_calibration_takes_the_place_of_the_old(tmp_path: Path) -> None:
+    first = keep(KEPT, tmp_path)
+    second = keep(replace(KEPT, flops_per_second=90e9, grade="noisy", reasons=("a", "b")), tmp_path)
+    assert first == second
+    peaks = peaks_for("cpu", 4, "fp32", machine=HERE, where=tmp_path)
+    assert peaks is not None
+    assert peaks.flops_per_second == 90e9
+    assert [path.name for path in tmp_path.iterdir()] == [first.name]
+
+
+def test_files_of_another_kind_are_passed_over(tmp_path: Path) -> None:
+    plant(tmp_path, {"a.json": "{", "b.json": "[1]", "c.json": '{"machine": {}}', "d.json": "null"})
+    assert peaks_for("cpu", 4, "fp32", machine=HERE, where=tmp_path) is None
+    assert peaks_for("cpu", 4, "fp32", machine=HERE, where=tmp_path / "nothing") is None
+
+
+def test_a_machine_is_known_by_model_cores_and_memory(tmp_path: Path) -> None:
+    files = {"proc/cpuinfo": "model name : A processor\n\n", "proc/meminfo": "MemTotal: 32800000 kB\n"}
+    machine = this_machine(plant(tmp_path, files))
+    assert (machine.cpu, machine.memory_gib) == ("A processor", 31)
+    assert this_machine() == this_machine()
+
+
+def outcome(graph: Graph) -> tuple[np.ndarray, ...]:
+    program = build(graph, draw_parameters(graph, 1), mode="inference", precision="fp32")
+    return program.fetch(program.infer(program.load(draw_batch(graph, 1))))
+
+
+def test_what_is_timed_is_a_product_and_a_copy() -> None:
+    graph = product_graph(6)
+    (product,) = outcome(graph)
+    left, right = draw_batch(graph, 1)["left"], draw_parameters(graph, 1)["right"]
+    np.testing.assert_allclose(product, left @ right, rtol=1e-5)
+    graph = copy_graph(10)
+    (copied,) = outcome(graph)
+    np.testing.assert_allclose(copied, draw_batch(graph, 1)["array"] + 1, rtol=1e-6)
+
+
+SLEEPY = """
+import time
+
+from benchmarker.framework import FrameworkPlugin
+from benchmarker.plugins.numpy.program import NumpyFramework
+
+
+def benchmarker_framework():
+    return FrameworkPlugin("sleepy", "numpy", ("numpy",), implementation="sleepy_framework:Sleepy")
+
+
+class Sleepy(NumpyFramework):
+    def build(self, graph, parameters, **settings):
+        program = super().build(graph, parameters, **settings)
+        program.infer = lambda batch: time.sleep(0.02)
+        return program
+"""
+CALIBRATE = """
+from dataclasses import asdict
+import json
+from benchmarker.calibration import calibrate, peaks_for
+(found,) = calibrate("sleepy", threads=1, environment="current", seconds=0.1)
+print(json.dumps([asdict(found), peaks_for("cpu", 1, "fp32").flops_per_second]))
+"""
+
+
+def test_rates_are_operations_over_time_and_long_products_are_left_out(
+    command: Command, distribution: Callable[..., Path], tmp_path: Path
+) -> None:
+    points = {"frameworks": ["sleepy = sleepy_framework"]}
+    command = command.with_path(distribution("sleepy", points, {"sleepy_framework": SLEEPY}))
+    environment = {**command.environment, "BENCHMARKER_HOME": str(tmp_path / "home")}
+    child = subprocess.run(
+        [sys.executable, "-c", CALIBRATE], env=environment, capture_output=True, text=True, check=True
+    )
+    found, peak = json.loads(child.stdout)
+    # 1024 would take eight times as long as 512 does, which is more than 0.1 s.
+    assert found["size"] == 512
+    at_most = 2 * 512**3 / 0.02
+    assert at_most / 4 < found["flops_per_second"] <= at_most
+    assert found["bytes_per_second"] > 1e8
+    assert peak == found["flops_per_second"]
+
+
+def test_the_command_measures_keeps_and_prints(command: Command, tmp_path: Path) -> None:
+    apart = Command(command.folder, {**command.environment, "BENCHMARKER_HOME": str(tmp_path / "home")})
+    told = apart("calibrate", "--env=current", "--precision=fp32,fp64", "--threads=1", "--json")
+    assert told.status == 0, told.stderr
+    single, double = map(json.loads, told.stdout.splitlines())
+    assert [single["precision"], double["precision"]] == ["fp32", "fp64"]
+    assert single["framework"] == "numpy"
+    kept = [json.loads(path.read_text()) for path in (tmp_path / "home" / "calibrations").iterdir()]
+    assert sorted(kept, key=lambda k: k["precision"]) == [single, double]
+
+
+@pytest.mark.parametrize(
+    ("options", "text"),
+    [
+        (["--framework=nunpy"], "did you mean 'numpy'"),
+        (["--precision=fp16"], "framework 'numpy' has no fp16 on cpu; it has fp32"),
+        (["--device=cuda"], "framework 'numpy' does not run on cuda, only on cpu"),
+        (["--threads=9999"], "9999 threads were asked for"),
+    ],
+)
+def test_what_makes_no_sense_is_told_in_one_sentence(command: Command, options: list[str], text: str) -> None:
+    told = command("calibrate", *options)
+    assert (told.status, told.stdout) == (2, "")
+    (line,) = told.stderr.splitlines()
+    assert text in line
