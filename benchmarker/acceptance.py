@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+import math
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
+
+from benchmarker.errors import did_you_mean
 
 
 @dataclass(frozen=True)
@@ -21,12 +24,25 @@ class Metric:
         The modes that have it.
     needs_data : bool
         Whether only a run with a data set has it.
+    least, most : float
+        Between which values it lies.
     """
 
     path: str
     description: str
     modes: tuple[str, ...] = ("inference", "training")
     needs_data: bool = False
+    least: float = 0.0
+    most: float = math.inf
+
+    @property
+    def allowed(self) -> str:
+        """Which limits make sense."""
+        if math.isfinite(self.most):
+            return f"a number from {self.least:g} to {self.most:g}"
+        return (
+            f"a finite number of at least {self.least:g}" if math.isfinite(self.least) else "a finite number"
+        )
 
 
 METRICS: Mapping[str, Metric] = {
@@ -40,8 +56,10 @@ METRICS: Mapping[str, Metric] = {
     ),
     "compile_seconds": Metric("timing.compile_seconds", "seconds of the first step"),
     "memory_bytes": Metric("memory.peak_bytes", "largest resident size on the host, in bytes"),
-    "loss": Metric("metrics.loss_last", "loss of the last timed step", ("training",)),
-    "accuracy": Metric("metrics.accuracy", "share of samples classified rightly, 0 to 1", needs_data=True),
+    "loss": Metric("metrics.loss_last", "loss of the last timed step", ("training",), least=-math.inf),
+    "accuracy": Metric(
+        "metrics.accuracy", "share of samples classified rightly, 0 to 1", needs_data=True, most=1.0
+    ),
 }
 """What can be given a limit, by name."""
 
@@ -56,6 +74,27 @@ LIMITS: Mapping[str, str] = {
 def metric_of(limit: str) -> Metric:
     """Return the metric that a threshold of :data:`LIMITS` is about."""
     return METRICS[limit.partition("_")[2]]
+
+
+def limit_faults(
+    accept: Mapping[str, float], modes: Sequence[str], *, with_data: bool
+) -> Iterator[tuple[str, str]]:
+    """Yield thresholds that make no sense for runs in some modes, each with why."""
+    for name, limit in accept.items():
+        if name not in LIMITS:
+            yield name, f"unknown threshold '{name}'{did_you_mean(name, LIMITS)}"
+            continue
+        metric = metric_of(name)
+        if not metric.least <= limit <= metric.most or math.isinf(limit):
+            yield name, f"the threshold {name} must be {metric.allowed}, got {limit:g}"
+        if not set(metric.modes) & set(modes):
+            yield name, f"{name} is for {' and '.join(metric.modes)}, got {', '.join(modes)} only"
+        if metric.needs_data and not with_data:
+            yield name, f"{name} needs a data set; labels drawn from the seed mean nothing"
+    for name in METRICS:
+        low, high = accept.get(f"min_{name}", -math.inf), accept.get(f"max_{name}", math.inf)
+        if low > high:
+            yield f"min_{name}", f"min_{name} must not be above max_{name}, got {low:g} and {high:g}"
 
 
 def judge(record: Mapping[str, Any], accept: Mapping[str, float]) -> dict[str, Any] | None:

@@ -35,6 +35,7 @@ class Turn:
 class _Cell:
     spec: RunSpec
     medians: list[float] = field(default_factory=list)
+    resumed: list[str] = field(default_factory=list)
     seconds: float = 0.0
     closed: bool = False
 
@@ -78,6 +79,20 @@ class Campaign:
         """The least number of runs that there will be if nothing fails."""
         rounds = self._precision.min_processes if self._precision else self._rounds
         return rounds * len(self._cells)
+
+    def resume(self, before: Mapping[str, str]) -> None:
+        """Name the records from before that count, so that each new one says what its number is made of.
+
+        Parameters
+        ----------
+        before : mapping
+            Identity of a run to the identifier of its record.
+        """
+        for number in range(self._rounds):
+            for turn in self._round(number):
+                known = before.get(identity(turn.spec))
+                if known is not None:
+                    self._cells[turn.cell].resumed.append(known)
 
     def every(self) -> list[RunSpec]:
         """Return all runs that there may be."""
@@ -147,6 +162,7 @@ class Campaign:
         asked = self._precision
         return {
             "campaign": self.name,
+            "resumed": list(self._cells[turn.cell].resumed),
             "profile": asked.profile if asked else None,
             "round": turn.spec.repetition,
             "position": turn.position,

@@ -8,13 +8,13 @@ from dataclasses import replace
 from typing import Any, NamedTuple, TypeVar
 
 from benchmarker import registry
-from benchmarker.acceptance import LIMITS, metric_of
+from benchmarker.acceptance import limit_faults
 from benchmarker.environments.requirements import wanted
 from benchmarker.errors import BenchmarkerError, UsageError, did_you_mean
 from benchmarker.experiment import Experiment, Request
 from benchmarker.framework import MODES, OPTIMIZERS, PRECISIONS, FrameworkPlugin
 from benchmarker.graph.graph import Graph
-from benchmarker.hyperparameters import HYPERPARAMETERS, constants, owners
+from benchmarker.hyperparameters import constant_faults
 from benchmarker.layers.rules import LARGEST_COUNT
 from benchmarker.options import option_types, parse_options
 from benchmarker.problem import Problem
@@ -29,6 +29,12 @@ COMPILE_CACHES = ("kept", "cold")
 SAMPLINGS = ("latency", "throughput")
 LARGEST_SEED = 2**32 - 1
 """NumPy's generator, which Chainer draws from, takes no larger one."""
+MOST_PROCESSES = 10_000
+LARGEST_PRICE = 1_000_000_000
+_LARGEST = {
+    "seed": LARGEST_SEED,
+    **dict.fromkeys(("repeats", "min_processes", "max_processes"), MOST_PROCESSES),
+}
 
 
 class Fault(NamedTuple):
@@ -71,7 +77,8 @@ def faults(experiment: Experiment) -> Iterator[Fault]:
     yield from _replication(experiment)
     if not wrong_values:
         yield from _graphs(experiment)
-    yield from _limits(experiment)
+    for name, message in limit_faults(experiment.accept, experiment.modes, with_data=bool(experiment.data)):
+        yield Fault(("accept", name), message)
 
 
 # --- the plugins that can be loaded ----------------------------------------------------------------
@@ -158,7 +165,7 @@ def _numbers(experiment: Experiment) -> Iterator[Fault]:
         ("problem_size", "problem size", experiment.samples_per_epoch, 1),
     )
     for field, name, values, least in whole:
-        most = LARGEST_SEED if field == "seed" else LARGEST_COUNT
+        most = _LARGEST.get(field, LARGEST_COUNT)
         for value in values:
             if value < least:
                 yield Fault((field,), f"the {name} must be at least {least}, got {value}")
@@ -180,9 +187,10 @@ def _numbers(experiment: Experiment) -> Iterator[Fault]:
                 ("half_width",), f"the half-width must be between 0 and 1, e.g. 0.02, got {half_width:g}"
             )
     for price in _given(experiment.price_per_hour):
-        if not 0 <= price < math.inf:
-            yield Fault(("price_per_hour",), f"the price must be at least 0 and finite, got {price:g}")
+        if not 0 <= price <= LARGEST_PRICE:
+            yield Fault(("price_per_hour",), f"the price must be from 0 to {LARGEST_PRICE}, got {price:g}")
     yield from _gpus(experiment)
+    yield from _affinity(experiment)
 
 
 _Number = TypeVar("_Number", int, float)
@@ -199,6 +207,14 @@ def _gpus(experiment: Experiment) -> Iterator[Fault]:
         elif gpus and "cuda" not in experiment.devices:
             device = experiment.devices[0] if experiment.devices else "none"
             yield Fault(("gpus",), f"--gpus={gpus[0]} needs --device=cuda, got --device={device}")
+
+
+def _affinity(experiment: Experiment) -> Iterator[Fault]:
+    for cpus in experiment.affinity:
+        twice = next((cpu for cpu in cpus if cpus.count(cpu) > 1), None)
+        if twice is not None:
+            message = f"CPU {twice} is named twice, got --affinity={','.join(map(str, cpus))}"
+            yield Fault(("affinity",), message)
 
 
 def _unknown(experiment: Experiment) -> Iterator[Fault]:
@@ -280,6 +296,7 @@ def _nobodys(name: str, plugins: Sequence[tuple[str, type[Any]]]) -> str:
 
 
 def _optimizers(experiment: Experiment) -> Iterator[Fault]:
+    yield from _optimizers_of_nothing(experiment)
     own = tuple(problem.optimizer.kind for problem in _problems(experiment).values())
     every: set[str] = set()
     for index, asked in enumerate(experiment.optimizers or ("",)):
@@ -287,24 +304,21 @@ def _optimizers(experiment: Experiment) -> Iterator[Fault]:
         kinds = (request.name,) if request.name else own
         every.update(kinds)
         for name, values in request.settings.items():
-            for message in _constant(name, values, kinds):
+            for message in constant_faults(name, values, kinds):
                 yield Fault(("optimizer", index, name), message)
     for name, values in experiment.hyperparameters.items():
-        for message in _constant(name, values, sorted(every)):
+        for message in constant_faults(name, values, sorted(every)):
             yield Fault(("optimizer", name), message)
 
 
-def _constant(name: str, values: Sequence[float], kinds: Sequence[str]) -> Iterator[str]:
-    if name not in HYPERPARAMETERS:
-        yield f"an optimizer has no '{name}'{did_you_mean(name, HYPERPARAMETERS)}"
+def _optimizers_of_nothing(experiment: Experiment) -> Iterator[Fault]:
+    if "training" in experiment.modes:
         return
-    words, rule = name.replace("_", " "), HYPERPARAMETERS[name]
-    for value in values:
-        if not rule.accepts(value):
-            yield f"the {words} must be {rule.allowed}, got {value:g}"
-    if kinds and not any(name in constants(kind) for kind in kinds if kind in OPTIMIZERS):
-        which = " or ".join(f"'{kind}'" for kind in dict.fromkeys(kinds))
-        yield f"optimizer {which} has no {words}; {', '.join(owners(name))} have it"
+    modes = ", ".join(experiment.modes)
+    for index, _ in enumerate(experiment.optimizers):
+        yield Fault(("optimizer", index), f"an optimizer is for training, got {modes} only")
+    for name in experiment.hyperparameters:
+        yield Fault(("optimizer", name), f"the {name.replace('_', ' ')} is for training, got {modes} only")
 
 
 # --- what fits together ----------------------------------------------------------------------------
@@ -370,8 +384,25 @@ def _amounts(experiment: Experiment) -> Iterator[Fault]:
         yield Fault(("window",), "a window is for inference; training takes a number of steps or epochs")
     if experiment.windows and experiment.steps and "training" not in experiment.modes:
         yield Fault(("window",), "give either a number of steps or a window, not both")
+    yield from _lengths(experiment)
     for problem in _problems(experiment).values():
         yield from _epochs(experiment, problem)
+
+
+def _lengths(experiment: Experiment) -> Iterator[Fault]:
+    """Yield a length of the timed part beside an amount that says it already in every mode."""
+    stated = (
+        ("number of steps", experiment.steps),
+        ("problem size", experiment.samples_per_epoch),
+        ("number of epochs", experiment.epochs if experiment.data else ()),
+        ("window", experiment.windows if "training" not in experiment.modes else ()),
+    )
+    said = next((words for words, values in stated if values), None)
+    if said is None:
+        return
+    for field, words in (("seconds", "time of the timed part"), ("min_samples", "least number of samples")):
+        if getattr(experiment, field) is not None:
+            yield Fault((field,), f"give either a {said} or a {words}, not both")
 
 
 def _batch_sizes(experiment: Experiment, problem: Problem) -> list[int]:
@@ -414,18 +445,3 @@ def _lacking(graph: Graph) -> str:
     if graph.loss is None:
         return "loss to train with"
     return "" if graph.trainable else "weights to train"
-
-
-def _limits(experiment: Experiment) -> Iterator[Fault]:
-    for name, limit in experiment.accept.items():
-        if name not in LIMITS:
-            yield Fault(("accept", name), f"unknown threshold '{name}'{did_you_mean(name, LIMITS)}")
-            continue
-        metric = metric_of(name)
-        if not math.isfinite(limit):
-            yield Fault(("accept", name), f"the threshold {name} must be a finite number, got {limit:g}")
-        if not set(metric.modes) & set(experiment.modes):
-            modes = " and ".join(metric.modes)
-            yield Fault(("accept", name), f"{name} is for {modes}, got {', '.join(experiment.modes)} only")
-        if metric.needs_data and not experiment.data:
-            yield Fault(("accept", name), f"{name} needs a data set; labels drawn from the seed mean nothing")

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 
+from benchmarker.errors import did_you_mean
 from benchmarker.framework import OPTIMIZERS
 from benchmarker.layers.rules import Real, Rule
 
@@ -38,3 +39,17 @@ def owners(name: str) -> tuple[str, ...]:
 def constants(kind: str) -> tuple[str, ...]:
     """Return the constants that a kind of optimizer has."""
     return tuple(name for name in HYPERPARAMETERS if kind in owners(name))
+
+
+def constant_faults(name: str, values: Sequence[float], kinds: Sequence[str]) -> Iterator[str]:
+    """Yield what is wrong with a constant for optimizers of some kinds: its name, its values, that none has it."""
+    if name not in HYPERPARAMETERS:
+        yield f"an optimizer has no '{name}'{did_you_mean(name, HYPERPARAMETERS)}"
+        return
+    words, rule = name.replace("_", " "), HYPERPARAMETERS[name]
+    for value in values:
+        if not rule.accepts(value):
+            yield f"the {words} must be {rule.allowed}, got {value:g}"
+    if kinds and not any(name in constants(kind) for kind in kinds if kind in OPTIMIZERS):
+        which = " or ".join(f"'{kind}'" for kind in dict.fromkeys(kinds))
+        yield f"optimizer {which} has no {words}; {', '.join(owners(name))} have it"

@@ -45,8 +45,9 @@ def plan(experiment: Experiment) -> list[RunSpec]:
     for fault in itertools.chain(faults(experiment), _machine_faults(experiment)):
         raise ExperimentError(fault)
     runs = matrix(experiment)
-    _check_data(runs)
-    refusals = [refusal(run) or without_interpreter(run) for run in runs]
+    first = [run for run in runs if run.repetition == 0]
+    _check_data(first)
+    refusals = [refusal(run) or without_interpreter(run) for run in first]
     if all(refusals):
         raise UsageError(next(filter(None, refusals), "there is nothing to run"))
     return runs
@@ -56,12 +57,8 @@ def matrix(experiment: Experiment) -> list[RunSpec]:
     """Return every run of an experiment in which nothing is wrong: of a profile, the fewest that there may be."""
     wanted = precision(experiment)
     repeats = wanted.min_processes if wanted else experiment.repeats or 1
-    return [
-        run
-        for repetition in range(repeats)
-        for asked in experiment.problems
-        for run in _runs(experiment, Request.of(asked), repetition)
-    ]
+    first = [run for asked in experiment.problems for run in _runs(experiment, Request.of(asked))]
+    return [replace(run, repetition=repetition) for repetition in range(repeats) for run in first]
 
 
 def refusal(run: RunSpec) -> str | None:
@@ -232,23 +229,22 @@ def _optimizers(experiment: Experiment, problem: Problem) -> list[Optimizer]:
     return list(dict.fromkeys(found))
 
 
-def _runs(experiment: Experiment, request: Request, repetition: int) -> list[RunSpec]:
+def _runs(experiment: Experiment, request: Request) -> list[RunSpec]:
     problem = registry.problem(request.name)
     runs: dict[str, RunSpec] = {}
     for values in choices(request, experiment.settings, problem.name, problem.parameters):
         parameters = problem.configure(values)
         for cell in _cells(experiment, problem):
-            run = _run(experiment, cell, problem, parameters, repetition)
+            run = _run(experiment, cell, problem, parameters)
             # Several optimizers are one run of inference, and so are several numbers of steps in a window.
             runs.setdefault(identity(run), run)
     return list(runs.values())
 
 
-def _run(
-    experiment: Experiment, cell: _Cell, problem: Problem, parameters: Mapping[str, Any], repetition: int
-) -> RunSpec:
+def _run(experiment: Experiment, cell: _Cell, problem: Problem, parameters: Mapping[str, Any]) -> RunSpec:
     plugin, version, options = cell.framework
     window = cell.window if cell.mode == "inference" else None
+    steps = _steps(cell, experiment.data_dir) if window is None else None
     return RunSpec(
         framework=plugin.name,
         framework_version=version,
@@ -264,7 +260,7 @@ def _run(
         threads=cell.threads or default_threads(cell.affinity),
         affinity=cell.affinity,
         seed=cell.seed,
-        steps=_steps(cell, experiment.data_dir) if window is None else None,
+        steps=steps,
         warmup=cell.warmup,
         window=window,
         samples_per_epoch=cell.samples_per_epoch,
@@ -272,11 +268,9 @@ def _run(
         data_dir=experiment.data_dir if cell.data else None,
         inputs=cell.inputs,
         sampling=cell.sampling or DEFAULT_SAMPLING[cell.mode],
-        target_seconds=_target_seconds(experiment),
-        minimum_samples=_minimum_samples(experiment),
+        **(_length(experiment) if steps is None and window is None else {}),
         breakdown=experiment.breakdown,
         monitors=experiment.monitors,
-        repetition=repetition,
         verify=experiment.verify,
         timeout=experiment.timeout,
         environment=cell.environment,
@@ -292,18 +286,15 @@ DEFAULT_SAMPLING = {"training": "throughput", "inference": "latency"}
 """Who trains asks how many samples a second, who infers how long one takes."""
 
 
-def _target_seconds(experiment: Experiment) -> float:
-    if experiment.seconds is not None:
-        return experiment.seconds
+def _length(experiment: Experiment) -> dict[str, Any]:
+    """Return how long the timed part lasts where no amount says it: as given, else by the profile."""
     wanted = precision(experiment)
-    return wanted.min_steady_seconds if wanted else RunSpec.target_seconds
-
-
-def _minimum_samples(experiment: Experiment) -> int:
-    if experiment.min_samples is not None:
-        return experiment.min_samples
-    wanted = precision(experiment)
-    return wanted.min_steps if wanted else RunSpec.minimum_samples
+    seconds = wanted.min_steady_seconds if wanted else RunSpec.target_seconds
+    samples = wanted.min_steps if wanted else RunSpec.minimum_samples
+    return {
+        "target_seconds": experiment.seconds or seconds,
+        "minimum_samples": experiment.min_samples or samples,
+    }
 
 
 def _steps(cell: _Cell, data_dir: str | None) -> int | None:

@@ -21,6 +21,7 @@ _LEFT_OUT = {
     "timing.steady_state.segments",
     "trust.checkpoints",
     "monitors.utilization.columns",
+    "replication.resumed",
     "verification.tensors",
     "environment.packages",
     "error.log_tail",

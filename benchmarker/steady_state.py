@@ -105,7 +105,10 @@ class _Verdict:
 
 
 def _judge(segments: list[Segment], equal: float, disturbed: Disturbed | None) -> SteadyState:
-    """Judge the segments; what the machine slowed is looked past if nothing else is unsteady."""
+    """Judge the segments; what the machine slowed is looked past if nothing else is unsteady.
+
+    It stays among the samples all the same: only a slow start is set aside, whoever slowed it.
+    """
     plain = _classify(segments, equal)
     if plain.kind == "flat" or (plain.kind == "warmup" and not _rises(segments, equal)):
         return _steady_state(plain.kind, plain.start, segments)
@@ -120,7 +123,7 @@ def _judge(segments: list[Segment], equal: float, disturbed: Disturbed | None) -
     calm = _classify(kept, equal)
     if len(kept) == len(segments) or calm.kind not in ("flat", "warmup"):
         return _steady_state(plain.kind, plain.start, segments)
-    return _steady_state("disturbed", calm.start, segments)
+    return _steady_state("disturbed", calm.start if calm.kind == "warmup" else 0, segments)
 
 
 def _classify(segments: Sequence[Segment], equal: float) -> _Verdict:

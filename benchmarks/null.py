@@ -58,8 +58,8 @@ def records(folder: Path, steps: int, processes: int, *options: str) -> list[dic
 def main() -> int:
     """Run and print."""
     parser = make_parser(__doc__)
-    parser.add_argument("--processes", type=int, default=8)
-    parser.add_argument("--steps", type=int, default=20_000, help="of each process")
+    parser.add_argument("--processes", type=int, default=12)
+    parser.add_argument("--steps", type=int, default=5000, help="of each process: a few milliseconds")
     arguments = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         timings = [r["timing"] for r in records(Path(folder), arguments.steps, arguments.processes)]

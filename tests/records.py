@@ -215,6 +215,7 @@ def make_old_record(version: str = "1.0", **changes: Any) -> dict[str, Any]:
 _SINCE_1_2 = (
     "trust",
     "peaks",
+    "peaks_reason",
     "replication",
     "comparable",
     "monitors",
@@ -479,6 +480,7 @@ _BASE: dict[str, Any] = {
         "bytes_share_of_peak": None,
     },
     "peaks": _PEAKS,
+    "peaks_reason": None,
     "memory": {
         "peak_bytes": 412000256,
         "framework": {},
@@ -492,6 +494,7 @@ _BASE: dict[str, Any] = {
     "comparable": None,
     "replication": {
         "campaign": "0123456789abcdef0123456789abcdef",
+        "resumed": [],
         "profile": None,
         "round": 0,
         "position": 0,

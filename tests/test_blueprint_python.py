@@ -114,6 +114,13 @@ def test_what_no_longer_applies_is_told_in_one_line(tmp_path: Path) -> None:
     ]  # fmt: skip
 
 
+def test_inference_has_no_optimizer(tmp_path: Path) -> None:
+    blueprint, runs = loaded(tmp_path, mode="inference")
+    assert {run.mode for run in runs} == {"inference"}
+    (unused,) = [note for note in blueprint.notes if note.startswith("not used: ")]
+    assert {"learning_rate", "optimizer"} <= set(unused.removeprefix("not used: ").split(", "))
+
+
 def test_an_epoch_is_as_long_as_the_data_without_the_last_incomplete_batch(tmp_path: Path) -> None:
     np.save(tmp_path / "data.npy", np.zeros((11, 6), np.float32))
     blueprint, runs = loaded(tmp_path, train_data_path=str(tmp_path / "data.npy"))
@@ -121,6 +128,14 @@ def test_an_epoch_is_as_long_as_the_data_without_the_last_incomplete_batch(tmp_p
     assert (
         "mini-batches are drawn from the seed; an epoch is as long as train_data_path" in blueprint.notes[0]
     )
+
+
+def test_samples_that_are_no_array_are_refused(tmp_path: Path) -> None:
+    path = tmp_path / "data.npy"
+    path.write_text("1.0,2.0\n")
+    with pytest.raises(UsageError) as raised:
+        loaded(tmp_path, train_data_path=str(path))
+    assert str(raised.value).endswith(f"must be a .npy file with samples, got '{path}'")
 
 
 def test_samples_and_labels_that_are_there_are_used(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -8,6 +8,7 @@ import sys
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -152,6 +153,22 @@ def test_rates_are_operations_over_time_and_long_products_are_left_out(
 
 def test_the_command_measures_keeps_and_prints(command: Command, tmp_path: Path) -> None:
     apart = Command(command.folder, {**command.environment, "BENCHMARKER_HOME": str(tmp_path / "home")})
+
+    def run() -> dict[str, Any]:
+        asked = (
+            "--framework=numpy",
+            "--problem=mnist_mlp",
+            "--steps=2",
+            "--threads=1",
+            "--no-verify",
+            "--json",
+        )
+        (record,) = apart(*asked).records
+        return dict(record)
+
+    before = run()
+    assert before["peaks"] is None
+    assert before["peaks_reason"] == "'calibrate' has not measured them for cpu, 1 thread, fp32"
     told = apart("calibrate", "--env=current", "--precision=fp32,fp64", "--threads=1", "--json")
     assert told.status == 0, told.stderr
     single, double = map(json.loads, told.stdout.splitlines())
@@ -159,6 +176,9 @@ def test_the_command_measures_keeps_and_prints(command: Command, tmp_path: Path)
     assert single["framework"] == "numpy"
     kept = [json.loads(path.read_text()) for path in (tmp_path / "home" / "calibrations").iterdir()]
     assert sorted(kept, key=lambda k: k["precision"]) == [single, double]
+    after = run()
+    assert after["peaks"]["flops_per_second"] == single["flops_per_second"]
+    assert after["peaks_reason"] is None
 
 
 @pytest.mark.parametrize(

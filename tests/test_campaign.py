@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from benchmarker.campaign import Campaign, Turn, outlook
-from benchmarker.experiment import Experiment, RunSpec
+from benchmarker.experiment import Experiment, RunSpec, identity
 from benchmarker.experiment_faults import precision
 from benchmarker.planning import plan
 from benchmarker.replication import PROFILES, Precision
@@ -226,6 +226,21 @@ def test_records_from_before_count() -> None:
     last = campaign.take(next(turns), result(STEADY[4]))
     assert (last["processes"], last["round"], last["stop_reason"]) == (5, 4, "precision")
     assert list(turns) == []
+
+
+def test_each_new_record_names_those_from_before_that_count() -> None:
+    """Also those of later rounds, whose turn has not come yet."""
+    asked = runs((2, 4), repeats=3)
+    before = {identity(run): f"{run.batch_size}-{run.repetition}" for run in asked if run.repetition != 1}
+    campaign = Campaign(asked)
+    campaign.resume(before)
+    found = {
+        turn.spec.batch_size: record["replication"]["resumed"]
+        for turn, record in carried_out(campaign, lambda turn: result(1.0))
+        if turn.spec.repetition == 1
+    }
+    assert found == {2: ["2-0", "2-2"], 4: ["4-0", "4-2"]}
+    assert replications(Campaign(runs()), [1.0])[0]["resumed"] == []
 
 
 def test_a_record_that_does_not_tell_its_time_counts_none() -> None:

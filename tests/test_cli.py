@@ -36,6 +36,14 @@ def test_every_command_tells_its_options(command: Command, name: str) -> None:
     assert finished.stderr == ""
 
 
+def test_a_reader_that_has_enough_ends_the_command_quietly(command: Command) -> None:
+    process = command.start("list", "problems", "--json")
+    assert process.stdout is not None
+    assert process.stderr is not None
+    process.stdout.close()  # before the command has written anything
+    assert (process.wait(), process.stderr.read()) == (141, "")
+
+
 def test_version(command: Command) -> None:
     assert command("--version").stdout == f"benchmarker {__version__}\n"
 

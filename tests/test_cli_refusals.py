@@ -99,7 +99,7 @@ SIZES = [
     ((*MLP, "--seconds=0"), "time of the timed part must be more than 0 seconds", "got 0"),
     ((*MLP, "--min-samples=0"), "least number of samples must be at least 1, got 0"),
     ((*MLP, "--sampling=block"), "unknown sampling 'block'"),
-    ((*MLP, "--price-per-hour=-1"), "price must be at least 0 and finite, got -1"),
+    ((*MLP, "--price-per-hour=-1"), "price must be from 0 to 1000000000, got -1"),
     (("check", "numpy", "--threads=0"), "threads must be at least 1, got 0"),
     (("show", "mnist_mlp", "--batch-size=0"), "batch size must be at least 1, got 0"),
 ]

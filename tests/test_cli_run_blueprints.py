@@ -154,6 +154,8 @@ OVERRIDES: list[tuple[tuple[str, ...], Callable[[dict[str, Any]], Any], set[Any]
     (("--window=2",), lambda run: (run["mode"], run["steps"], run["window"]),
      {("training", 3, None), ("inference", None, 2.0)}),
     (("--window=2", "--mode=inference"), lambda run: (run["steps"], run["window"]), {(None, 2.0)}),
+    (("--seconds=2",), lambda run: (run["steps"], run["target_seconds"], run["minimum_samples"]), {(None, 2.0, 20)}),
+    (("--min-samples=7",), lambda run: (run["steps"], run["minimum_samples"]), {(None, 7)}),
     (("--learning-rate=0.5,0.25", "--mode=training"), lambda run: run["optimizer"]["learning_rate"], {0.5, 0.25}),
     (("--optimizer=adam", "--beta2=0.5", "--mode=training"),
      lambda run: (run["optimizer"]["kind"], run["optimizer"]["beta2"]), {("adam", 0.5)}),
@@ -169,6 +171,24 @@ def test_options_go_over_fields(
 ) -> None:
     runs = plans(command("run", blueprint(command, SMALL), *options, "--dry-run", "--json"))
     assert {read(run) for run in runs} == expected
+
+
+def test_an_amount_goes_over_a_length_and_inference_leaves_the_optimizer_out(command: Command) -> None:
+    name = blueprint(
+        command,
+        'problem = "mnist_mlp"\nframework = "numpy"\nseconds = 5\nmin_samples = 9\n'
+        'mode = ["training", "inference"]\n[optimizer]\nkind = "adam"\n',
+    )
+
+    def read(*options: str) -> set[tuple[Any, ...]]:
+        members = ("steps", "window", "target_seconds", "minimum_samples")
+        found = plans(command("run", name, *options, "--dry-run", "--json"))
+        return {tuple(run[member] for member in members) for run in found}
+
+    assert read() == {(None, None, 5.0, 9)}
+    assert read("--steps=4") == {(4, None, 3.0, 20)}
+    assert read("--window=1") == {(None, None, 5.0, 9), (None, 1.0, 3.0, 20)}
+    assert read("--window=1", "--mode=inference") == {(None, 1.0, 3.0, 20)}
 
 
 def test_a_named_framework_keeps_its_description(command: Command) -> None:
@@ -217,6 +237,9 @@ REFUSED = [
     (SMALL, ("--accept=min_speed=1",), "unknown threshold 'min_speed'"),
     (SMALL, ("--accept=min_throughput=x",), "--accept: must be NAME=NUMBER, got 'min_throughput=x'"),
     ("steps = 3\n", (), "--framework and --problem required, or a field"),
+    ("seconds = 2\n" + SMALL, (), "bp.toml:1: seconds: give either a number of steps or a time"),
+    (SMALL, ("--steps=4", "--min-samples=7"), "benchmarker: give either a number of steps or a least number"),
+    (SMALL, ("--mode=inference", "--optimizer=adam"), "benchmarker: an optimizer is for training, got inf"),
 ]
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import hashlib
 import json
+import pickle
 import struct
 from dataclasses import replace
 from pathlib import Path
@@ -316,7 +317,34 @@ def test_class_numbers_of_every_type_are_read(tmp_path: Path, dtype: str, column
 def test_pickled_objects_are_refused(tmp_path: Path) -> None:
     np.save(tmp_path / "data.npy", np.array([{"a": 1}], dtype=object), allow_pickle=True)
     np.save(tmp_path / "labels.npy", np.zeros(1, np.int64))
-    assert "is no .npy file of numbers" in refusal("npy", tmp_path)
+    assert refusal("npy", tmp_path) == damaged(tmp_path / "data.npy")
+
+
+def damaged(path: Path) -> str:
+    return f"'{path}' is no .npy file of numbers, or is damaged; save its samples again, with numpy.save"
+
+
+@pytest.mark.parametrize("content", [b"1.0,2.0\n3.0,4.0\n", b"", pickle.dumps([1.0, 2.0])])
+def test_another_format_under_the_name_of_an_array_is_refused(tmp_path: Path, content: bytes) -> None:
+    write_npy(tmp_path, SAMPLES, CLASSES)
+    path = tmp_path / "data.npy"
+    path.write_bytes(content)
+    assert refusal("npy", tmp_path) == f"'{path}' is no .npy file; save its samples with numpy.save"
+
+
+@pytest.mark.parametrize("kept", [6, 8, 40, 200])
+def test_an_array_that_ends_early_is_refused(tmp_path: Path, kept: int) -> None:
+    write_npy(tmp_path, SAMPLES, CLASSES)
+    path = tmp_path / "data.npy"
+    path.write_bytes(path.read_bytes()[:kept])
+    assert refusal("npy", tmp_path) == damaged(path)
+
+
+def test_an_array_whose_description_is_damaged_is_refused(tmp_path: Path) -> None:
+    write_npy(tmp_path, SAMPLES, CLASSES)
+    path = tmp_path / "data.npy"
+    path.write_bytes(path.read_bytes().replace(b")", b" ", 1))
+    assert refusal("npy", tmp_path) == damaged(path)
 
 
 # --- preparation and order -------------------------------------------------------------------------

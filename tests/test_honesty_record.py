@@ -66,6 +66,7 @@ def written(tmp_path_factory: pytest.TempPathFactory, cache_home: Path) -> dict[
         "bytes_by": "numpy",
         "measured_at": record["started_at"],
     }
+    record["peaks_reason"] = None
     record["execution"]["shared"] = {
         "hash_seed": 1,
         "address_layout": True,
@@ -210,6 +211,8 @@ VALUES: tuple[tuple[str, Any], ...] = (
     ("replication.half_width", 1e6),
     ("replication.stop_reason", "significance"),
     ("replication.stop_reason", "bored"),
+    ("peaks", None),
+    ("peaks_reason", "not calibrated"),
     ("comparable.hash", f"sha256:{'0' * 64}"),
     ("comparable.keys.threads", 99),
     ("metrics.throughput", 1.0),

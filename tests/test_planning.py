@@ -450,6 +450,25 @@ def test_a_profile_says_how_much_each_process_measures_and_how_many_there_are_at
     assert (plain.target_seconds, plain.minimum_samples) == (3.0, 20)
 
 
+def test_a_length_that_nothing_measures_by_is_not_asked_for() -> None:
+    usual = (RunSpec.target_seconds, RunSpec.minimum_samples)
+    stated: tuple[dict[str, Any], ...] = (
+        {"steps": (7,)},
+        {"batch_sizes": (4,), "samples_per_epoch": (32,)},
+        {"windows": (1.0,), "modes": ("inference",)},
+    )
+    for options in stated:
+        (run, *_) = planned(profile="rigorous", **options)
+        assert (run.target_seconds, run.minimum_samples) == usual
+    both = planned(modes=("inference", "training"), windows=(1.0,), seconds=0.5)
+    assert [(run.window, run.target_seconds) for run in both] == [(1.0, usual[0]), (None, 0.5)]
+
+
+def test_limits_that_some_value_can_pass_are_accepted() -> None:
+    limits = {"min_loss": -1.0, "max_loss": -0.5, "min_throughput": 2.0, "max_throughput": 2.0}
+    assert len(planned(accept=limits)) == 1
+
+
 def test_one_number_of_a_profile_asks_for_the_rest_of_the_standard_one() -> None:
     asked = Experiment(("numpy",), ("mnist_mlp",), half_width=0.1)
     assert precision(asked) == replace(PROFILES["standard"], profile=None, half_width=0.1)
@@ -541,8 +560,38 @@ def test_amounts_span_the_matrix() -> None:
             {"min_processes": 4, "max_processes": 3},
             "the least number of processes must not be above the largest, got 4 and 3",
         ),
-        ({"price_per_hour": -1.0}, "the price must be at least 0 and finite, got -1"),
-        ({"price_per_hour": math.inf}, "the price must be at least 0 and finite, got inf"),
+        ({"price_per_hour": -1.0}, "the price must be from 0 to 1000000000, got -1"),
+        ({"price_per_hour": math.inf}, "the price must be from 0 to 1000000000, got inf"),
+        ({"price_per_hour": 1e308}, "the price must be from 0 to 1000000000, got 1e+308"),
+        ({"steps": (3,), "seconds": 2.0}, "a number of steps or a time of the timed part, not both"),
+        ({"steps": (3,), "min_samples": 7}, "a number of steps or a least number of samples, not both"),
+        ({"samples_per_epoch": (256,), "seconds": 2.0}, "a problem size or a time of the timed part"),
+        ({"data": ("digits",), "epochs": (1,), "min_samples": 7}, "a number of epochs or a least number"),
+        (
+            {"windows": (1.0,), "modes": ("inference",), "seconds": 2.0},
+            "give either a window or a time of the timed part, not both",
+        ),
+        ({"repeats": 1_000_000}, "the number of repeats must be at most 10000, got 1000000"),
+        ({"min_processes": 10_001}, "the least number of processes must be at most 10000, got 10001"),
+        ({"max_processes": 10_001}, "the largest number of processes must be at most 10000, got 10001"),
+        ({"affinity": ((0, 0),)}, "CPU 0 is named twice, got --affinity=0,0"),
+        (
+            {"accept": {"min_loss": 3.0, "max_loss": 1.0}},
+            "min_loss must not be above max_loss, got 3 and 1",
+        ),
+        (
+            {"accept": {"max_memory_bytes": -3.0}},
+            "the threshold max_memory_bytes must be a finite number of at least 0, got -3",
+        ),
+        (
+            {"accept": {"min_accuracy": 1.5}, "data": ("digits",)},
+            "the threshold min_accuracy must be a number from 0 to 1, got 1.5",
+        ),
+        ({"optimizers": ("adam",), "modes": ("inference",)}, "an optimizer is for training, got inference"),
+        (
+            {"hyperparameters": {"learning_rate": (0.1,)}, "modes": ("inference",)},
+            "the learning rate is for training, got inference only",
+        ),
     ],
     ids=lambda value: str(value)[:50],
 )

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Callable
 from pathlib import Path
 
+import pytest
+
 from benchmarker.cli.main import COMMANDS
 from tests.conftest import ROOT, Command
+from tests.readme_samples import samples, shown, with_samples
 
 README = (ROOT / "README.md").read_text()
 
@@ -41,7 +45,28 @@ def test_its_first_line_runs_the_main_job() -> None:
 
 
 def test_its_commands_and_files_exist() -> None:
-    for name in re.findall(r"^\| `benchmarker (\w+)", README, re.MULTILINE):
-        assert name in COMMANDS
+    assert set(re.findall(r"^\| `benchmarker (\w+)", README, re.MULTILINE)) == set(COMMANDS)
     for path in re.findall(r"`((?:benchmarker|docs|tests|benchmarks|results)/[\w./]*)`", README):
         assert (ROOT / path).exists(), path
+
+
+@pytest.mark.parametrize("name", ["summary", "table", "record"])
+def test_its_samples_are_what_the_kept_records_print(name: str) -> None:
+    """Otherwise: ``python -m tests.readme_samples``."""
+    assert shown(README)[name] == samples(ROOT / "results")[name]
+
+
+def test_a_sample_that_is_of_another_record_would_be_found() -> None:
+    made = samples(ROOT / "results")
+    assert sorted(shown(README)) == sorted(made)
+    other = with_samples(README, {**made, "summary": "another\n"})
+    assert shown(other) == {**made, "summary": "another\n"}
+    assert with_samples(other, made) == with_samples(README, made)
+
+
+def test_its_record_says_what_was_left_out() -> None:
+    text = samples(ROOT / "results")["record"]
+    assert text.count("…") > 10
+    record = json.loads(re.sub(r",?\s*…", "", text))
+    assert (record["problem"]["name"], record["mode"]) == ("resnet50", "training")
+    assert len(record["timing"]["samples_seconds"]) == 4

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
@@ -12,6 +12,8 @@ import numpy as np
 import pytest
 from scipy import stats
 
+from benchmarker.cli.rerun import _path
+from benchmarker.errors import UsageError
 from benchmarker.experiment import RunSpec, identity, specification
 from benchmarker.planning import matrix
 from benchmarker.rerunning import (
@@ -29,7 +31,7 @@ from tests.clockwork import with_clockwork
 from tests.conftest import Command, Finished
 from tests.records import make_failed_record, make_record
 
-OLDER = Path(__file__).resolve().parent.parent / "results"
+OLDER = Path(__file__).resolve().parent / "older"
 STEP_MS = 40
 STEADY = ("--framework=clockwork", "--problem=mnist_mlp", "--mode=inference", "--set=clockwork.asleep=true")
 SHORT = ("--batch-size=4", "--steps=12", "--warmup=1")
@@ -196,10 +198,10 @@ def test_threads_and_cpus_that_are_not_here_are_left_out() -> None:
 # --- which records count --------------------------------------------------------------------------
 
 
-def of_campaign(name: str, repetition: int, **changes: Any) -> dict[str, Any]:
+def of_campaign(name: str, repetition: int, resumed: Sequence[str] = (), **changes: Any) -> dict[str, Any]:
     values = specification(replace(SPECS["plain"], repetition=repetition))
     record = make_record(specification=values, repetition=repetition, **changes)
-    record["replication"] = {"campaign": name}
+    record["replication"] = {"campaign": name, "resumed": list(resumed)}
     record["started_at"] = f"2026-01-01T00:00:{repetition:02}.000000Z"
     return record
 
@@ -211,11 +213,46 @@ def test_processes_are_those_of_the_cell_and_campaign_that_ended_well() -> None:
     failed = {
         **make_failed_record(),
         "specification": ours[0]["specification"],
-        "replication": {"campaign": "a"},
+        "replication": {"campaign": "a", "resumed": []},
     }
     found = processes_of(ours[1], [failed, of_campaign("b", 0), other_cell, *reversed(ours)])
     assert found == ours
     assert processes_of(ours[0], []) == [ours[0]]
+
+
+def ids(*records: Mapping[str, Any]) -> list[str]:
+    return [record["id"] for record in records]
+
+
+def test_processes_that_were_resumed_are_of_one_number() -> None:
+    """Round 1 had failed and was made up for; then two more were asked for."""
+    first, third = of_campaign("a", 0), of_campaign("a", 2)
+    second = of_campaign("b", 1, ids(first, third))
+    more = [of_campaign("c", count, ids(first, second, third)) for count in (3, 4)]
+    stranger = of_campaign("d", 0)
+    beside = [stranger, *more, third, second, first]
+    for record in (first, second, third, *more):
+        assert processes_of(record, beside) == [first, second, third, *more]
+    assert processes_of(second, [first, second, third]) == [first, second, third]
+    assert processes_of(stranger, beside) == [stranger]
+
+
+def test_what_a_resumed_number_left_behind_is_not_of_it() -> None:
+    """Of two campaigns with the same cell, only the newest record of each round is taken up."""
+    left = [of_campaign("a", count) for count in range(3)]
+    taken = [of_campaign("b", count) for count in range(2)]
+    new = of_campaign("c", 3, ids(*taken, left[2]))
+    beside = [*left, *taken, new]
+    assert set(ids(*processes_of(taken[0], beside))) == set(ids(*taken, left[2], new))
+    assert set(ids(*processes_of(left[0], beside))) == set(ids(*left))
+
+
+def test_a_record_from_before_campaigns_can_be_taken_up() -> None:
+    old = of_campaign("", 0)
+    old["replication"] = None
+    new = of_campaign("a", 1, ids(old))
+    assert processes_of(old, [old, new]) == [old, new]
+    assert processes_of(new, [old, new]) == [old, new]
 
 
 def test_records_without_a_campaign_are_of_one_while_their_repetitions_count_up() -> None:
@@ -363,6 +400,32 @@ def test_a_number_is_reproduced_and_one_that_was_halved_is_not(clockwork: Comman
     assert "3 processes" in words
 
 
+def test_a_number_that_was_resumed_is_reproduced_with_all_of_its_processes(clockwork: Command) -> None:
+    results = clockwork.folder / "results"
+    lost = next(path for path in saved(results) if json.loads(path.read_text())["repetition"] == 1)
+    lost.unlink()
+    asked = (*STEADY, *SHORT, f"--set=clockwork.wait_ms={STEP_MS}", "--repeats=4", "--resume", "--json")
+    resumed = clockwork(*asked)
+    assert [record["repetition"] for record in resumed.records] == [1, 3], resumed.stderr
+    for path in (saved(results)[0], saved(results)[-1]):
+        again = clockwork("rerun", str(path), "--repeats=1", "--results=again", "--json")
+        assert only(again)["original"]["processes"] == 4
+
+
+def test_a_record_is_found_by_its_file_name_and_both_ends_of_its_id(tmp_path: Path) -> None:
+    records = [make_record(id=f"aa{count}0{'0' * 24}bb{count}f") for count in range(2)]
+    paths = [tmp_path / f"2026-01-01T000000Z_numpy-2.1_mnist_mlp_{count}.json" for count in range(2)]
+    for path, record in zip(paths, records):
+        path.write_text(json.dumps(record))
+    for name in ("aa1", "bb1f", "1f", paths[1].stem, paths[1].name, records[1]["id"], str(paths[1])):
+        assert _path(name, tmp_path) == paths[1]
+    for name, many in (("aa", "2 records"), ("f", "2 records"), ("00", "no record"), ("x.json", "no record")):
+        with pytest.raises(UsageError, match=f"'{name}' is no file, .* it fits {many} in "):
+            _path(name, tmp_path)
+    with pytest.raises(UsageError, match="fits no record in"):
+        _path("aa", tmp_path / "nowhere")
+
+
 def test_a_single_process_each_tells_nothing_and_says_what_would(clockwork: Command) -> None:
     path = saved(clockwork.folder / "results")[0]
     alone = doctored(clockwork.folder / "results", clockwork.folder / "alone", lambda record: None)
@@ -426,8 +489,9 @@ def test_a_number_of_another_environment_is_rebuilt_from_its_packages(command: C
     assert told.status == 4, told.stderr
     (new,) = [json.loads(file.read_text()) for file in saved(command.folder / "again")]
     assert new["environment"]["packages"] == {"numpy": record["framework"]["version"]}
-    assert new["environment"]["kind"] == "path"
-    assert "interpreter current -> path" in " ".join(told.stdout.split())
+    assert new["environment"]["kind"] == "recorded"
+    assert new["environment"]["key"].startswith("numpy-")
+    assert "interpreter current -> recorded" in " ".join(told.stdout.split())
 
 
 def test_a_record_from_before_specifications_runs_by_its_command(command: Command) -> None:
@@ -471,8 +535,8 @@ def test_bad_input_is_told_in_one_sentence(command: Command) -> None:
     assert "not a valid record: $.timing" in wrong(command, "records/torn.json")
     assert "cannot be read" in wrong(command, "records/absent.json")
     assert "is a folder" in wrong(command, "records")
-    assert "no record in 'results' begins so" in wrong(command, "abcdef012345")
-    assert "2 records in 'records' begins so" in wrong(command, good["id"][:16], "--results=records")
+    assert "fits no record in 'results'" in wrong(command, "abcdef012345")
+    assert "fits 2 records in 'records'" in wrong(command, good["id"][:16], "--results=records")
     assert "at least 1, got 0" in wrong(command, "records/good.json", "--repeats=0")
     assert "unknown profile 'hasty'" in wrong(command, "records/good.json", "--profile=hasty")
     assert not (command.folder / "results").exists()

@@ -8,6 +8,8 @@ from typing import Any
 
 import pytest
 
+from benchmarker.cli.main import main
+from benchmarker.environments import resolve
 from benchmarker.environments.recorded import recorded_environment, recorded_recipe
 from benchmarker.environments.requirements import current_python_version
 from benchmarker.errors import EnvironmentCreationError, UsageError
@@ -35,6 +37,18 @@ def test_it_holds_the_list_and_nothing_else(tmp_path: Path) -> None:
     assert subprocess.run(version, capture_output=True, text=True, check=True).stdout == "1.0\n"
     assert make({"demo-net": "1.0", "eager-net": "2.0"}) == python  # the same list, the same environment
     assert make({"demo-net": "1.1", "eager-net": "2.0"}) != python
+
+
+def test_it_is_known_by_its_path_and_listed_by_its_size(capsys: pytest.CaptureFixture[str]) -> None:
+    python = make({"demo-net": "1.0"})
+    found = resolve(make_plugin(), choice=python)
+    assert (found.kind, found.path, found.key) == ("recorded", python, Path(python).parent.parent.name)
+    made = resolve(make_plugin("demo-net==1.0"), choice="managed")
+    assert resolve(make_plugin(), choice=made.path).kind == "path"
+    assert main(["env", "list"]) == 0
+    listing = capsys.readouterr().out
+    assert "recorded, 1 package" in listing
+    assert "demo-net==1.0" in listing  # of the one that was made from requirements
 
 
 def test_every_package_that_cannot_be_had_is_named_and_nothing_is_left(tmp_path: Path) -> None:

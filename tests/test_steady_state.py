@@ -200,6 +200,13 @@ def test_a_disturbance_after_the_warmup_leaves_the_end_of_the_warmup() -> None:
     assert (state.kind, state.start) == ("disturbed", 30)
 
 
+def test_what_a_disturbance_slowed_at_first_stays_in() -> None:
+    times = levels((200, 1.5), (100, 1.0))
+    assert detect(times).kind == "no_steady_state"
+    state = detect(times, disturbed=hit((10, 190)))
+    assert (state.kind, state.start) == ("disturbed", 0)
+
+
 def test_a_disturbance_does_not_excuse_what_is_unsteady_beside_it() -> None:
     times = levels((100, 1.0), (50, 1.5), (150, 1.2))
     assert detect(times, disturbed=hit((105, 145))).kind == "slowdown"

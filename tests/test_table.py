@@ -9,6 +9,7 @@ import pytest
 
 from benchmarker.experiment import RunSpec, specification
 from benchmarker.framework import Optimizer
+from benchmarker.replication import PROFILES
 from benchmarker.report.layout import Column, align_points, table
 from benchmarker.report.plan import plan_table
 from benchmarker.report.settings import shortened
@@ -218,6 +219,70 @@ def rows_of(text: str, count: int) -> list[list[str]]:
 FRAMEWORK = re.compile("pytorch|mxnet")
 
 
+def caption(*specs: RunSpec) -> str:
+    return " ".join(plan_table(specs, width=1000).partition("\n\n")[0].split())
+
+
+def test_sampling_is_told_where_it_is_not_the_modes_own() -> None:
+    training = RunSpec("numpy", "mnist_mlp", sampling="throughput")
+    inference = replace(training, mode="inference", sampling="latency")
+    assert "sampling" not in plan_table([training])
+    assert "sampling" not in plan_table([inference])
+    assert "sampling" not in plan_table([training, inference])
+    assert "sampling for latency" in caption(replace(training, sampling="latency"))
+    assert "sampling for throughput" in caption(replace(inference, sampling="throughput"))
+    assert "sampling for latency" in caption(inference, replace(training, sampling="latency"))
+    each = plan_table([training, replace(training, sampling="latency")])
+    assert [row[1] for row in rows_of_plan(each)] == ["throughput", "latency"]
+
+
+def rows_of_plan(text: str) -> list[list[str]]:
+    return [line.split() for line in text.split("\n\n")[1].splitlines()[2:]]
+
+
+def test_a_window_and_steps_are_called_what_they_are() -> None:
+    inference = RunSpec("numpy", "mnist_mlp", mode="inference", window=1.0)
+    training = RunSpec("numpy", "mnist_mlp", steps=3, sampling="throughput")
+    assert caption(inference).endswith("window 1 s")
+    assert caption(training).endswith("steps 3")
+    assert caption(inference, training).endswith("window 1 s, steps 3")
+    windows = plan_table([inference, replace(inference, window=2.0)])
+    assert [row[1:] for row in rows_of_plan(windows)] == [["1", "s"], ["2", "s"]]
+    assert re.search(r"^run +window *$", windows, re.MULTILINE)
+    assert re.search(
+        r"^run +length *$", plan_table([inference, replace(inference, window=None, steps=3)]), re.MULTILINE
+    )
+
+
+def test_a_plan_says_what_a_profile_asks_for() -> None:
+    runs = [replace(RunSpec("numpy", "mnist_mlp"), repetition=index) for index in range(5)]
+    told = " ".join(plan_table(runs, wanted=PROFILES["quick"]).split())
+    assert told.endswith(
+        "5 runs at least profile quick, 5 to 10 fresh processes each, until the number is known to within 5 %, "
+        "for at most 120 s each"
+    )
+    own = replace(PROFILES["standard"], profile=None, half_width=0.015)
+    told = " ".join(plan_table(runs, wanted=own).split())
+    assert "at least 10 to 30 fresh processes each, until the number is known to within 1.5 %" in told
+    assert "profile" not in told
+    assert plan_table(runs).endswith("\n5 runs")
+
+
+def test_a_finished_table_names_the_profile() -> None:
+    asked_for = {"replication__profile": "quick", "replication__target_half_width": 0.05}
+    first, second = (run_of(name, 0.05, **asked_for) for name in ("pytorch", "mxnet"))
+    assert "profile quick, within 5 %" in " ".join(comparison_table([first, second]).split())
+    without = run_of("mxnet", 0.05)
+    text = comparison_table([first, without], width=200)
+    assert "precision asked" in text
+    assert [("quick, within 5 %" in row) for row in body(text)] == [True, False]
+    assert "within 5 %" not in comparison_table([without])
+    first["replication"]["half_width"] = 0.01
+    assert "1 process of profile quick, within 1.0%" in " ".join(record_summary(first).split())
+    newer = run_of("mxnet", 0.05, repetition=1, **asked_for)
+    assert "profile quick, within 5 %" in " ".join(comparison_table([without, newer]).split())
+
+
 def test_two_networks_written_layer_by_layer_show_where_they_differ() -> None:
     layers = '[{"layer": "InputLayer", "shape": [784]}, {"layer": "FullyConnected", "size": %d, "activation": "relu"}]'
     runs = [RunSpec("numpy", "architecture", problem_parameters={"layers": layers % n}) for n in (10, 100)]
@@ -366,6 +431,17 @@ def test_summary_tells_which_samples_the_numbers_are_of() -> None:
     assert "the last 15 of 21 steps" in " ".join(record_summary(record).split())
     record["timing"]["block_steps"] = 4
     assert "the last 15 of 21 blocks of 4 steps" in " ".join(record_summary(record).split())
+
+
+def test_it_is_said_where_the_rate_is_of_more_steps_than_the_median() -> None:
+    record = make_record(steps(0.05))
+    assert "all steps" not in record_summary(record)
+    assert "of all timed steps" not in comparison_table([record])
+    record["timing"]["step_seconds"]["count"] = 15
+    assert "samples/s, 17.45 MFLOP/s (all steps)\n" in record_summary(record)
+    assert "Samples/s: of all timed steps; the median is of those from the steady" in comparison_table(
+        [record]
+    )
 
 
 def test_summary_of_a_failure_leaves_out_what_is_not_known() -> None:

@@ -13,10 +13,13 @@ from benchmarker.experiment_faults import Fault, parse_framework
 from benchmarker.options import option_types
 
 _MERGED = ("accept", "hyperparameters")
+_LENGTHS = ("seconds", "min_samples")
 _AMOUNTS: Mapping[str, tuple[str, ...]] = {
-    "steps": ("samples_per_epoch", "epochs", "windows"),
-    "samples_per_epoch": ("steps", "windows"),
-    "epochs": ("steps", "windows"),
+    "steps": ("samples_per_epoch", "epochs", "windows", *_LENGTHS),
+    "samples_per_epoch": ("steps", "windows", *_LENGTHS),
+    "epochs": ("steps", "windows", *_LENGTHS),
+    "seconds": ("steps", "samples_per_epoch", "epochs", "windows"),
+    "min_samples": ("steps", "samples_per_epoch", "epochs", "windows"),
 }
 """What an amount that is given takes the place of."""
 
@@ -25,7 +28,7 @@ def overridden(fields: Mapping[str, Any], given: Mapping[str, Any]) -> dict[str,
     """Return keyword arguments of an experiment: those of a blueprint, and over them those of the command.
 
     A problem, framework or optimizer that the command names and the blueprint describes keeps its
-    description. An amount (steps, epochs, window) takes the place of the blueprint's.
+    description. An amount (steps, epochs, window, seconds) takes the place of the blueprint's.
 
     Parameters
     ----------
@@ -50,7 +53,9 @@ def overridden(fields: Mapping[str, Any], given: Mapping[str, Any]) -> dict[str,
 
 
 def _replaced(name: str, given: Mapping[str, Any], modes: Sequence[str]) -> bool:
-    if name == "steps" and "windows" in given:
+    if name == "optimizers" and "modes" in given and "training" not in modes:
+        return True
+    if name in ("steps", *_LENGTHS) and "windows" in given:
         return "training" not in modes
     return any(name in others and amount in given for amount, others in _AMOUNTS.items())
 

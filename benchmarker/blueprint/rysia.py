@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping
 from pathlib import Path
+from tokenize import TokenError
 from typing import Any
 
 from benchmarker.blueprint import Model
@@ -94,11 +95,16 @@ class Translation:
         self.found: list[Found] = []
         self.notes: list[str] = []
         self._unused: list[str] = []
+        if values.get("mode") == "inference":
+            self._leave_out("optimizer", "learning_rate")
         self._own()
         self._renamed()
         self._architecture()
         self._amount()
         self._rest()
+
+    def _leave_out(self, *names: str) -> None:
+        self._unused += [name for name in names if self._values.pop(name, None) is not None]
 
     def _given(self, *names: str) -> Iterator[tuple[str, Any]]:
         return ((name, self._values[name]) for name in names if name in self._values)
@@ -221,8 +227,8 @@ class Translation:
             import numpy as np
 
             count = len(np.load(path, mmap_mode="r", allow_pickle=False))
-        except (ValueError, OSError, TypeError, EOFError) as error:
-            self._fault("train_data_path", f"must be a .npy file with samples, got '{given}' ({error})")
+        except (ValueError, OSError, TypeError, EOFError, TokenError):
+            self._fault("train_data_path", f"must be a .npy file with samples, got '{given}'")
             return
         sizes = self._values.get("batch_size", 1)
         sizes = [size for size in (sizes if isinstance(sizes, list) else [sizes]) if isinstance(size, int)]

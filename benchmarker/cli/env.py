@@ -71,6 +71,7 @@ def _list(arguments: argparse.Namespace) -> int:
 
 
 def _print_table(environments: list[ManagedEnvironment]) -> None:
+    from benchmarker.environments.recipe import shown
     from benchmarker.report.layout import Column, table
     from benchmarker.report.units import size
 
@@ -79,7 +80,7 @@ def _print_table(environments: list[ManagedEnvironment]) -> None:
         Column("Python", tuple(item.python_version for item in environments)),
         Column("size", tuple(size(item.size_bytes) for item in environments), numeric=True),
         Column("made (UTC)", tuple(item.made_at[:16].replace("T", " ") for item in environments)),
-        Column("requirements", tuple(", ".join(item.requirements) for item in environments)),
+        Column("requirements", tuple(shown(item.requirements, item.recorded) for item in environments)),
     ]
     for folder in dict.fromkeys(str(Path(item.path).parent) for item in environments):
         print(f"in {folder}")

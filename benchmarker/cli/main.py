@@ -29,6 +29,8 @@ COMMANDS = {
     "calibrate": "measure the peaks of this machine, of which records tell the share",
 }
 EXIT_INTERRUPTED = 130
+EXIT_BROKEN_PIPE = 141
+"""As a shell tells of a program that SIGPIPE ended."""
 _OUTPUT_FAULTS = (errno.ENOSPC, errno.EFBIG, errno.EIO, errno.EDQUOT)
 
 
@@ -103,7 +105,8 @@ def _dispatch(arguments: list[str]) -> int:
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line and return its exit status.
 
-    0: it went well; 1: a run, check or record did not; 2: what was asked for is wrong; 130: interrupted.
+    0: it went well; 1: a run, check or record did not; 2: what was asked for is wrong; 130: interrupted;
+    141: whoever read the output has gone.
     """
     try:
         status = _dispatch(list(sys.argv[1:] if arguments is None else arguments))
@@ -117,7 +120,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return EXIT_INTERRUPTED
     except BrokenPipeError:
         _drop_output()
-        return 1
+        return EXIT_BROKEN_PIPE
     except OSError as error:
         if error.errno not in _OUTPUT_FAULTS or error.filename is not None:
             raise

@@ -33,8 +33,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "records",
         nargs="+",
         metavar="RECORD",
-        help="a record's file, or the beginning of its id with the folder as --results; processes of the same "
-        "number that lie beside it count with it",
+        help="a record's file, or its name or the beginning or end of its id with the folder as --results; "
+        "processes of the same number that lie beside it count with it",
     )
     parser.add_argument(
         "--env",
@@ -121,17 +121,21 @@ def _path(name: str, results: Path) -> Path:
     path = Path(name)
     if path.is_dir():
         raise UsageError(f"a record is one file, '{name}' is a folder; name the files in it")
-    if path.exists() or path.name != name or path.suffix:
+    if path.exists() or path.name != name:
         return path
     folder = iter_records(results, lambda file, reason: None) if results.exists() else ()
-    matching = [file for file, record in folder if str(record.get("id")).startswith(name)]
+    matching = [file for file, record in folder if _is_named(file, str(record.get("id")), name)]
     if len(matching) == 1:
         return matching[0]
     several = f"{len(matching)} records" if matching else "no record"
     raise UsageError(
-        f"'{name}' is no file, and the id of {several} in '{results}' begins so; give a record's file, or more "
-        "of its id and its folder as --results"
+        f"'{name}' is no file, and as a file's name or the beginning or end of an id it fits {several} in "
+        f"'{results}'; give a record's file, or more of its id and its folder as --results"
     )
+
+
+def _is_named(file: Path, identifier: str, name: str) -> bool:
+    return name in (file.name, file.stem) or identifier.startswith(name) or identifier.endswith(name)
 
 
 def _read(path: Path) -> dict[str, Any]:
@@ -217,7 +221,7 @@ def _interpreter(
         return None, "current"  # whatever it holds; if that is another version, the verdict says so
     if arguments.env == "recorded":
         return version, _recorded(record, quiet=arguments.quiet or arguments.json)
-    named = {"managed": "managed", "path": asked.environments[0]}
+    named = {"managed": "managed", "recorded": "managed", "path": asked.environments[0]}
     return version, named.get(record["environment"]["kind"], "auto")
 
 

@@ -92,6 +92,7 @@ def main(arguments: argparse.Namespace) -> int:
 
         every = campaign.every()
         done = {identity(every[index]): run for index, run in finished_before(every, folder).items()}
+        campaign.resume({run: known.record["id"] for run, known in done.items()})
         if not arguments.quiet and not arguments.json:
             _tell(f"{len(done)} of {len(every)} runs have an ok record in {folder} and are left out")
     if arguments.dry_run:
@@ -101,8 +102,8 @@ def main(arguments: argparse.Namespace) -> int:
         if arguments.json:
             _print_plan(runs, done)
         else:
-            skipped = {index for index, run in enumerate(runs) if identity(run) in done}
-            print(plan_table(runs, skipped=skipped, width=output_width()))
+            skipped = {index for index, run in enumerate(runs) if done and identity(run) in done}
+            print(plan_table(runs, wanted=precision(asked), skipped=skipped, width=output_width()))
         return 0
     return _run(arguments, asked, campaign, done, folder)
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from io import BytesIO
 from pathlib import Path
+from tokenize import TokenError
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -21,16 +23,22 @@ _LABELS = ("labels.npy", "train_labels.npy", "y_train.npy")
 _REAL = "buif"
 """Kinds of NumPy's types that are truth values, whole numbers and floating-point ones."""
 _MOST_CLASSES = 2**31 - 1
+_MAGIC = b"\x93NUMPY"
+"""How every .npy file begins."""
 
 
 def _load(path: Path, what: str) -> tuple[Array, SourceFile]:
     content, file = read_bytes(path)
     if content.startswith(b"PK"):
         raise UsageError(f"'{path}' is an archive of arrays (.npz); save its {what} alone, with numpy.save")
+    if not content.startswith(_MAGIC):
+        raise UsageError(f"'{path}' is no .npy file; save its {what} with numpy.save")
     try:
-        array = np.load(path, allow_pickle=False)
-    except (ValueError, EOFError, OSError, MemoryError) as error:
-        raise UsageError(f"'{path}' is no .npy file of numbers, or is damaged: {error}") from None
+        array = np.load(BytesIO(content), allow_pickle=False)
+    except (ValueError, EOFError, OSError, MemoryError, TokenError):
+        raise UsageError(
+            f"'{path}' is no .npy file of numbers, or is damaged; save its {what} again, with numpy.save"
+        ) from None
     if array.dtype.kind not in _REAL:
         raise UsageError(f"the {what} in '{path}' must be real numbers, got the type {array.dtype}")
     return array, file

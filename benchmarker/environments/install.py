@@ -42,7 +42,7 @@ def fill(recipe: Recipe, folder: Path, progress: Progress) -> str:
         _make_venv(uv, recipe, folder, settings, progress)
     except CommandFailedError as error:
         path = "give an interpreter that holds the framework with --env PATH"
-        other = "use --env auto" if recipe.complete else path
+        other = "use --env auto" if recipe.recorded else path
         raise EnvironmentCreationError(
             f"no Python {recipe.python} for '{recipe.framework}' could be found or fetched: {error}; "
             f"install one, or {other}"
@@ -71,7 +71,7 @@ def _installer(
     """Return what installs requirements, the recipe's if none are named, with more options and variables."""
     command = [uv, "pip", "install", *_NO_PROJECT, "--python", str(python_of(folder))]
     command += settings.arguments
-    if recipe.complete:
+    if recipe.recorded:
         command.append("--no-deps")
     if recipe.build_constraints:
         constraints = folder / _BUILD_CONSTRAINTS
@@ -101,7 +101,7 @@ def _install(recipe: Recipe, install: _Install, settings: IndexSettings, progres
 
 
 def _failure(recipe: Recipe, install: _Install, error: CommandFailedError) -> str:
-    lacking = _lacking(recipe.requirements, install, str(error)) if recipe.complete else []
+    lacking = _lacking(recipe.requirements, install, str(error)) if recipe.recorded else []
     if lacking:
         return (
             f"the recorded environment for '{recipe.framework}' cannot be made again: "

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from benchmarker.environments.home import python_of
-from benchmarker.environments.managed import ManagedEnvironment, create, find_managed
+from benchmarker.environments.managed import ManagedEnvironment, create, find_managed, managed_at
 from benchmarker.environments.recipe import make_recipe
 from benchmarker.environments.requirements import (
     current_python_version,
@@ -58,8 +58,8 @@ class Interpreter:
     ----------
     path : str
         Its executable.
-    kind : {"current", "managed", "path"}
-        Where it comes from.
+    kind : {"current", "managed", "recorded", "path"}
+        Where it comes from; ``recorded`` is a managed one that was made from the package list of a record.
     python_version : str
         E.g. ``"3.11.7"``.
     key : str or None
@@ -250,4 +250,7 @@ def _named(plugin: FrameworkPlugin, choice: str, version: str | None) -> Interpr
             f"--env: {plugin.name}=={version} was asked for, '{choice}' has {installed}; "
             "leave the version out, or use --env managed"
         )
+    known = managed_at(path)
+    if known is not None and known.recorded:
+        return Interpreter(path, "recorded", python, known.name)
     return Interpreter(path, "path", python)

@@ -41,6 +41,8 @@ class ManagedEnvironment:
         When, in UTC (ISO 8601).
     path : str
         Its folder.
+    recorded : bool
+        Whether they are the whole package list of a record.
     size_bytes : int
         Size of its files; some may share their space with uv's cache.
     """
@@ -51,6 +53,7 @@ class ManagedEnvironment:
     python_version: str
     made_at: str
     path: str
+    recorded: bool = False
     size_bytes: int = 0
 
     @property
@@ -70,6 +73,7 @@ def _read(folder: Path) -> ManagedEnvironment | None:
             python_version=str(facts["python_version"]),
             made_at=str(facts["made_at"]),
             path=str(folder),
+            recorded=bool(facts.get("recorded")),
         )
     except (OSError, ValueError, KeyError, TypeError):
         return None
@@ -79,6 +83,13 @@ def _read(folder: Path) -> ManagedEnvironment | None:
 def find_managed(name: str) -> ManagedEnvironment | None:
     """Return the finished environment of that name, if there is one. Runs nothing."""
     return _read(environments_folder() / name)
+
+
+def managed_at(python: str) -> ManagedEnvironment | None:
+    """Return the finished environment whose interpreter that is; None if it is another's. Runs nothing."""
+    folder = Path(python).parent.parent
+    found = find_managed(folder.name) if folder.parent == environments_folder() else None
+    return found if found is not None and found.python == python else None
 
 
 def _size(folder: Path) -> int:
@@ -222,15 +233,19 @@ def _make(recipe: Recipe, progress: Progress) -> ManagedEnvironment:
     from datetime import datetime, timezone
 
     from benchmarker.environments.install import compile_bytecode, fill
+    from benchmarker.environments.recipe import shown
 
     final = environments_folder() / recipe.name
     temporary = _temporary(recipe.name)
-    progress(f"making the environment {recipe.name} ({', '.join(recipe.requirements)}); once only")
+    progress(
+        f"making the environment {recipe.name} ({shown(recipe.requirements, recipe.recorded)}); once only"
+    )
     try:
         python_version = fill(recipe, temporary, progress)
         facts = {
             "framework": recipe.framework,
             "requirements": recipe.requirements,
+            "recorded": recipe.recorded,
             "build_constraints": recipe.build_constraints,
             "python_version": python_version,
             "made_at": datetime.now(timezone.utc).isoformat(timespec="seconds"),

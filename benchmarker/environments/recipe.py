@@ -8,6 +8,7 @@ import os
 import platform
 import shutil
 import sys
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -36,7 +37,7 @@ class Recipe:
         ``"3.11"`` if the current interpreter's version suits, else the plugin's specifier.
     build : str
         The preferred build of PyTorch, ``"cpu"`` or another of its local versions; empty for the index's own.
-    complete : bool
+    recorded : bool
         Whether the requirements are all there is, so that nothing is added for what they depend on.
     """
 
@@ -45,7 +46,7 @@ class Recipe:
     build_constraints: tuple[str, ...]
     python: str
     build: str
-    complete: bool = False
+    recorded: bool = False
 
     @property
     def uses_current_python(self) -> bool:
@@ -62,10 +63,17 @@ class Recipe:
             self.build,
             sys.platform,
             platform.machine(),
-            *(["complete"] if self.complete else []),
+            *(["recorded"] if self.recorded else []),
         ]
         digest = hashlib.sha256(json.dumps(content).encode()).hexdigest()
         return f"{self.framework}-{digest[:12]}"
+
+
+def shown(requirements: Sequence[str], recorded: bool) -> str:
+    """Return requirements for people; a recorded list is its length."""
+    if not recorded:
+        return ", ".join(requirements)
+    return f"recorded, {len(requirements)} package{'' if len(requirements) == 1 else 's'}"
 
 
 def _minor_version() -> str:

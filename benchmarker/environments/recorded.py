@@ -49,7 +49,7 @@ def recorded_recipe(
         build_constraints=tuple(sorted(plugin.build_constraints)),
         python=_python(python, environment["implementation"]),
         build=str(wanted.get("torch") or "").partition("+")[2],
-        complete=True,
+        recorded=True,
     )
 
 

@@ -46,7 +46,7 @@ def make_record(facts: RunFacts, failed: Failure | None, log_tail: str = "") -> 
     cost = step_cost(spec)
     timing = timing_of(facts)
     device_name = _device_name(facts)
-    metrics, peaks = metrics_of(facts, cost, timing), peaks_of(facts, device_name)
+    metrics, (peaks, peaks_reason) = metrics_of(facts, cost, timing), peaks_of(facts, device_name)
     record = {
         "schema_version": SCHEMA_VERSION,
         "id": uuid.uuid4().hex,
@@ -79,6 +79,7 @@ def make_record(facts: RunFacts, failed: Failure | None, log_tail: str = "") -> 
         "timing": timing,
         "metrics": {**metrics, **shares_of_peak(metrics, peaks)},
         "peaks": peaks,
+        "peaks_reason": peaks_reason,
         "memory": _memory(facts, cost),
         "monitors": dict(facts.monitors),
         "trust": trust_of(facts, timing),

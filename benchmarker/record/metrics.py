@@ -36,12 +36,17 @@ def metrics_of(facts: RunFacts, cost: GraphCost, timing: Mapping[str, Any]) -> d
     }
 
 
-def peaks_of(facts: RunFacts, device_name: str | None) -> dict[str, Any] | None:
-    """Return this machine's peaks for such a run; None if it was not calibrated."""
+def peaks_of(facts: RunFacts, device_name: str | None) -> tuple[dict[str, Any] | None, str | None]:
+    """Return this machine's peaks for such a run, or why they are not known."""
     spec = facts.spec
     device = "cpu" if spec.device == "cpu" else device_name
-    found = peaks_for(device, spec.threads, spec.precision) if device else None
-    return asdict(found) if found else None
+    if device is None:
+        return None, "the run ended before its device was known"
+    found = peaks_for(device, spec.threads, spec.precision)
+    if found is not None:
+        return asdict(found), None
+    threads = f", {spec.threads} thread{'' if spec.threads == 1 else 's'}" if device == "cpu" else ""
+    return None, f"'calibrate' has not measured them for {device}{threads}, {spec.precision}"
 
 
 def shares_of_peak(metrics: Mapping[str, Any], peaks: Mapping[str, Any] | None) -> dict[str, float | None]:

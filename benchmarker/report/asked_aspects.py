@@ -11,6 +11,7 @@ from benchmarker.errors import BenchmarkerError
 from benchmarker.experiment import RunSpec, specification
 from benchmarker.framework import Optimizer
 from benchmarker.hyperparameters import constants
+from benchmarker.planning import DEFAULT_SAMPLING
 from benchmarker.report.aspects import Aspect, differ
 from benchmarker.report.settings import setting_texts
 
@@ -77,6 +78,8 @@ def _text(value: Any) -> str:
         return "yes" if value else "no"
     if isinstance(value, (list, tuple)):
         return ",".join(map(str, value)) or "none"
+    if isinstance(value, float):
+        return f"{value:.12g}"
     return "" if value is None else str(value)
 
 
@@ -143,7 +146,42 @@ def _threads(asked: Asked) -> str:
     return "1 thread" if asked["threads"] == 1 else f"{asked['threads']} threads"
 
 
-def _steps(asked: Asked) -> str:
+class _Amount:
+    """How much is timed: a number of steps or a window."""
+
+    names = ("steps", "window")
+
+    def aspect(self, rows: Sequence[Asked]) -> Aspect:
+        texts = tuple(map(_amount, rows))
+        values = [[row[name] for name in self.names] for row in rows]
+        kinds = {"steps" if row["window"] is None else "window" for row in rows}
+        return Aspect(
+            kinds.pop() if len(kinds) == 1 else "length",
+            texts,
+            differ(values, [row["mode"] for row in rows]),
+            ", ".join(dict.fromkeys(filter(None, map(_stated_amount, rows)))),
+        )
+
+
+def _stated_amount(asked: Asked) -> str:
+    if asked["window"] is not None:
+        return f"window {_amount(asked)}"
+    return "" if asked["steps"] is None else f"steps {_amount(asked)}"
+
+
+class _Sampling:
+    """What samples are for; told where it is not what the mode does by itself."""
+
+    names = ("sampling",)
+
+    def aspect(self, rows: Sequence[Asked]) -> Aspect:
+        texts = tuple(str(row["sampling"]) for row in rows)
+        usual = all(text == DEFAULT_SAMPLING.get(row["mode"]) for text, row in zip(texts, rows))
+        varies = not usual and len(set(texts)) > 1
+        return Aspect("sampling", texts, varies, "" if usual else f"sampling for {texts[0]}")
+
+
+def _amount(asked: Asked) -> str:
     if asked["window"] is not None:
         return f"{asked['window']:.12g} s"
     return f"about {asked['target_seconds']:.12g} s" if asked["steps"] is None else f"{asked['steps']:,}"
@@ -168,10 +206,10 @@ _SHOWN: tuple[_Shown, ...] = (
     _Plain(("data",), lambda asked: asked["data"] or "drawn", "data", "data {}"),
     _one("data_dir", "from {}", title="data folder", within=("data",)),
     _one("inputs", "inputs {}"),
-    _Plain(("steps", "window"), _steps, "steps", "steps {}", within=("mode",)),
+    _Amount(),
     _one("target_seconds", "about {} s", title="aim [s]"),
     _one("minimum_samples", "at least {} samples"),
-    _one("sampling", "sampling for {}", within=("mode",)),
+    _Sampling(),
     _one("samples_per_epoch", "epochs of {} samples"),
     _one("warmup", "warm-up {}", title="warm-up"),
     _one("environment", "environment {}"),

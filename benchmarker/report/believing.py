@@ -19,6 +19,12 @@ def steadiness(timing: Mapping[str, Any]) -> str:
     return f"{kind.replace('_', ' ')}: {steady['reason']}"
 
 
+def all_steady(timing: Mapping[str, Any]) -> bool:
+    """Return whether the statistics of steps are of all samples, not of the steady ones alone."""
+    step = timing["step_seconds"]
+    return step is None or bool(step["count"] == len(timing["samples_seconds"]))
+
+
 def trust(record: Mapping[str, Any]) -> str:
     """Return the grade and what speaks against the number."""
     found = record.get("trust")
@@ -51,7 +57,9 @@ def replication(record: Mapping[str, Any]) -> str:
     reason = found["stop_reason"].replace("_", " ")
     reached = f"within {found['half_width']:.1%}" if found["half_width"] is not None else "no interval"
     missed = f"; not met: {', '.join(found['not_met'])}" if found["not_met"] else ""
-    return f"{found['processes']} processes, {reached}, ended by {reason}{missed}"
+    profile = f" of profile {found['profile']}" if found["profile"] else ""
+    processes = "1 process" if found["processes"] == 1 else f"{found['processes']} processes"
+    return f"{processes}{profile}, {reached}, ended by {reason}{missed}"
 
 
 def breakdown(timing: Mapping[str, Any]) -> str:

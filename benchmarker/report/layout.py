@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import textwrap
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 GAP = "  "
@@ -62,6 +62,26 @@ class Column:
 
 def _longest(texts: Sequence[str]) -> int:
     return max(map(len, texts), default=0)
+
+
+def labelled(lines: Iterable[tuple[str, str]], label_width: int, width: int) -> list[str]:
+    """Return texts with a label before each, wrapped beside it; a text that is empty is left out."""
+    return [
+        line
+        for label, text in lines
+        for line in textwrap.wrap(
+            text,
+            width,
+            initial_indent=f"  {label:<{label_width}}",
+            subsequent_indent=" " * (2 + label_width),
+            break_on_hyphens=False,
+        )
+    ]
+
+
+def labelled_path(label: str, path: object, label_width: int) -> str:
+    """Return a path with a label before it, not wrapped, so that it can be copied."""
+    return f"  {label:<{label_width}}{path}"
 
 
 def align_points(numbers: Sequence[str]) -> tuple[str, ...]:

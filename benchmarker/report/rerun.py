@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmarker.report.aspects import framework_label
+from benchmarker.report.layout import labelled, labelled_path
 from benchmarker.report.units import duration, significant
 from benchmarker.rerunning.comparing import Comparison, Number
 from benchmarker.rerunning.verdict import CANNOT_TELL, NOT_REPRODUCED, REPRODUCED, Verdict
@@ -37,17 +38,9 @@ def as_text(
     """Return a comparison for the terminal: the verdict first, then what it rests on."""
     what = f"{record['problem']['name']}, {record['mode']}, on {framework_label(record)}"
     lines = textwrap.wrap(f"{what}: {sentence(comparison)}", width, break_on_hyphens=False)
-    for label, text in _lines(comparison):
-        lines += textwrap.wrap(
-            text,
-            width,
-            initial_indent=f"  {label:<{_LABEL_WIDTH}}",
-            subsequent_indent=" " * (2 + _LABEL_WIDTH),
-            break_on_hyphens=False,
-        )
-    # Not wrapped, so that they can be copied.
-    lines.append(f"  {'record':<{_LABEL_WIDTH}}{path}")
-    lines += [f"  {'new' if path is new[0] else '':<{_LABEL_WIDTH}}{path}" for path in new]
+    lines += labelled(_lines(comparison), _LABEL_WIDTH, width)
+    lines.append(labelled_path("record", path, _LABEL_WIDTH))
+    lines += [labelled_path("new" if path is new[0] else "", path, _LABEL_WIDTH) for path in new]
     return "\n".join(lines)
 
 

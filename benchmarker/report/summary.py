@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import math
 import os
-import textwrap
 from collections.abc import Iterator, Mapping
 from typing import Any
 
 from benchmarker.report import believing
 from benchmarker.report.asked import value_at
 from benchmarker.report.aspects import framework_label
+from benchmarker.report.layout import labelled, labelled_path
 from benchmarker.report.units import count, duration, significant, size
 
 _PHASES = (
@@ -41,17 +41,9 @@ def record_summary(
     """
     heading = f"{record['problem']['name']}, {record['mode']}, on {framework_label(record)}"
     lines = [f"{heading}: {record['status'].replace('_', ' ')}"]
-    for label, text in _lines(record):
-        lines += textwrap.wrap(
-            text,
-            width,
-            initial_indent=f"  {label:<{_LABEL_WIDTH}}",
-            subsequent_indent=" " * (2 + _LABEL_WIDTH),
-            break_on_hyphens=False,
-        )
+    lines += labelled(_lines(record), _LABEL_WIDTH, width)
     if path is not None:
-        # Not wrapped, so that it can be copied.
-        lines.append(f"  {'record':<{_LABEL_WIDTH}}{os.fspath(path)}")
+        lines.append(labelled_path("record", os.fspath(path), _LABEL_WIDTH))
     return "\n".join(lines)
 
 
@@ -64,7 +56,7 @@ def _lines(record: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     yield "processes", believing.replication(record)
     yield "steadiness", believing.steadiness(record["timing"])
     yield "trust", believing.trust(record)
-    yield "throughput", _throughput(record["metrics"])
+    yield "throughput", _throughput(record)
     yield "in all", _in_all(record)
     yield "breakdown", believing.breakdown(record["timing"])
     yield from believing.beside(record)
@@ -149,14 +141,17 @@ def _samples(timing: Mapping[str, Any]) -> str:
         timing.get("block_steps"),
     )
     what = f"blocks of {block} steps" if block and block > 1 else "steps"
-    return f"{steady} {what}" if steady == taken else f"the last {steady} of {taken} {what}"
+    return f"{steady} {what}" if believing.all_steady(timing) else f"the last {steady} of {taken} {what}"
 
 
-def _throughput(metrics: Mapping[str, Any]) -> str:
+def _throughput(record: Mapping[str, Any]) -> str:
+    """Return the rate of all timed steps, and say that it is of all where the median is of fewer."""
+    metrics = record["metrics"]
     if metrics["throughput"] is None:
         return ""
     rate = metrics["flops_per_second"]
-    return f"{significant(metrics['throughput'])} samples/s" + (f", {count(rate, 'FLOP/s')}" if rate else "")
+    text = f"{significant(metrics['throughput'])} samples/s" + (f", {count(rate, 'FLOP/s')}" if rate else "")
+    return text if believing.all_steady(record["timing"]) else f"{text} (all steps)"
 
 
 def _in_all(record: Mapping[str, Any]) -> str:

@@ -9,7 +9,7 @@ from typing import Any
 from benchmarker.report.asked import asked
 from benchmarker.report.asked_aspects import asked_aspects
 from benchmarker.report.aspects import Aspect, found_aspects, framework_label, short_digest
-from benchmarker.report.believing import worst_grade, worst_reason
+from benchmarker.report.believing import all_steady, worst_grade, worst_reason
 from benchmarker.report.cells import Cell, cells
 from benchmarker.report.layout import Column, align_points, table
 from benchmarker.report.summary import record_summary
@@ -28,6 +28,7 @@ _OF_TWO = (
     "Of two processes: the geometric mean of their medians, and the smaller to the larger of them; an interval "
     f"between processes needs at least {FEWEST_PROCESSES} (--repeats)."
 )
+_OF_ALL = "Samples/s: of all timed steps; the median is of those from the steady state on."
 
 
 def comparison_table(records: Iterable[Mapping[str, Any]], *, width: int = 80) -> str:
@@ -48,7 +49,7 @@ def comparison_table(records: Iterable[Mapping[str, Any]], *, width: int = 80) -
         return "no records"
     known = [cell.first for cell in rows]
     frameworks = tuple(map(framework_label, known))
-    conditions = [*asked_aspects(list(map(asked, known))), *found_aspects(known)]
+    conditions = [*asked_aspects(list(map(asked, known))), _precision(rows), *found_aspects(known)]
     outcomes = _outcomes(rows)
     varying = [aspect for aspect in conditions if aspect.varies]
     columns = [Column("framework", frameworks), *map(_column, varying), *_numbers(rows)]
@@ -74,6 +75,27 @@ def _outcomes(rows: Sequence[Cell]) -> list[Aspect]:
         Aspect("trust", grades, len(set(grades)) > 1, f"trust: {grades[0]}" if grades[0] != _NONE else ""),
         Aspect("status", statuses, any(status != "ok" for status in statuses)),
     ]
+
+
+def _precision(rows: Sequence[Cell]) -> Aspect:
+    """Return how well each number was to be known."""
+    asked_for = [_replication(cell) for cell in rows]
+    texts = tuple(map(_within, asked_for))
+    profile = "profile " if asked_for[0].get("profile") else ""
+    caption = f"{profile}{texts[0]}" if texts[0] != _NONE else ""
+    return Aspect("precision asked", texts, len(set(texts)) > 1, caption)
+
+
+def _replication(cell: Cell) -> Mapping[str, Any]:
+    """Return what the last process says of all; nothing before 1.2."""
+    return (cell.well or cell.records)[-1].get("replication") or {}
+
+
+def _within(replication: Mapping[str, Any]) -> str:
+    half_width = replication.get("target_half_width")
+    if half_width is None:
+        return _NONE
+    return _joined([replication["profile"], f"within {100 * half_width:.3g} %"])
 
 
 def _processes(rows: Sequence[Cell]) -> str:
@@ -150,6 +172,8 @@ def _notes(rows: Sequence[Cell], labels: Sequence[str]) -> list[str]:
         notes.append(f"No interval: it needs at least {FEWEST_FOR_INTERVAL} samples.")
     if len(measured) > 1:
         notes.append(_relative_note(rows))
+    if not all(all_steady(record["timing"]) for cell in measured for record in cell.well):
+        notes.append(_OF_ALL)
     notes += _different_values(measured)
     notes += [
         f"{label}: {text}"
@@ -168,7 +192,7 @@ def _notes(rows: Sequence[Cell], labels: Sequence[str]) -> list[str]:
 
 def _unmet(cell: Cell) -> str | None:
     """Return what a profile asked for and did not reach."""
-    last = (cell.well or cell.records)[-1].get("replication") or {}
+    last = _replication(cell)
     return f"not met: {', '.join(last['not_met'])}" if last.get("not_met") else None
 
 

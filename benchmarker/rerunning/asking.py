@@ -23,6 +23,7 @@ def experiment_of(record: Mapping[str, Any]) -> Experiment:
     """
     asked = {**_ADDED_SINCE, **record["specification"]}
     per_epoch, steps = asked["samples_per_epoch"], asked["steps"]
+    by_length = steps is None and asked["window"] is None
     return Experiment(
         frameworks=(Request(asked["framework"], _single(asked["framework_options"])),),
         problems=(Request(asked["problem"], _single(asked["problem_parameters"])),),
@@ -44,8 +45,8 @@ def experiment_of(record: Mapping[str, Any]) -> Experiment:
         data_dir=asked["data_dir"],
         inputs=(asked["inputs"],),
         sampling=(asked["sampling"],),
-        seconds=asked["target_seconds"],
-        min_samples=asked["minimum_samples"],
+        seconds=asked["target_seconds"] if by_length else None,
+        min_samples=asked["minimum_samples"] if by_length else None,
         breakdown=asked["breakdown"],
         monitors=None if asked["monitors"] is None else tuple(asked["monitors"]),
         verify=asked["verify"],

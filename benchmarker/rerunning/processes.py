@@ -10,9 +10,11 @@ Record = Mapping[str, Any]
 
 
 def processes_of(record: Record, others: Iterable[Record]) -> list[Record]:
-    """Return the records that ended well of the same cell and campaign, the record among them, in order of time.
+    """Return the records that ended well of the processes of one number, in order of time.
 
-    Records from before campaigns were named are of one if their repetitions count up from one to the next.
+    They are those of the cell and campaign of the newest record that counts the given one, and those that it
+    took up from before. Records from before campaigns were named are of one if their repetitions count up from
+    one to the next.
 
     Parameters
     ----------
@@ -21,17 +23,25 @@ def processes_of(record: Record, others: Iterable[Record]) -> list[Record]:
     others : iterable of mapping
         Those that lie beside it; it may be among them.
     """
-    cell = _cell(record)
-    alike = {other["id"]: other for other in (*others, record) if _cell(other) == cell}
-    ordered = sorted(alike.values(), key=lambda other: str(other["started_at"]))
-    if _campaign(record) is None:
-        ordered = _counted_with(record, ordered)
-    return [other for other in ordered if other["status"] == "ok" and other["timing"]["step_seconds"]]
+    known = {other["id"]: other for other in (*others, record)}
+    ordered = sorted(known.values(), key=lambda other: str(other["started_at"]))
+    counting = [other for other in ordered if _counts(other, record)]
+    if counting:
+        found = [other for other in ordered if _counts(counting[-1], other)]
+    else:
+        found = _counted_with(record, [other for other in ordered if _cell(other) == _cell(record)])
+    return [other for other in found if other["status"] == "ok" and other["timing"]["step_seconds"]]
 
 
-def _campaign(record: Record) -> str | None:
+def _counts(record: Record, other: Record) -> bool:
+    """Tell whether the number of a record is made of the other one too."""
     replication = record.get("replication")
-    return replication["campaign"] if replication else None
+    if not replication:
+        return False
+    if other["id"] in replication["resumed"]:
+        return True
+    same_campaign = replication["campaign"] == (other.get("replication") or {}).get("campaign")
+    return same_campaign and _cell(record) == _cell(other)
 
 
 def _cell(record: Record) -> str:
@@ -41,7 +51,7 @@ def _cell(record: Record) -> str:
         what: Any = {name: value for name, value in asked.items() if name != "repetition"}
     else:
         what = [record["command"], record["framework"]["full"]]  # before 1.1 the command says it all
-    return json.dumps([_campaign(record), what], sort_keys=True)
+    return json.dumps(what, sort_keys=True)
 
 
 def _counted_with(record: Record, ordered: list[Record]) -> list[Record]:

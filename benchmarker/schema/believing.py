@@ -25,6 +25,8 @@ def disbelief(record: Mapping[str, Any]) -> Iterator[Finding]:
         yield from _percentiles(timing["step_seconds"])
     if timing["warmup_steps"] not in (None, len(timing["warmup_samples_seconds"])):
         yield "$.timing.warmup_steps", "is not the number of warmup_samples_seconds"
+    if (record["peaks"] is None) != bool(record["peaks_reason"]):
+        yield "$.peaks_reason", "must say why there are no peaks, and only then"
     yield from _trust(record["trust"], timing)
     yield from _replication(record["replication"])
     if record["comparable"]["hash"] != hash_of(record["comparable"]["keys"]):

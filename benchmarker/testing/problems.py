@@ -24,7 +24,7 @@ from benchmarker.testing.subject import (
     require_same_parameters,
 )
 from benchmarker.worker import reference
-from benchmarker.worker.verification import judge, tolerances, too_ill_conditioned
+from benchmarker.worker.verification import Expected, judge, tolerances, too_ill_conditioned
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -77,7 +77,7 @@ def _inference(small: SmallProblem, subject: Subject) -> Measurement:
     program = subject.program(graph, parameters, "inference")
     require_same_parameters(program, graph, parameters)
     found = fetch_outputs(program, graph, program.load(batch))
-    return _verdict(graph, parameters, batch, "inference", found)
+    return _verdict(reference.compute(graph, parameters, batch, "inference"), found)
 
 
 def _training(small: SmallProblem, subject: Subject) -> Measurement:
@@ -87,19 +87,17 @@ def _training(small: SmallProblem, subject: Subject) -> Measurement:
     require_same_parameters(program, graph, parameters)
     loaded = program.load(batch)
     loss, gradients = program.gradients(loaded)
-    found = _verdict(graph, parameters, batch, "training", {"loss": np.asarray(loss), **gradients})
+    expected = reference.compute(graph, parameters, batch, "training")
+    found = _verdict(expected, {"loss": np.asarray(loss), **gradients})
     (step_loss,) = program.fetch(program.train_step(loaded))
     if not np.isfinite(step_loss):
         raise CheckFailed(f"train_step returned the loss {step_loss}")
-    _require_moved(graph, parameters, program.parameters())
+    _require_moved(graph, parameters, program.parameters(), _vanishing(expected))
     return found
 
 
-def _verdict(
-    graph: Graph, parameters: dict[str, Array], batch: dict[str, Array], mode: str, found: dict[str, Array]
-) -> Measurement:
+def _verdict(expected: list[Expected], found: dict[str, Array]) -> Measurement:
     """Judge by the tolerances of a verified run: what rounding did to the reference, tensor by tensor."""
-    expected = reference.compute(graph, parameters, batch, mode)
     impossible = too_ill_conditioned(expected)
     if impossible is not None:
         raise CheckFailed(impossible)
@@ -112,10 +110,22 @@ def _verdict(
     return Measurement(worst.used, 1.0, f"share of its tolerance that {detail}")
 
 
-def _require_moved(graph: Graph, before: dict[str, Array], after: dict[str, Array]) -> None:
+VANISHING = 1e-6
+"""A gradient that is smaller than this beside the largest is zero but for rounding, as a bias' before a norm."""
+
+
+def _vanishing(expected: list[Expected]) -> set[str]:
+    norms = {e.name: e.excerpt.norm for e in expected if e.kind == "gradient"}
+    return {name for name, norm in norms.items() if norm < VANISHING * max(norms.values())}
+
+
+def _require_moved(
+    graph: Graph, before: dict[str, Array], after: dict[str, Array], vanishing: set[str]
+) -> None:
+    """Refuse a step that leaves a parameter as it was, but one whose gradient is zero, or moves a constant."""
     statistics = {name for node in graph.nodes for name in node.statistics}
     moving = [p.name for p in graph.parameters if p.trainable or p.name in statistics]
-    still = [name for name in moving if np.array_equal(before[name], after[name])]
+    still = [n for n in moving if n not in vanishing and np.array_equal(before[n], after[n])]
     if still:
         raise CheckFailed(f"train_step must move every parameter; did not move: {', '.join(still[:5])}")
     turned = [name for name in before if name not in moving and not np.array_equal(before[name], after[name])]
