@@ -546,3 +546,13 @@ def test_an_anonymous_record_names_neither_host_nor_user(monkeypatch: pytest.Mon
     assert "--anonymous" in text
     named = json.dumps(make_record(replace(facts, spec=replace(run, anonymous=False)), failed))
     assert "secretuser" in named
+
+
+def test_an_anonymous_record_does_not_tell_where_our_own_files_are(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("BENCHMARKER_HOME", "/srv/kept")
+    facts = replace(
+        facts_of(spec(anonymous=True), PREPARED, verification(1.0), RESULT),
+        environment_variables={"TORCHINDUCTOR_CACHE_DIR": "/srv/kept/compile-caches/pytorch"},
+    )
+    variables = make_record(facts, None)["execution"]["environment_variables"]
+    assert variables["TORCHINDUCTOR_CACHE_DIR"] == "$BENCHMARKER_HOME/compile-caches/pytorch"

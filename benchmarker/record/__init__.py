@@ -9,6 +9,7 @@ from typing import Any
 
 from benchmarker import __version__, registry
 from benchmarker.anonymity import without_names
+from benchmarker.environments.home import home
 from benchmarker.errors import BenchmarkerError
 from benchmarker.experiment import RunSpec, specification
 from benchmarker.graph.cost import GraphCost
@@ -27,6 +28,8 @@ __all__ = ["PATHS", "SCHEMA_VERSION", "FinishedRun", "RunFacts", "make_record", 
 SCHEMA_VERSION = "1.2"
 PATHS = ("environment", "data_dir")
 """Members of a specification that may hold a path, and in it a name."""
+OWN_FOLDER = "$BENCHMARKER_HOME"
+"""Stands in an anonymous record for the folder of managed environments and compilation caches."""
 _PATH_OPTIONS = ("--env=", "--data-dir=")
 
 
@@ -95,7 +98,9 @@ def make_record(facts: RunFacts, failed: Failure | None, log_tail: str = "") -> 
 def _anonymised(record: dict[str, Any]) -> dict[str, Any]:
     """Return the record without host and user names in what may hold paths."""
     execution, command, asked = record["execution"], record["command"], record["specification"]
-    variables = without_names(execution["environment_variables"])
+    # Where benchmarker keeps its own files says who somebody is, or how the machine is laid out.
+    own = {n: v.replace(str(home()), OWN_FOLDER) for n, v in execution["environment_variables"].items()}
+    variables = without_names(own)
     return {
         **record,
         "error": without_names(record["error"]),
