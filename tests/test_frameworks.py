@@ -117,7 +117,7 @@ def test_bfloat16_is_verified_with_a_wider_tolerance(command: Command) -> None:
     ]
     for full, half in zip(records[:2], records[2:]):
         assert full["digests"] == half["digests"]
-        assert worst(half)["norm_tolerance"] > 1000 * worst(full)["norm_tolerance"]
+        assert worst(half)["norm_tolerance"] > 100 * worst(full)["norm_tolerance"]
         assert worst(half)["norm_error"] > 1e-4 > worst(full)["norm_error"]
         assert "bf16" in half["verification"]["tolerance_reason"]
 
@@ -173,6 +173,8 @@ def test_the_records_own_command_repeats_the_run(command: Command, framework: st
     run = (f"--framework={framework}", *MLP, f"--optimizer={optimizer}", "--learning-rate=0.01", *BRIEF)
     (first,) = ok(command(*run))
     (again,) = ok(command(*first["command"][3:], "--json"))
+    for record in (first, again):
+        del record["execution"]["worker_seconds"]
     for name in ("digests", "problem", "optimizer", "execution", "mode", "batch_size", "command"):
         assert again[name] == first[name]
     assert again["framework"]["full"] == first["framework"]["full"]

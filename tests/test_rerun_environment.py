@@ -31,8 +31,9 @@ def test_it_holds_the_list_and_nothing_else(tmp_path: Path) -> None:
     make_wheel(tmp_path / "wheels", "eager-net", "2.0", "demo-net", "never-made")
     python = make({"eager_net": "2.0", "Demo.Net": "1.0", "benchmarker": "9.9"})
     listing = "from importlib import metadata; print(*sorted(d.name for d in metadata.distributions()))"
-    found = subprocess.run([python, "-c", listing], capture_output=True, text=True, check=True).stdout
-    assert found.split() == ["demo-net", "eager-net"]
+    # Not from the checkout, where an egg-info may lie: -c puts the working folder on the path.
+    asked = subprocess.run([python, "-c", listing], capture_output=True, text=True, check=True, cwd=tmp_path)
+    assert asked.stdout.split() == ["demo-net", "eager-net"]
     version = [python, "-c", "import demo_net; print(demo_net.VERSION)"]
     assert subprocess.run(version, capture_output=True, text=True, check=True).stdout == "1.0\n"
     assert make({"demo-net": "1.0", "eager-net": "2.0"}) == python  # the same list, the same environment
