@@ -18,6 +18,9 @@ if TYPE_CHECKING:
 # Too long for a cell of a table; they stay in the records.
 _LEFT_OUT = {
     "timing.device_event_seconds",
+    "learning.steps",
+    "learning.seconds",
+    "learning.losses",
     "timing.steady_state.segments",
     "trust.checkpoints",
     "monitors.utilization.columns",
@@ -37,6 +40,7 @@ _NULLABLE = {
     "timing.steady_state",
     "timing.breakdown",
     "timing.overhead",
+    "learning",
     "peaks",
     "trust",
     "replication",

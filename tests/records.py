@@ -213,6 +213,7 @@ def make_old_record(version: str = "1.0", **changes: Any) -> dict[str, Any]:
 
 
 _SINCE_1_2 = (
+    "learning",
     "trust",
     "peaks",
     "peaks_reason",
@@ -330,7 +331,7 @@ _TRUST = {
 }
 
 _BASE: dict[str, Any] = {
-    "schema_version": "1.2",
+    "schema_version": "1.3",
     "id": "",
     "status": "ok",
     "error": None,
@@ -481,6 +482,7 @@ _BASE: dict[str, Any] = {
     },
     "peaks": _PEAKS,
     "peaks_reason": None,
+    "learning": None,
     "memory": {
         "peak_bytes": 412000256,
         "framework": {},

@@ -56,7 +56,7 @@ def faulty(fault: str) -> Sampler:
             if fault not in ("does not synchronise", "synchronises after the clock", "times the calls alone"):
                 synchronize(output)
             if fault == "pulses in the timed region" and pulse is not None:
-                pulse(done, 0.0)
+                pulse(done, 0.0, None)
             end = clock()
             if fault == "synchronises after the clock":
                 synchronize(output)

@@ -57,7 +57,7 @@ class Stage:
     def synchronize(self, output: int) -> None:
         self._pass(f"synchronise {output}", self.SYNCHRONISE)
 
-    def pulse(self, done: int, seconds: float) -> None:
+    def pulse(self, done: int, seconds: float, output: object) -> None:
         self._pass("pulse", self.PULSE)
 
     def sample(self, sampler: Sampler, block_steps: int, **how: Any) -> Samples:

@@ -48,7 +48,7 @@ class Laboratory:
         self.calls.append(f"synchronize {output[1]}")
         self.now += self._synchronize_ns
 
-    def pulse(self, done: int, seconds: float) -> None:
+    def pulse(self, done: int, seconds: float, output: object) -> None:
         self.calls.append("pulse")
         self.pulses.append((done, seconds, self.now))
         self.now += self._pulse_ns

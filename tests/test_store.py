@@ -93,7 +93,7 @@ def test_schema_version_comes_first_and_lists_stay_on_a_line(tmp_path: Path) -> 
     record = make_record()
     shuffled = dict(reversed(record.items()))
     text = Store(tmp_path).save(shuffled).read_text()
-    assert text.startswith('{\n  "schema_version": "1.2",\n')
+    assert text.startswith('{\n  "schema_version": "1.3",\n')
     assert re.search(r'"samples_seconds": \[0.0507, .*\],\n', text)
 
 
@@ -280,7 +280,7 @@ def damage(folder: Path) -> dict[str, str]:
     (folder / "empty.json").write_bytes(b"")
     (folder / "nan.json").write_bytes(whole.replace(b'"seed": 42', b'"seed": NaN'))
     (folder / "other.json").write_text("[1]")
-    (folder / "newer.json").write_bytes(whole.replace(b'"1.2"', b'"7.0"'))
+    (folder / "newer.json").write_bytes(whole.replace(b'"1.3"', b'"7.0"'))
     (folder / "deep.json").write_text("[" * 200_000)
     (folder / ".hidden.json").write_text("no record")
     return {

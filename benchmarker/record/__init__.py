@@ -25,7 +25,7 @@ from benchmarker.worker_environment import recorded
 
 __all__ = ["PATHS", "SCHEMA_VERSION", "FinishedRun", "RunFacts", "make_record", "rerun_command", "step_cost"]
 
-SCHEMA_VERSION = "1.2"
+SCHEMA_VERSION = "1.3"
 PATHS = ("environment", "data_dir")
 """Members of a specification that may hold a path, and in it a name."""
 OWN_FOLDER = "$BENCHMARKER_HOME"
@@ -83,6 +83,7 @@ def make_record(facts: RunFacts, failed: Failure | None, log_tail: str = "") -> 
         "metrics": {**metrics, **shares_of_peak(metrics, peaks)},
         "peaks": peaks,
         "peaks_reason": peaks_reason,
+        "learning": facts.event("result").get("learning"),
         "memory": _memory(facts, cost),
         "monitors": dict(facts.monitors),
         "trust": trust_of(facts, timing),

@@ -51,6 +51,17 @@ def inconsistencies(record: Mapping[str, Any]) -> Iterator[Finding]:
     yield from _acceptance(record.get("acceptance"))
     if _since(record, "1.2"):
         yield from disbelief(record)
+    yield from _learning(record.get("learning"))
+
+
+def _learning(learning: Mapping[str, Any] | None) -> Iterator[Finding]:
+    if learning is None:
+        return
+    if len({len(learning[name]) for name in ("steps", "seconds", "losses")}) > 1:
+        yield "$.learning", "must have as many steps as seconds and losses"
+    for name in ("steps", "seconds"):
+        if sorted(learning[name]) != learning[name]:
+            yield f"$.learning.{name}", "must not go down"
 
 
 def _status(record: Mapping[str, Any]) -> Iterator[Finding]:

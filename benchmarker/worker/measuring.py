@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import math
 import os
 from dataclasses import dataclass
 from typing import Any
 
+from benchmarker.framework import Program
 from benchmarker.worker import evidence, facts, overhead, sampling
 from benchmarker.worker.channel import Channel
 from benchmarker.worker.device_events import DeviceEvents
 from benchmarker.worker.job import Job
+from benchmarker.worker.loss_curve import LossCurve
 from benchmarker.worker.prepared import Prepared
 from benchmarker.worker.pulse import Pulse
 from benchmarker.worker.sampling import Samples
@@ -39,6 +42,7 @@ class Measured:
     checkpoints: dict[str, Any]
     device_event_seconds: list[float] | None
     compilations: int | None
+    curve: LossCurve | None
 
     def to_json(self) -> dict[str, Any]:
         """Return all but the last step's output as JSON values."""
@@ -54,6 +58,7 @@ class Measured:
             "checkpoints": self.checkpoints,
             "device_event_seconds": self.device_event_seconds,
             "compilations": self.compilations,
+            "learning": self.curve and self.curve.to_json(),
         }
 
 
@@ -83,9 +88,13 @@ def measure(job: Job, prepared: Prepared, channel: Channel, stages: Stages, firs
     checkpoints, events, compiled = evidence.Checkpoints(), DeviceEvents(program), program.compilations()
     before = evidence.read(job.orchestrator)
     with stages.stage("measure"):
-        samples = _timed(job, prepared, amount, events, Pulse(channel, amount.steps, checkpoints))
+        curve = _loss_curve(job, prepared)
+        pulse = Pulse(channel, amount.steps, checkpoints, curve)
+        samples = _timed(job, prepared, amount, events, pulse)
     after = evidence.read(job.orchestrator)
     checkpoints.note(samples.steps)
+    if curve is not None:
+        curve.note(samples.steps, samples.output)
     memory = {"peak_bytes": facts.peak_memory(), "framework": program.memory()}
     channel.send("timed")
     return Measured(
@@ -97,7 +106,20 @@ def measure(job: Job, prepared: Prepared, channel: Channel, stages: Stages, firs
         checkpoints.to_json(),
         events.seconds(),
         _difference(compiled, program.compilations()),
+        curve,
     )
+
+
+def loss_of(program: Program, output: Any) -> float | None:
+    """Return the loss that a training step returned, None if it is not finite."""
+    value = float(program.fetch(output)[0])
+    return value if math.isfinite(value) else None
+
+
+def _loss_curve(job: Job, prepared: Prepared) -> LossCurve | None:
+    if job.mode != "training":
+        return None
+    return LossCurve(lambda output: loss_of(prepared.program, output))
 
 
 def _warm_up_steps(job: Job) -> int | None:

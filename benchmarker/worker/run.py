@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -32,11 +31,13 @@ def run(job: Job, channel: Channel, stages: Stages) -> None:
     if fault:
         return
     # Imported here: together with the framework's import it would be part of that time.
-    from benchmarker.worker.measuring import measure
+    from benchmarker.worker.measuring import loss_of, measure
 
-    loss_first = _consume(job, prepared.program, first)
+    training = job.mode == "training"
+    loss_first = loss_of(prepared.program, first) if training else None
     measured = measure(job, prepared, channel, stages, first)
-    loss_last = _consume(job, prepared.program, measured.samples.output)
+    prepared.program.fetch(measured.samples.output)  # in inference too no result goes unused
+    loss_last = loss_of(prepared.program, measured.samples.output) if training else None
     taken = _taken(prepared.feed)  # before the passes apart, whose number of steps is the machine's
     accuracy = _accuracy(job, prepared, stages)
     breakdown = _passes_apart(job, prepared, measured.samples.total_seconds, channel, stages)
@@ -74,15 +75,6 @@ def _first_step(job: Job, prepared: Prepared, channel: Channel, stages: Stages) 
     first, verification = verified_start(job, prepared, Path(job.reference), stages)
     channel.send("verification", **verification.to_json())
     return first, verification.status == "failed"
-
-
-def _consume(job: Job, program: Program, output: Any) -> float | None:
-    """Bring a step's result to NumPy, so that none goes unused; return it if it is a finite loss."""
-    arrays = program.fetch(output)
-    if job.mode != "training":
-        return None
-    value = float(arrays[0])
-    return value if math.isfinite(value) else None
 
 
 def _passes_apart(

@@ -24,8 +24,8 @@ Step = Callable[[Any], Any]
 Synchronize = Callable[[Any], None]
 Feed = Callable[[], Any]
 """Returns what the next step takes."""
-Pulse = Callable[[int, float], None]
-"""Takes the number of steps done and the seconds a step of the last sample; called between samples."""
+Pulse = Callable[[int, float, Any], None]
+"""Takes the steps done, the seconds a step of the last sample and what it returned; called between samples."""
 Clock = Callable[[], int]
 
 
@@ -168,7 +168,7 @@ def _sample(
         times.append(end - start)
         done += length
         if end >= next_pulse and pulse is not None:
-            pulse(done, (end - start) / length / 1e9)
+            pulse(done, (end - start) / length / 1e9, output)
             next_pulse = clock() + interval
     return Samples(times, output, end - first, done, block_steps)
 
@@ -195,7 +195,7 @@ def warm_up(
         taken.extend(part.nanoseconds)
         output = part.output
         if pulse is not None:
-            pulse(len(taken), part.seconds[-1])
+            pulse(len(taken), part.seconds[-1], output)
     return Samples(taken, output, sum(taken), len(taken))
 
 
