@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from benchmarker.experiment import RunSpec, identity
-from benchmarker.replication import Decision, Precision, decide, order
+from benchmarker.replication import Decision, Precision, as_asked, decide, order
 from benchmarker.statistics import across_processes
 
 
@@ -159,18 +159,13 @@ class Campaign:
         )
 
     def _replication(self, turn: Turn, decision: Decision, stop_reason: str | None) -> dict[str, Any]:
-        asked = self._precision
         return {
             "campaign": self.name,
             "resumed": list(self._cells[turn.cell].resumed),
-            "profile": asked.profile if asked else None,
+            **as_asked(self._precision, self._rounds),
             "round": turn.spec.repetition,
             "position": turn.position,
             "cells": len(self._cells),
-            "target_half_width": asked.half_width if asked else None,
-            "min_processes": asked.min_processes if asked else self._rounds,
-            "max_processes": self._rounds,
-            "budget_seconds": asked.budget_seconds if asked else None,
             "processes": decision.processes,
             "centre_seconds": decision.centre,
             "ci95": list(decision.ci95) if decision.ci95 else None,

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
+import operator
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field, fields
 from typing import Any, Union
 
 from benchmarker.framework import Optimizer
@@ -120,18 +121,25 @@ def specification(run: RunSpec) -> dict[str, Any]:
     Two runs with the same specification measure the same. The time limit and whether names are left out
     are not part of it, nor is the price: they change nothing in a run that ended well. Inference has no optimizer.
     """
-    values = asdict(run)
-    if run.mode != "training":
-        values["optimizer"] = None
-    return {name: _plain(value) for name, value in values.items() if name not in _OF_NO_INFLUENCE}
+    values = dict(zip(_OF_INFLUENCE, _values_of_influence(run)))
+    values["optimizer"] = vars(run.optimizer) if run.mode == "training" else None
+    return {name: _plain(value) for name, value in values.items()}
+
+
+_OF_INFLUENCE = tuple(member.name for member in fields(RunSpec) if member.name not in _OF_NO_INFLUENCE)
+_values_of_influence = operator.attrgetter(*_OF_INFLUENCE)
+_SCALARS = {str, int, float, bool, type(None)}
+_as_text = json.JSONEncoder(sort_keys=True).encode
 
 
 def identity(run: RunSpec) -> str:
     """Return a text that two runs have in common if, and only if, they have the same specification."""
-    return json.dumps(specification(run), sort_keys=True)
+    return _as_text(specification(run))
 
 
 def _plain(value: Any) -> Any:
+    if type(value) in _SCALARS:
+        return value
     if isinstance(value, Mapping):
         return {str(name): _plain(member) for name, member in value.items()}
     return [_plain(item) for item in value] if isinstance(value, (list, tuple)) else value

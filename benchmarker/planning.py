@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import asdict, dataclass, replace
+import json
+import operator
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -47,10 +49,14 @@ def plan(experiment: Experiment) -> list[RunSpec]:
     runs = matrix(experiment)
     first = [run for run in runs if run.repetition == 0]
     _check_data(first)
-    refusals = [refusal(run) or without_interpreter(run) for run in first]
-    if all(refusals):
-        raise UsageError(next(filter(None, refusals), "there is nothing to run"))
+    # Most experiments can do their first run, and no more of them has to be looked at.
+    if all(_impossible(first)):
+        raise UsageError(next(filter(None, _impossible(first)), "there is nothing to run"))
     return runs
+
+
+def _impossible(runs: Sequence[RunSpec]) -> Iterator[str | None]:
+    return (refused or without_interpreter(run) for refused, run in zip(refusals(runs), runs))
 
 
 def matrix(experiment: Experiment) -> list[RunSpec]:
@@ -58,7 +64,21 @@ def matrix(experiment: Experiment) -> list[RunSpec]:
     wanted = precision(experiment)
     repeats = wanted.min_processes if wanted else experiment.repeats or 1
     first = [run for asked in experiment.problems for run in _runs(experiment, Request.of(asked))]
-    return [replace(run, repetition=repetition) for repetition in range(repeats) for run in first]
+    further = [replace(run, repetition=number) for number in range(1, repeats) for run in first]
+    return [*first, *further]
+
+
+_OF_REFUSAL = operator.attrgetter(
+    "framework", "mode", "device", "precision", "start", "launcher", "compile_cache"
+)
+"""All that :func:`refusal` looks at."""
+
+
+def refusals(runs: Sequence[RunSpec]) -> list[str | None]:
+    """Return the :func:`refusal` of each run, worked out once for those that have one in common."""
+    keys = list(map(_OF_REFUSAL, runs))
+    found = {key: refusal(run) for key, run in dict(zip(keys, runs)).items()}
+    return [found[key] for key in keys]
 
 
 def refusal(run: RunSpec) -> str | None:
@@ -107,9 +127,17 @@ def _dataset(name: str, folder: str | None) -> PreparedData:
 
 
 def _check_data(runs: Iterable[RunSpec]) -> None:
+    # Runs of one choice of parameters share them as one object.
+    asked = {
+        (run.data, run.data_dir, run.problem, id(run.problem_parameters), run.batch_size): run
+        for run in runs
+        if run.data is not None
+    }
+    if not asked:
+        return
     from benchmarker.data.prepared import check_fits
 
-    for run in runs:
+    for run in asked.values():
         try:
             data = prepared_data(run)
             if data is not None:
@@ -158,8 +186,7 @@ class _Cell:
     optimizer: Optimizer
     device: str
     gpus: tuple[int, ...]
-    affinity: tuple[int, ...]
-    threads: int | None
+    place: tuple[tuple[int, ...], int]
     seed: int
     steps: int | None
     samples_per_epoch: int | None
@@ -184,8 +211,7 @@ def _cells(experiment: Experiment, problem: Problem) -> Iterator[_Cell]:
         _optimizers(experiment, problem),
         experiment.devices,
         experiment.gpus or ((),),
-        experiment.affinity or ((),),
-        experiment.threads or (None,),
+        _places(experiment),
         experiment.seeds,
         experiment.steps or (None,),
         experiment.samples_per_epoch or (None,),
@@ -204,15 +230,34 @@ def _cells(experiment: Experiment, problem: Problem) -> Iterator[_Cell]:
     return itertools.starmap(_Cell, axes)
 
 
+def _places(experiment: Experiment) -> list[tuple[tuple[int, ...], int]]:
+    """Return each set of CPUs with each number of threads."""
+    return [
+        (cpus, threads)
+        for cpus in experiment.affinity or ((),)
+        for threads in experiment.threads or (default_threads(cpus),)
+    ]
+
+
 def _frameworks(experiment: Experiment) -> list[tuple[FrameworkPlugin, str | None, Mapping[str, Any]]]:
-    """Return each framework with its version and, complete, each choice of its options."""
-    found: list[tuple[FrameworkPlugin, str | None, Mapping[str, Any]]] = []
+    """Return each framework with its version and, complete, each choice of its options, no two alike."""
+    found: dict[Hashable, tuple[FrameworkPlugin, str | None, Mapping[str, Any]]] = {}
     for request in map(Request.of, experiment.frameworks):
         plugin, version = parse_framework(request.name)
         for values in choices(request, experiment.settings, plugin.name, plugin.options):
-            options = parse_options(plugin.options, values, f"framework '{plugin.name}'")
-            found.append((plugin, version, asdict(options)))
-    return found
+            options = asdict(parse_options(plugin.options, values, f"framework '{plugin.name}'"))
+            found.setdefault((plugin.name, version, _as_text(options)), (plugin, version, options))
+    return list(found.values())
+
+
+def _parameters(experiment: Experiment, request: Request, problem: Problem) -> list[dict[str, Any]]:
+    """Return, complete, each choice of the problem's parameters, no two alike."""
+    asked = choices(request, experiment.settings, problem.name, problem.parameters)
+    return list({_as_text(values): values for values in map(problem.configure, asked)}.values())
+
+
+def _as_text(settings: Mapping[str, Any]) -> str:
+    return json.dumps(settings, sort_keys=True)
 
 
 def _optimizers(experiment: Experiment, problem: Problem) -> list[Optimizer]:
@@ -229,20 +274,42 @@ def _optimizers(experiment: Experiment, problem: Problem) -> list[Optimizer]:
     return list(dict.fromkeys(found))
 
 
+_WITHOUT_SETTINGS = operator.attrgetter(
+    *(
+        member.name
+        for member in fields(RunSpec)
+        if member.name not in ("problem_parameters", "framework_options", "optimizer")
+    )
+)
+
+
+def _likeness(run: RunSpec) -> Hashable:
+    """Return what runs have in common that are the same; each choice of settings is one object in all of them."""
+    optimizer = run.optimizer if run.mode == "training" else None
+    return (_WITHOUT_SETTINGS(run), optimizer, id(run.problem_parameters), id(run.framework_options))
+
+
 def _runs(experiment: Experiment, request: Request) -> list[RunSpec]:
     problem = registry.problem(request.name)
-    runs: dict[str, RunSpec] = {}
-    for values in choices(request, experiment.settings, problem.name, problem.parameters):
-        parameters = problem.configure(values)
+    length = _length(experiment)
+    runs: dict[Hashable, RunSpec] = {}
+    for parameters in _parameters(experiment, request, problem):
         for cell in _cells(experiment, problem):
-            run = _run(experiment, cell, problem, parameters)
+            run = _run(experiment, cell, problem, parameters, length)
             # Several optimizers are one run of inference, and so are several numbers of steps in a window.
-            runs.setdefault(identity(run), run)
+            runs.setdefault(_likeness(run), run)
     return list(runs.values())
 
 
-def _run(experiment: Experiment, cell: _Cell, problem: Problem, parameters: Mapping[str, Any]) -> RunSpec:
+def _run(
+    experiment: Experiment,
+    cell: _Cell,
+    problem: Problem,
+    parameters: Mapping[str, Any],
+    length: Mapping[str, Any],
+) -> RunSpec:
     plugin, version, options = cell.framework
+    affinity, threads = cell.place
     window = cell.window if cell.mode == "inference" else None
     steps = _steps(cell, experiment.data_dir) if window is None else None
     return RunSpec(
@@ -257,8 +324,8 @@ def _run(experiment: Experiment, cell: _Cell, problem: Problem, parameters: Mapp
         optimizer=cell.optimizer,
         device=cell.device,
         gpus=(cell.gpus or (0,)) if cell.device == "cuda" else (),
-        threads=cell.threads or default_threads(cell.affinity),
-        affinity=cell.affinity,
+        threads=threads,
+        affinity=affinity,
         seed=cell.seed,
         steps=steps,
         warmup=cell.warmup,
@@ -268,7 +335,7 @@ def _run(experiment: Experiment, cell: _Cell, problem: Problem, parameters: Mapp
         data_dir=experiment.data_dir if cell.data else None,
         inputs=cell.inputs,
         sampling=cell.sampling or DEFAULT_SAMPLING[cell.mode],
-        **(_length(experiment) if steps is None and window is None else {}),
+        **(length if steps is None and window is None else {}),
         breakdown=experiment.breakdown,
         monitors=experiment.monitors,
         verify=experiment.verify,

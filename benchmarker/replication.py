@@ -6,6 +6,7 @@ import math
 import random
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from benchmarker.statistics import CONFIDENCE, FEWEST_PROCESSES, Across, across_processes, student_t_quantile
 
@@ -53,6 +54,25 @@ PROFILES: Mapping[str, Precision] = {
     )
     if precision.profile
 }
+
+
+def as_asked(precision: Precision | None, processes: int) -> dict[str, Any]:
+    """Return what was asked for in the words of a record's ``replication``.
+
+    Parameters
+    ----------
+    precision : Precision or None
+        How well each number should be known.
+    processes : int
+        How many there are of each cell where no precision was asked for.
+    """
+    return {
+        "profile": precision.profile if precision else None,
+        "target_half_width": precision.half_width if precision else None,
+        "min_processes": precision.min_processes if precision else processes,
+        "max_processes": precision.max_processes if precision else processes,
+        "budget_seconds": precision.budget_seconds if precision else None,
+    }
 
 
 @dataclass(frozen=True)

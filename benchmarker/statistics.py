@@ -82,10 +82,8 @@ def summarise(samples: Sequence[float], *, block_steps: int = 1) -> Summary:
     ValueError
         If there are no samples or one of them is not finite.
     """
-    raw = describe(samples)
+    values, absent = describe_bounded(samples, block_steps=block_steps)
     count = len(samples)
-    reasons = {f"p{percent}": _unbounded(percent, count, block_steps) for percent in PERCENTILES}
-    absent = {name: reason for name, reason in reasons.items() if reason}
     enough = count >= FEWEST_FOR_INTERVAL
     return Summary(
         ci95=median_interval(samples) if enough else None,
@@ -93,8 +91,24 @@ def summarise(samples: Sequence[float], *, block_steps: int = 1) -> Summary:
         ci95_level=WITHIN,
         ci95_method=METHOD,
         percentiles_reason=absent,
-        **{name: None if name in absent else value for name, value in raw.items()},  # type: ignore[arg-type]
+        **values,  # type: ignore[arg-type]
     )
+
+
+def describe_bounded(
+    samples: Sequence[float], *, block_steps: int = 1
+) -> tuple[dict[str, float | None], dict[str, str]]:
+    """Return what :func:`describe` does, ``None`` for percentiles that are not bounded, and why they are not.
+
+    Raises
+    ------
+    ValueError
+        If there are no samples or one of them is not finite.
+    """
+    values, count = describe(samples), len(samples)
+    reasons = {f"p{percent}": _unbounded(percent, count, block_steps) for percent in PERCENTILES}
+    absent = {name: reason for name, reason in reasons.items() if reason}
+    return {**values, **dict.fromkeys(absent)}, absent
 
 
 def describe(samples: Sequence[float]) -> dict[str, float | None]:
@@ -116,7 +130,7 @@ def describe(samples: Sequence[float]) -> dict[str, float | None]:
         "count": count,
         "median": percentile(ordered, 50),
         "mean": mean,
-        "std": math.sqrt(math.fsum((x - mean) ** 2 for x in ordered) / (count - 1)) if count > 1 else None,
+        "std": math.sqrt(math.fsum([(x - mean) ** 2 for x in ordered]) / (count - 1)) if count > 1 else None,
         "min": ordered[0],
         "max": ordered[-1],
         **{f"p{percent}": percentile(ordered, percent) for percent in PERCENTILES},
@@ -133,6 +147,7 @@ def percentile(ordered: Sequence[float], percent: float) -> float:
     return min(max(low + (high - low) * (position - below), low), high)
 
 
+@cache
 def fewest_for_percentile(percent: float) -> int:
     """Return how many independent samples bound a percentile on its outer side with 95 % confidence.
 
@@ -328,6 +343,20 @@ def student_t_quantile(probability: float, degrees: int) -> float:
         else:
             high = middle
     return math.copysign(math.sqrt(degrees) * math.tan(low), probability - 0.5)
+
+
+def student_t_tail(value: float, degrees: int) -> float:
+    """Return the probability that Student's t with a whole number of degrees of freedom is above a value.
+
+    Raises
+    ------
+    ValueError
+        If ``degrees`` is below 1.
+    """
+    if degrees < 1:
+        raise ValueError(f"degrees of freedom must be at least 1, got {degrees}")
+    beyond = max(0.0, 1 - _central_t(math.atan(abs(value) / math.sqrt(degrees)), degrees)) / 2
+    return beyond if value >= 0 else 1 - beyond
 
 
 def _central_t(angle: float, degrees: int) -> float:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
-import errno
 import json
 import math
 import os
@@ -15,14 +13,17 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from benchmarker.errors import StoreError, UsageError
-from benchmarker.schema import Record, load_schema, validate, version_fault
+from benchmarker.new_files import publish, publish_pair, remove
+from benchmarker.results.listing import find_files
+from benchmarker.results.reading import parse_json as parse_json
+from benchmarker.results.reading import read_record as read_record
+from benchmarker.schema import Record, load_schema, validate
 
 if TYPE_CHECKING:
     from benchmarker.results import Results
 
 DEFAULT_FOLDER = Path("results")
 
-_NO_LINKS = {errno.EPERM, errno.ENOSYS, errno.EOPNOTSUPP, errno.ENOTSUP, errno.EMLINK}
 _PART_LENGTH = 40
 _LINE_LENGTH = 96
 
@@ -66,14 +67,14 @@ class Store:
         probe = self.folder / f".probe-{secrets.token_hex(8)}"
         try:
             self.folder.mkdir(parents=True, exist_ok=True)
-            _write_new(probe, b"")
+            publish(probe, b"")
         except OSError as error:
             raise UsageError(
                 f"results must go to a folder that can be written, got '{self.folder}' "
                 f"({error.strerror}); choose another with --results"
             ) from None
         finally:
-            _remove(probe)
+            remove(probe)
 
     def save(self, record: Mapping[str, Any], log_text: str | None = None) -> Path:
         """Write a record, and its log beside it; never over another file, never half.
@@ -113,79 +114,41 @@ class Store:
             ) from error
 
     def _save(self, record: Record, log_text: str | None) -> Path:
-        stem = base = record_name(record)
-        while True:
-            target, log = self.folder / f"{stem}.json", self.folder / f"{stem}.log"
-            if log_text is None:
-                if _publish(target, format_record(record)):
-                    return target
-            elif _publish_pair(target, format_record({**record, "log": log.name}), log, log_text):
-                return target
-            stem = f"{base}-{secrets.token_hex(4)}"
+        return add_record(
+            self.folder, record_name(record), record, None if log_text is None else _encoded(log_text)
+        )
 
 
-def _publish(target: Path, text: str) -> bool:
-    """Write a whole new file; return whether it was new. On an error nothing is left of it."""
-    temporary = target.with_name(f".{target.name}.{secrets.token_hex(8)}")
-    try:
-        _write_new(temporary, text.encode("utf-8", "backslashreplace"))
-        _name_once(temporary, target)
-    except FileExistsError:
-        return False
-    finally:
-        _remove(temporary)
-    _sync_folder(target.parent)
-    return True
+def add_record(folder: Path, base: str, record: Record, log: bytes | None) -> Path:
+    """Write a record and its log as new files of a folder that exists; return the record's file.
+
+    Parameters
+    ----------
+    folder : Path
+        The folder.
+    base : str
+        Name without ending; if it is taken, something is added.
+    record : dict
+        A valid record; its ``log`` is filled in.
+    log : bytes or None
+        What the worker printed.
+
+    Raises
+    ------
+    OSError
+        If that cannot be done; nothing is left behind.
+    """
+    stem = base
+    while True:
+        target, beside = folder / f"{stem}.json", folder / f"{stem}.log"
+        data = _encoded(format_record({**record, "log": None if log is None else beside.name}))
+        if publish(target, data) if log is None else publish_pair(target, data, beside, log):
+            return target
+        stem = f"{base}-{secrets.token_hex(4)}"
 
 
-def _publish_pair(target: Path, text: str, log: Path, log_text: str) -> bool:
-    """Write a new record and its log, or neither; return whether both names were free."""
-    # The log first: a record never names a log that is not there.
-    if not _publish(log, log_text):
-        return False
-    written = False
-    try:
-        written = _publish(target, text)
-    finally:
-        if not written:
-            _remove(log)
-    return written
-
-
-def _write_new(path: Path, data: bytes) -> None:
-    # Mode 0o666 less the umask, as for any file the user makes; tempfile would make it private.
-    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666)
-    with os.fdopen(descriptor, "wb") as stream:
-        stream.write(data)
-        stream.flush()
-        os.fsync(stream.fileno())
-
-
-def _name_once(temporary: Path, target: Path) -> None:
-    """Give a finished file its name; ``FileExistsError`` if the name is taken."""
-    try:
-        os.link(temporary, target)
-    except OSError as error:
-        if error.errno not in _NO_LINKS:
-            raise
-        # A file system without hard links: whoever makes the empty file owns the name.
-        os.close(os.open(target, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666))
-        temporary.replace(target)
-
-
-def _sync_folder(folder: Path) -> None:
-    # Some file systems cannot do this; the record is there all the same.
-    with contextlib.suppress(OSError):
-        descriptor = os.open(folder, os.O_RDONLY)
-        try:
-            os.fsync(descriptor)
-        finally:
-            os.close(descriptor)
-
-
-def _remove(path: Path) -> None:
-    with contextlib.suppress(OSError):
-        path.unlink(missing_ok=True)
+def _encoded(text: str) -> bytes:
+    return text.encode("utf-8", "backslashreplace")
 
 
 def _plain(value: Any) -> Any:
@@ -227,72 +190,24 @@ def _members(value: Any) -> list[Any]:
     return value if isinstance(value, list) else []
 
 
-def parse_json(data: bytes) -> Any:
-    """Return the value of a JSON text; NaN and Infinity, which Python would take, are refused.
-
-    Raises
-    ------
-    ValueError
-        If it is not JSON in UTF-8, or nested too deeply to be a record.
-    """
-    try:
-        return json.loads(data.decode("utf-8"), parse_constant=_refuse_constant)
-    except RecursionError:
-        raise ValueError("it is nested too deeply") from None
-
-
-def read_record(path: str | os.PathLike[str]) -> Record:
-    """Read one record of any version that this release knows. It is not validated.
-
-    Raises
-    ------
-    StoreError
-        If the file cannot be read, is not JSON or not a record.
-    """
-    try:
-        record = parse_json(Path(path).read_bytes())
-    except OSError as error:
-        raise StoreError(f"'{path}' cannot be read: {error.strerror}") from None
-    except ValueError as error:
-        raise StoreError(f"'{path}' is not JSON: {error}") from None
-    if not isinstance(record, dict) or "schema_version" not in record:
-        raise StoreError(f"'{path}' is not a record: it has no schema_version")
-    reason = version_fault(record["schema_version"])
-    if reason:
-        raise StoreError(f"'{path}' cannot be read: schema_version {reason}")
-    return record
-
-
-def _refuse_constant(name: str) -> None:
-    raise ValueError(f"{name} is not a JSON number")
-
-
 def record_files(path: str | os.PathLike[str]) -> list[Path]:
     """Return the record files of a folder and the folders below it, by name; or the file that was named.
+
+    Hidden files and symbolic links in the folder are left out.
 
     Raises
     ------
     UsageError
         If there is no such file or folder.
     """
-    path = Path(path)
-    if path.is_dir():
-        found = (file for file in path.rglob("*.json") if file.is_file())
-        return sorted(file for file in found if not _hidden(file.relative_to(path)))
-    if not path.exists():
-        raise UsageError(f"records are read from a file or a folder that exists, got '{path}'")
-    return [path]
-
-
-def _hidden(path: Path) -> bool:
-    return any(part.startswith(".") for part in path.parts)
+    return [Path(file.path) for file in find_files(path, lambda damaged, reason: None)]
 
 
 def iter_records(
     path: str | os.PathLike[str] = DEFAULT_FOLDER,
     on_damage: Callable[[Path, str], None] | None = None,
 ) -> Iterator[tuple[Path, Record]]:
-    """Yield the files and records of a folder, in the order of their names.
+    """Yield the files and records of a folder, in the order of their names, each as it was written.
 
     Parameters
     ----------
@@ -327,9 +242,16 @@ def load_results(path: str | os.PathLike[str] = DEFAULT_FOLDER, **filters: Any) 
     path : path
         A folder, or one file.
     filters
-        What records must have: ``framework="pytorch"``, ``status=["ok", "failed"]``,
-        ``problem__parameters__image_size=64``. A list, tuple or set holds alternatives; the name of
-        an object that has a ``name`` stands for it.
+        What records must have: ``framework="pytorch"``, ``problem="resnet*"``, ``status=["ok", "failed"]``,
+        ``problem__parameters__image_size=64``, ``since="7d"``. A list, tuple or set holds alternatives; ``*``
+        and ``?`` in a text stand for others; the name of an object that has a ``name`` stands for it, and
+        ``trust`` for its grade. Words of a command line become such filters by
+        :func:`benchmarker.results.filters.parse_filters`.
+
+    Returns
+    -------
+    Results
+        Records are read when they are asked for. A folder of many records is indexed in the cache folder.
 
     Raises
     ------

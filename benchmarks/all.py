@@ -11,7 +11,20 @@ from pathlib import Path
 from rows import make_parser, print_table
 
 FOLDER = Path(__file__).resolve().parent
-SCRIPTS = ("null", "overhead", "quiet", "monitors", "memory", "recovery", "command")
+SCRIPTS = (
+    "null",
+    "overhead",
+    "quiet",
+    "monitors",
+    "memory",
+    "recovery",
+    "comparing",
+    "validating",
+    "planning",
+    "page",
+    "reading",
+    "command",
+)
 
 
 def measure(script: str) -> list[list[str]]:

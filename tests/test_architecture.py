@@ -137,7 +137,7 @@ LAYERS: dict[str, set[str]] = {
     "statistics": set(),
     "schema": {"errors", "statistics", "schema"},
     "hookspecs": set(),
-    "store": {"errors", "schema", "results"},
+    "store": {"errors", "new_files", "schema", "results"},
     "registry": {"errors", "framework", "hookspecs", "launchers", "problem", "__version__"},
     "environments": {"environments", "errors", "framework"},
     "launchers": {"errors", "launchers"},

@@ -6,7 +6,7 @@ import json
 from typing import Any
 
 import pytest
-from jsonschema import Draft202012Validator
+from jsonschema_rs import Draft202012Validator, meta
 
 from benchmarker.blueprint.document import tomllib
 from benchmarker.blueprint.fields import FIELDS, field_faults
@@ -72,6 +72,7 @@ BAD = [
     "launcher = ''",
     "monitors = ['cpu', ' ']",
     "timeout = inf",
+    "timeout = nan",
     "window = [1, inf]",
     "accept = {max_loss = -inf}",
     "optimizer = {learning_rate = inf}",
@@ -140,16 +141,15 @@ def test_schema_and_check_agree(text: str, good: bool) -> None:
     assert Draft202012Validator(SCHEMA).is_valid(data) is good
 
 
-@pytest.mark.parametrize("text", ["batch_size = 4.0", "timeout = nan"])
-def test_what_json_schema_cannot_say_is_left_to_the_check(text: str) -> None:
-    # Its numbers know no difference between 4 and 4.0, and have no not-a-number.
-    data = tomllib.loads('problem = "x"\nframework = "x"\n' + text)
+def test_what_json_schema_cannot_say_is_left_to_the_check() -> None:
+    # Its numbers know no difference between 4 and 4.0.
+    data = tomllib.loads('problem = "x"\nframework = "x"\nbatch_size = 4.0')
     assert Draft202012Validator(SCHEMA).is_valid(data)
     assert len(field_faults(data)) == 1
 
 
 def test_it_is_a_valid_schema_that_describes_every_field() -> None:
-    Draft202012Validator.check_schema(SCHEMA)
+    meta.validate(SCHEMA)
     assert list(SCHEMA["properties"]) == list(FIELDS)
     assert all(field["description"].endswith(".") for field in SCHEMA["properties"].values())
     first, others = SCHEMA["$defs"]["input"], SCHEMA["$defs"]["layer"]["oneOf"]

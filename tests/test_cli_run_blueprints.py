@@ -86,6 +86,22 @@ def test_a_dry_run_prints_every_run_and_runs_none(command: Command, path: Path) 
 
 
 @pytest.mark.parametrize(
+    ("options", "asked"),
+    [
+        (("--repeats=3",), (None, None, 3, 3, None)),
+        ((), (None, None, 1, 1, None)),
+        (("--profile=quick", "--budget=60"), ("quick", 0.05, 5, 10, 60.0)),
+    ],
+)
+def test_a_dry_run_tells_how_well_a_number_should_be_known(
+    command: Command, options: tuple[str, ...], asked: tuple[object, ...]
+) -> None:
+    run, *_ = plans(command("--framework=numpy", "--problem=mnist_mlp", *options, "--dry-run", "--json"))
+    names = ("profile", "target_half_width", "min_processes", "max_processes", "budget_seconds")
+    assert run["replication"] == dict(zip(names, asked))
+
+
+@pytest.mark.parametrize(
     ("name", "epochs", "optimizer", "iterations"),
     [("mnist", 200, "sgd", 93_600), ("cifar10", 100, "adam", 39_000), ("imdb", 100, "adam", 19_500)],
 )

@@ -15,8 +15,8 @@ from typing import Any
 
 import pytest
 
-from benchmarker.cli.validate import validate
 from benchmarker.framework import Device
+from benchmarker.schema import validate
 from benchmarker.testing import Subject, conformance_checks
 from benchmarker.worker.job import load_framework, load_framework_plugin
 from tests.clockwork import taken_ns, with_clockwork

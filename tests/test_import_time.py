@@ -14,12 +14,17 @@ HEAVY = {
     "chainer",
     "cpuinfo",
     "cupy",
-    "jsonschema",
+    "duckdb",
+    "jinja2",
+    "jsonschema_rs",
     "matplotlib",
     "mxnet",
     "numpy",
     "pandas",
+    "plotly",
+    "polars",
     "psutil",
+    "pyarrow",
     "pynvml",
     "tensorflow",
     "torch",
@@ -41,7 +46,14 @@ def imported(command: Command, *arguments: str) -> set[str]:
 
 @pytest.mark.parametrize(
     "arguments",
-    [("--help",), ("list",), ("list", "frameworks", "--json"), ("run", "--help"), ("env", "list")],
+    [
+        ("--help",),
+        ("list",),
+        ("list", "frameworks", "--json"),
+        ("run", "--help"),
+        ("env", "list"),
+        ("report", "--help"),
+    ],
     ids=" ".join,
 )
 def test_a_command_that_runs_nothing_imports_nothing_heavy(

@@ -158,7 +158,7 @@ def test_what_we_depend_on_is_not_there_unless_the_other_environment_has_it(
     assert Path(origins["benchmarker"]).parent == installed.package
     assert Path(origins["pluggy"]) == packages_of(other) / "pluggy.py"
     assert Path(origins["numpy"]).is_relative_to(packages_of(other))
-    assert [origins[name] for name in ("jsonschema", "psutil", "uv")] == [None, None, None]
+    assert [origins[name] for name in ("jsonschema_rs", "psutil", "uv")] == [None, None, None]
 
 
 def test_no_folder_of_the_orchestrator_is_on_the_workers_path(other: Path, facts: dict[str, Any]) -> None:

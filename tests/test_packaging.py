@@ -22,9 +22,9 @@ from tests.sources import (
     tree,
 )
 
-DISTRIBUTIONS = {"cpuinfo": "py-cpuinfo", "pynvml": "nvidia-ml-py"}
+DISTRIBUTIONS = {"cpuinfo": "py-cpuinfo", "jsonschema_rs": "jsonschema-rs", "pynvml": "nvidia-ml-py"}
 """Where the name of a distribution is not that of its module."""
-OPTIONAL = {"pandas", "sklearn"}
+OPTIONAL = {"duckdb", "jinja2", "matplotlib", "pandas", "plotly", "polars", "pyarrow", "sklearn"}
 
 
 @functools.cache

@@ -12,10 +12,10 @@ import pytest
 
 from benchmarker import planning, registry
 from benchmarker.errors import UsageError
-from benchmarker.experiment import Experiment, Request, RunSpec, specification
+from benchmarker.experiment import Experiment, Request, RunSpec, identity, specification
 from benchmarker.experiment_faults import faults, parse_framework, precision
 from benchmarker.framework import FrameworkPlugin, Optimizer
-from benchmarker.planning import early_stop_key, plan, refusal
+from benchmarker.planning import early_stop_key, plan, refusal, refusals
 from benchmarker.replication import PROFILES
 from benchmarker.worker_environment import default_threads, usable_cpus
 
@@ -368,6 +368,32 @@ def test_a_matrix_is_refused_only_if_none_of_it_can_run() -> None:
     assert refused(precisions=("bf16",)) == "framework 'numpy' has no bf16 on cpu; it has fp32, fp64"
     runs = planned("numpy,pytorch", precisions=("bf16",))
     assert [refusal(run) is None for run in runs] == [False, True]
+
+
+def test_refusals_of_many_runs_are_those_of_each() -> None:
+    experiment = Experiment(
+        ("numpy", "pytorch", "mxnet"),
+        ("mnist_mlp",),
+        modes=("training", "inference"),
+        precisions=("fp32", "bf16", "tf32"),
+        starts=("spawn", "fork"),
+        compile_caches=("kept", "cold"),
+        seeds=(1, 2),
+    )
+    runs = planning.matrix(experiment)
+    assert refusals(runs) == [refusal(run) for run in runs]
+    assert len(set(refusals(runs))) > 3
+
+
+def test_ten_thousand_cells_are_all_there_and_all_different() -> None:
+    runs = planned("numpy,pytorch", batch_sizes=tuple(range(1, 51)), seeds=tuple(range(100)))
+    assert len({identity(run) for run in runs}) == len(runs) == 10_000
+
+
+def test_the_same_choice_of_options_asked_for_twice_is_one_run() -> None:
+    options = {"compile": ("true", "false", "1", True)}
+    runs = planned("pytorch", settings=options, batch_sizes=(4, 4))
+    assert [run.framework_options["compile"] for run in runs] == [True, False]
 
 
 def test_cuda_needs_a_driver(monkeypatch: pytest.MonkeyPatch) -> None:

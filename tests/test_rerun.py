@@ -12,7 +12,6 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from benchmarker.cli.rerun import _path
 from benchmarker.errors import UsageError
 from benchmarker.experiment import RunSpec, identity, specification
 from benchmarker.planning import matrix
@@ -26,6 +25,7 @@ from benchmarker.rerunning import (
 )
 from benchmarker.rerunning.comparing import conditions
 from benchmarker.rerunning.verdict import SAME, WIDEST
+from benchmarker.results.naming import find_record
 from benchmarker.statistics import geometric_mean, summarise
 from tests.clockwork import with_clockwork
 from tests.conftest import Command, Finished
@@ -418,12 +418,12 @@ def test_a_record_is_found_by_its_file_name_and_both_ends_of_its_id(tmp_path: Pa
     for path, record in zip(paths, records):
         path.write_text(json.dumps(record))
     for name in ("aa1", "bb1f", "1f", paths[1].stem, paths[1].name, records[1]["id"], str(paths[1])):
-        assert _path(name, tmp_path) == paths[1]
+        assert find_record(name, tmp_path) == paths[1]
     for name, many in (("aa", "2 records"), ("f", "2 records"), ("00", "no record"), ("x.json", "no record")):
         with pytest.raises(UsageError, match=f"'{name}' is no file, .* it fits {many} in "):
-            _path(name, tmp_path)
+            find_record(name, tmp_path)
     with pytest.raises(UsageError, match="fits no record in"):
-        _path("aa", tmp_path / "nowhere")
+        find_record("aa", tmp_path / "nowhere")
 
 
 def test_a_single_process_each_tells_nothing_and_says_what_would(clockwork: Command) -> None:

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from jsonschema import Draft202012Validator
+from jsonschema_rs import meta
 
 from benchmarker import schema
 from benchmarker.cli.validate import add_arguments, main
@@ -55,7 +55,7 @@ def fields(node: dict[str, Any], path: str) -> Iterator[tuple[str, dict[str, Any
 
 
 def test_the_schema_is_valid_json_schema() -> None:
-    Draft202012Validator.check_schema(load_schema())
+    meta.validate(load_schema())
     assert load_schema()["$schema"] == "https://json-schema.org/draft/2020-12/schema"
 
 
@@ -94,6 +94,7 @@ def test_a_base_record_knows_everything() -> None:
     """What the tests change one thing of has every member of the schema, but for what cannot stand together."""
     absent = {
         "execution.shared.",
+        "imported",
         "inputs.data.",
         "learning.",
         "acceptance.",
@@ -158,6 +159,21 @@ def test_free_maps_take_anything() -> None:
     assert validate(record) == []
 
 
+def test_names_that_are_no_unicode_are_looked_at_too() -> None:
+    """An environment variable may be called anything."""
+    record = make_record()
+    record["execution"]["environment_variables"]["TF_\udcff"] = "1"
+    assert validate(record) == []
+    record["\udcff"] = 1
+    assert [fault.message for fault in validate(record)] == ["is not a field of a record"]
+
+
+@pytest.mark.parametrize("value", [{1, 2}, {3: 1}])
+def test_what_json_has_not_is_no_traceback(value: Any) -> None:
+    (fault,) = validate(make_record(metrics__note=value))
+    assert (fault.path, fault.message[:11]) == ("$", "is not JSON")
+
+
 def remove(path: str) -> Callable[[dict[str, Any]], None]:
     def change(record: dict[str, Any]) -> None:
         *parents, last = path.split(".")
@@ -204,7 +220,7 @@ def put_sample(value: Any) -> Callable[[dict[str, Any]], None]:
         (put("execution.timeout_seconds", 0), "$.execution.timeout_seconds", "must be more than 0"),
         (remove("digests.batch"), "$.digests.batch", "is missing"),
         (remove("schema_version"), "$.schema_version", "is missing"),
-        (put("schema_version", "1.3"), "$.schema_version", "newer than '1.3'"),
+        (put("schema_version", "1.4"), "$.schema_version", "newer than '1.3'"),
         (put("schema_version", "2.0"), "$.schema_version", "update benchmarker"),
         (put("schema_version", "0.9"), "$.schema_version", "never existed"),
         (put("schema_version", 1), "$.schema_version", "must be a text like '1.3', got 1"),

@@ -186,7 +186,7 @@ import resource, sys
 from tests.records import make_record
 from benchmarker.errors import StoreError
 from benchmarker.store import Store
-import jsonschema, encodings.idna
+import jsonschema_rs, encodings.idna
 resource.setrlimit(resource.RLIMIT_FSIZE, (int(sys.argv[2]), resource.RLIM_INFINITY))
 try:
     Store(sys.argv[1]).save(make_record(), "log\\n" * 100)
@@ -389,10 +389,10 @@ def test_a_table_without_pandas_is_refused_in_a_sentence(
         load_results(folder).to_frame()
 
 
-def test_reading_needs_neither_pandas_nor_jsonschema(folder: Path) -> None:
+def test_reading_needs_neither_pandas_nor_the_schema(folder: Path) -> None:
     code = (
         "import sys, benchmarker; r = benchmarker.load_results(sys.argv[1]); "
-        "print(len(r), *sorted({'pandas', 'jsonschema', 'numpy'} & set(sys.modules)))"
+        "print(len(r), *sorted({'pandas', 'jsonschema_rs', 'numpy'} & set(sys.modules)))"
     )
     out, _ = run_python(code, str(folder)).communicate(timeout=60)
     assert out.strip() == "3"

@@ -24,6 +24,11 @@ COMMANDS = {
     "check": "run the conformance suite over a framework",
     "env": "list, make and remove the environments of frameworks",
     "rerun": "run records again, and say whether their numbers were reproduced",
+    "results": "list, show, query, export, merge, prune and import records",
+    "compare": "say which is faster, by how much, and whether that is shown",
+    "track": "show how a number changed over time, and where",
+    "plot": "draw a picture of records",
+    "report": "write one page about records: tables, pictures, every run",
     "validate": "check records against the schema",
     "doctor": "find what on this machine will spoil numbers",
     "calibrate": "measure the peaks of this machine, of which records tell the share",
@@ -73,6 +78,23 @@ class _Parser(argparse.ArgumentParser):
 
     def __init__(self, **keywords: Any) -> None:
         super().__init__(**{"formatter_class": _Formatter, **keywords})
+        self._mixes = False
+
+    def parse_known_args(self, args: Any = None, namespace: Any = None) -> tuple[Any, list[str]]:
+        """Take several words of a command wherever they stand among its options."""
+        if self._mixes or not self._takes_words():
+            return super().parse_known_args(args, namespace)
+        self._mixes = True
+        try:
+            return self.parse_known_intermixed_args(args, namespace)
+        finally:
+            self._mixes = False
+
+    def _takes_words(self) -> bool:
+        words = self._get_positional_actions()
+        excluded = [action for group in self._mutually_exclusive_groups for action in group._group_actions]
+        plain = not any(action.nargs == argparse.PARSER or action in excluded for action in words)
+        return plain and any(action.nargs in ("*", "+") for action in words)
 
     def error(self, message: str) -> None:  # type: ignore[override]
         self.exit(2, f"{self.prog}: {message} ({self.prog} --help tells more)\n")

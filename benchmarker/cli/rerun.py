@@ -33,7 +33,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "records",
         nargs="+",
         metavar="RECORD",
-        help="a record's file, or its name or the beginning or end of its id with the folder as --results; "
+        help="a record's file, or its name, the beginning or end of its id, or last with the folder as --results; "
         "processes of the same number that lie beside it count with it",
     )
     parser.add_argument(
@@ -107,35 +107,14 @@ def _rerun(arguments: argparse.Namespace) -> int:
 
 def _originals(names: Sequence[str], results: Path) -> list[_Original]:
     """Return each number that is named, once also if several of its processes are."""
+    from benchmarker.results.naming import find_record
+
     found: list[_Original] = []
-    for path in (_path(name, results) for name in names):
+    for path in (find_record(name, results) for name in names):
         record = _read(path)
         if all(record["id"] not in {other["id"] for other in known.processes} for known in found):
             found.append(_Original(path, record, _processes(record, path)))
     return found
-
-
-def _path(name: str, results: Path) -> Path:
-    from benchmarker.store import iter_records
-
-    path = Path(name)
-    if path.is_dir():
-        raise UsageError(f"a record is one file, '{name}' is a folder; name the files in it")
-    if path.exists() or path.name != name:
-        return path
-    folder = iter_records(results, lambda file, reason: None) if results.exists() else ()
-    matching = [file for file, record in folder if _is_named(file, str(record.get("id")), name)]
-    if len(matching) == 1:
-        return matching[0]
-    several = f"{len(matching)} records" if matching else "no record"
-    raise UsageError(
-        f"'{name}' is no file, and as a file's name or the beginning or end of an id it fits {several} in "
-        f"'{results}'; give a record's file, or more of its id and its folder as --results"
-    )
-
-
-def _is_named(file: Path, identifier: str, name: str) -> bool:
-    return name in (file.name, file.stem) or identifier.startswith(name) or identifier.endswith(name)
 
 
 def _read(path: Path) -> dict[str, Any]:
@@ -146,6 +125,8 @@ def _read(path: Path) -> dict[str, Any]:
     faults = validate(record)
     if faults:
         raise UsageError(f"'{path}' is not a valid record: {faults[0]}")
+    if record.get("imported"):
+        raise UsageError(f"'{path}' cannot be run again: another program measured it, and it was imported")
     if record["status"] != "ok" or not record["timing"]["step_seconds"]:
         raise UsageError(
             f"'{path}' has no number to reproduce: its run ended as '{record['status']}'; its command, run again, "
@@ -216,13 +197,14 @@ def _interpreter(
     record: dict[str, Any], asked: Experiment, arguments: argparse.Namespace
 ) -> tuple[str | None, str]:
     """Return the framework's version to ask for and the interpreter, as ``--env`` of a run takes it."""
+    from benchmarker.rerunning import interpreter_of
+
     version = record["framework"]["version"]
     if arguments.env == "current":
         return None, "current"  # whatever it holds; if that is another version, the verdict says so
     if arguments.env == "recorded":
         return version, _recorded(record, quiet=arguments.quiet or arguments.json)
-    named = {"managed": "managed", "recorded": "managed", "path": asked.environments[0]}
-    return version, named.get(record["environment"]["kind"], "auto")
+    return version, interpreter_of(record, asked)
 
 
 def _recorded(record: dict[str, Any], *, quiet: bool) -> str:

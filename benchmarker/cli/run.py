@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from benchmarker.blueprint.loading import Blueprint
     from benchmarker.campaign import Campaign
     from benchmarker.record import FinishedRun
+    from benchmarker.replication import Precision
 
 __all__ = ["add_arguments", "experiment", "main"]
 
@@ -82,6 +83,8 @@ def main(arguments: argparse.Namespace) -> int:
     blueprint = _load(arguments)
     asked, runs = _planned(arguments, blueprint)
     folder = arguments.results or (blueprint and blueprint.results) or Path("results")
+    if arguments.dry_run and not arguments.resume:
+        return _show_plan(arguments, asked, runs, {})
     from benchmarker.campaign import Campaign
     from benchmarker.experiment_faults import precision
 
@@ -96,26 +99,46 @@ def main(arguments: argparse.Namespace) -> int:
         if not arguments.quiet and not arguments.json:
             _tell(f"{len(done)} of {len(every)} runs have an ok record in {folder} and are left out")
     if arguments.dry_run:
-        from benchmarker.cli.terminal import output_width
-        from benchmarker.report.plan import plan_table
-
-        if arguments.json:
-            _print_plan(runs, done)
-        else:
-            skipped = {index for index, run in enumerate(runs) if done and identity(run) in done}
-            print(plan_table(runs, wanted=precision(asked), skipped=skipped, width=output_width()))
-        return 0
+        return _show_plan(arguments, asked, runs, done)
     return _run(arguments, asked, campaign, done, folder)
 
 
-def _print_plan(runs: Sequence[RunSpec], done: Mapping[str, FinishedRun]) -> None:
-    from benchmarker.experiment import specification
-    from benchmarker.planning import refusal
+def _show_plan(
+    arguments: argparse.Namespace,
+    asked: Experiment,
+    runs: Sequence[RunSpec],
+    done: Mapping[str, FinishedRun],
+) -> int:
+    """Print what would be run; ``done`` has, by identity, what has a record already."""
+    from benchmarker.experiment_faults import precision
 
-    for run in runs:
-        known = done.get(identity(run))
+    records = [done.get(identity(run)) if done else None for run in runs]
+    if arguments.json:
+        _print_plan(runs, records, precision(asked), asked.repeats or 1)
+        return 0
+    from benchmarker.cli.terminal import output_width
+    from benchmarker.report.plan import plan_table
+
+    skipped = {index for index, known in enumerate(records) if known}
+    print(plan_table(runs, wanted=precision(asked), skipped=skipped, width=output_width()))
+    return 0
+
+
+def _print_plan(
+    runs: Sequence[RunSpec],
+    records: Sequence[FinishedRun | None],
+    wanted: Precision | None,
+    processes: int,
+) -> None:
+    from benchmarker.experiment import specification
+    from benchmarker.planning import refusals
+    from benchmarker.replication import as_asked
+
+    replication = as_asked(wanted, processes)
+    for run, refusal, known in zip(runs, refusals(runs), records):
         record = str(known.path) if known else None
-        print(json.dumps({**specification(run), "refusal": refusal(run), "record": record}))
+        line = {**specification(run), "replication": replication, "refusal": refusal, "record": record}
+        print(json.dumps(line))
 
 
 def _run(

@@ -7,8 +7,10 @@ import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from benchmarker.schema import Fault, validate
-from benchmarker.store import DEFAULT_FOLDER, parse_json, record_files
+from benchmarker.cli.counting import Count
+from benchmarker.schema import Fault
+from benchmarker.store import DEFAULT_FOLDER, record_files
+from benchmarker.validating import check_files
 
 _SHOWN = 20
 """Faults printed of one file; ``--json`` has them all."""
@@ -42,21 +44,12 @@ def main(arguments: argparse.Namespace) -> int:
     """
     # All paths are looked at before the first is read, so that a wrong one is told at once.
     files = list(dict.fromkeys(file for path in arguments.paths for file in record_files(path)))
-    faults = {file: _faults(file) for file in files}
+    faults = check_files(files, Count(len(files), "records checked"))
     if arguments.json:
         print(_as_json(faults))
     else:
         print(_as_text(faults))
     return 1 if any(faults.values()) else 0
-
-
-def _faults(file: Path) -> list[Fault]:
-    try:
-        return validate(parse_json(file.read_bytes()))
-    except OSError as error:
-        return [Fault("$", f"cannot be read: {error.strerror}")]
-    except ValueError as error:
-        return [Fault("$", f"is not JSON: {error}")]
 
 
 def _as_json(faults: Mapping[Path, Sequence[Fault]]) -> str:

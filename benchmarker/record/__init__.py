@@ -68,11 +68,7 @@ def make_record(facts: RunFacts, failed: Failure | None, log_tail: str = "") -> 
         "framework": _framework(facts),
         "problem": _problem(spec, cost),
         "optimizer": asdict(spec.optimizer) if spec.mode == "training" else None,
-        "device": {
-            "type": spec.device,
-            "name": device_name,
-            "count": max(1, len(spec.gpus)),
-        },
+        "device": {"type": spec.device, "name": device_name, "count": max(1, len(spec.gpus))},
         "execution": _execution(facts),
         "platform": dict(facts.platform),
         "collectors": dict(facts.collectors),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any, Protocol
 
 from benchmarker import registry
@@ -22,10 +22,13 @@ _USUAL = specification(RunSpec("", ""))
 
 
 class _Shown(Protocol):
-    """Members of a specification that are one aspect."""
+    """Members of a specification that are one aspect, and those beside which it is looked at."""
 
     @property
     def names(self) -> tuple[str, ...]: ...
+
+    @property
+    def beside(self) -> tuple[str, ...]: ...
 
     def aspect(self, rows: Sequence[Asked]) -> Aspect: ...
 
@@ -56,6 +59,10 @@ class _Plain:
     caption: str
     always: bool = False
     within: tuple[str, ...] = ()
+
+    @property
+    def beside(self) -> tuple[str, ...]:
+        return self.within
 
     def aspect(self, rows: Sequence[Asked]) -> Aspect:
         texts = tuple(map(self.show, rows))
@@ -96,6 +103,10 @@ class _Settings:
     def names(self) -> tuple[str, ...]:
         return (self.name,)
 
+    @property
+    def beside(self) -> tuple[str, ...]:
+        return (self.owner,)
+
     def aspect(self, rows: Sequence[Asked]) -> Aspect:
         settings, owners = [row[self.name] for row in rows], [row[self.owner] for row in rows]
         usual = {owner: self._usual(owner) for owner in set(owners)}
@@ -118,6 +129,7 @@ class _Optimizer:
     """The optimizer; inference has none."""
 
     names = ("optimizer",)
+    beside = ("problem", "mode")
 
     def aspect(self, rows: Sequence[Asked]) -> Aspect:
         chosen = [row["optimizer"] or {} for row in rows]
@@ -143,6 +155,8 @@ def _device(asked: Asked) -> str:
 
 
 def _threads(asked: Asked) -> str:
+    if asked["threads"] is None:
+        return ""
     return "1 thread" if asked["threads"] == 1 else f"{asked['threads']} threads"
 
 
@@ -150,6 +164,7 @@ class _Amount:
     """How much is timed: a number of steps or a window."""
 
     names = ("steps", "window")
+    beside = ("mode", "target_seconds")
 
     def aspect(self, rows: Sequence[Asked]) -> Aspect:
         texts = tuple(map(_amount, rows))
@@ -173,6 +188,7 @@ class _Sampling:
     """What samples are for; told where it is not what the mode does by itself."""
 
     names = ("sampling",)
+    beside = ("mode",)
 
     def aspect(self, rows: Sequence[Asked]) -> Aspect:
         texts = tuple(str(row["sampling"]) for row in rows)
@@ -230,5 +246,19 @@ def asked_aspects(rows: Sequence[Asked]) -> list[Aspect]:
     """
     known = {*_APART, *(name for shown in _SHOWN for name in shown.names)}
     new = dict.fromkeys(name for row in rows for name in row if name not in known)
-    others = (_one(name, f"{name} {{}}") for name in new)
-    return [shown.aspect([{**dict.fromkeys(new), **row} for row in rows]) for shown in (*_SHOWN, *others)]
+    every = (*_SHOWN, *(_one(name, f"{name} {{}}") for name in new))
+    complete = [{**dict.fromkeys(new), **row} for row in rows] if new else rows
+    names = {name for shown in every for name in (*shown.names, *shown.beside)}
+    columns = {name: [row[name] for row in complete] for name in names}
+    varying = {name: values for name, values in columns.items() if values.count(values[0]) < len(values)}
+    return [_aspect(shown, complete, varying) for shown in every]
+
+
+def _aspect(shown: _Shown, rows: Sequence[Asked], varying: Mapping[str, Sequence[Any]]) -> Aspect:
+    """Return an aspect of all rows, worked out once for those that are alike in what it looks at."""
+    seen = [map(repr, varying[name]) for name in (*shown.names, *shown.beside) if name in varying]
+    keys = list(zip(*seen)) if seen else [()] * len(rows)
+    distinct = dict(zip(keys, rows))
+    aspect = shown.aspect(list(distinct.values()))
+    text_of = dict(zip(distinct, aspect.texts))
+    return replace(aspect, texts=tuple([text_of[key] for key in keys]))

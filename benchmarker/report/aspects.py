@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -37,10 +36,14 @@ class Aspect:
 
 def differ(values: Sequence[Any], owners: Sequence[Any]) -> bool:
     """Tell whether two rows of one owner have different values, all of them JSON."""
-    found: dict[str, set[str]] = defaultdict(set)
-    for owner, value in zip(owners, values):
-        found[json.dumps(owner)].add(json.dumps(value, sort_keys=True))
-    return any(len(different) > 1 for different in found.values())
+    found: dict[str, str] = {}
+    return any(
+        found.setdefault(owner, value) != value
+        for owner, value in zip(map(json.dumps, owners), map(_as_text, values))
+    )
+
+
+_as_text = json.JSONEncoder(sort_keys=True).encode
 
 
 def framework_label(record: Record) -> str:

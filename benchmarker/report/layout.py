@@ -37,14 +37,19 @@ class Column:
     @property
     def width(self) -> int:
         """Width that needs no wrapping."""
-        return _longest((self.title, *self.cells))
+        return _longest((self.title, *self.distinct))
+
+    @property
+    def distinct(self) -> tuple[str, ...]:
+        """The cells without those that are there already: a long table has few different ones in a column."""
+        return tuple(dict.fromkeys(self.cells))
 
     @property
     def least_width(self) -> int:
         """Width that breaks no word and no number."""
         if self.numeric:
-            return _longest((*self.title.split(), *self.cells))
-        words = [word for text in self.cells for word in text.split()]
+            return self.wrapped_title_width
+        words = {word for text in self.distinct for word in text.split()}
         return _longest([*self.title.split(), *(piece for word in words for piece in self.pieces(word))])
 
     def pieces(self, word: str) -> list[str]:
@@ -57,7 +62,7 @@ class Column:
     @property
     def wrapped_title_width(self) -> int:
         """Width that wraps nothing but the heading."""
-        return _longest((*self.title.split(), *self.cells))
+        return _longest((*self.title.split(), *self.distinct))
 
 
 def _longest(texts: Sequence[str]) -> int:
@@ -124,11 +129,24 @@ def _least(columns: Sequence[Column]) -> int:
 
 def _block(columns: Sequence[Column], width: int) -> str:
     widths = _fit(columns, width)
-    lines = _row([column.title for column in columns], columns, widths, heading=True)
-    lines.append(GAP.join("-" * w for w in widths))
-    for cells in zip(*(column.cells for column in columns)):
-        lines += _row(cells, columns, widths)
+    titles = [_aligned(_wrapped(column.title, w, column), w, column) for column, w in zip(columns, widths)]
+    lines = [*_row(titles, widths), GAP.join("-" * w for w in widths)]
+    for blocks in zip(*map(_blocks, columns, widths)):
+        lines += _row(blocks, widths)
     return "\n".join(lines)
+
+
+def _blocks(column: Column, width: int) -> list[list[str]]:
+    """Return the lines of each cell."""
+    lines = {
+        text: _aligned([text] if column.numeric else _wrapped(text, width, column), width, column)
+        for text in column.distinct
+    }
+    return [lines[text] for text in column.cells]
+
+
+def _aligned(lines: Sequence[str], width: int, column: Column) -> list[str]:
+    return [line.rjust(width) if column.numeric else line.ljust(width) for line in lines]
 
 
 def _fit(columns: Sequence[Column], width: int) -> list[int]:
@@ -145,22 +163,12 @@ def _fit(columns: Sequence[Column], width: int) -> list[int]:
     return widths
 
 
-def _row(
-    cells: Sequence[str], columns: Sequence[Column], widths: Sequence[int], *, heading: bool = False
-) -> list[str]:
-    blocks = [
-        [cell] if column.numeric and not heading else _wrapped(cell, width, column)
-        for cell, column, width in zip(cells, columns, widths)
-    ]
+def _row(blocks: Sequence[Sequence[str]], widths: Sequence[int]) -> list[str]:
     height = max(map(len, blocks))
-    aligned = [
-        [
-            line.rjust(width) if column.numeric else line.ljust(width)
-            for line in block + [""] * (height - len(block))
-        ]
-        for block, column, width in zip(blocks, columns, widths)
-    ]
-    return [GAP.join(parts).rstrip() for parts in zip(*aligned)]
+    if height == 1:
+        return [GAP.join([line for (line,) in blocks]).rstrip()]
+    padded = [[*block, *[" " * w] * (height - len(block))] for block, w in zip(blocks, widths)]
+    return [GAP.join(parts).rstrip() for parts in zip(*padded)]
 
 
 def _wrapped(text: str, width: int, column: Column) -> list[str]:

@@ -6,7 +6,7 @@ import textwrap
 from collections.abc import Collection, Sequence
 
 from benchmarker.experiment import RunSpec, specification
-from benchmarker.planning import refusal
+from benchmarker.planning import refusals
 from benchmarker.replication import Precision
 from benchmarker.report.asked_aspects import asked_aspects
 from benchmarker.report.aspects import Aspect
@@ -37,7 +37,7 @@ def plan_table(
     process = _of("process", [str(run.repetition + 1) for run in runs])
     columns = [Column("run", tuple(str(index + 1) for index in range(len(runs))), numeric=True, key=True)]
     columns += [Column(a.title, a.texts) for a in (*every, process) if a.varies]
-    states = tuple(_state(run, index in skipped) for index, run in enumerate(runs))
+    states = tuple("done" if i in skipped else reason or "" for i, reason in enumerate(refusals(runs)))
     if any(states):
         columns.append(Column("", states))
     common = [aspect.caption for aspect in every if not aspect.varies and aspect.caption]
@@ -62,10 +62,6 @@ def _of(title: str, texts: Sequence[str]) -> Aspect:
 def _total(runs: int, skipped: int, least: str) -> str:
     total = f"{runs} run{'' if runs == 1 else 's'}{least}"
     return f"{total}, {skipped} of them done, {runs - skipped} to do" if skipped else total
-
-
-def _state(run: RunSpec, done: bool) -> str:
-    return "done" if done else refusal(run) or ""
 
 
 def _framework(run: RunSpec) -> str:

@@ -41,13 +41,14 @@ def record_summary(
     """
     heading = f"{record['problem']['name']}, {record['mode']}, on {framework_label(record)}"
     lines = [f"{heading}: {record['status'].replace('_', ' ')}"]
-    lines += labelled(_lines(record), _LABEL_WIDTH, width)
+    lines += labelled(summary_lines(record), _LABEL_WIDTH, width)
     if path is not None:
         lines.append(labelled_path("record", os.fspath(path), _LABEL_WIDTH))
     return "\n".join(lines)
 
 
-def _lines(record: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+def summary_lines(record: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    """Yield each label with its text, empty where nothing is known."""
     yield "error", _error(record)
     yield "where", _where(record)
     yield "what", _what(record)
@@ -63,6 +64,7 @@ def _lines(record: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     yield "verification", _verification(record["verification"])
     yield "memory", _memory(record)
     yield "acceptance", _acceptance(record.get("acceptance"))
+    yield "imported", _imported(record.get("imported"))
 
 
 def _error(record: Mapping[str, Any]) -> str:
@@ -176,6 +178,12 @@ def _acceptance(acceptance: Mapping[str, Any] | None) -> str:
         f"{len(acceptance['limits'])} limits kept" if len(acceptance["limits"]) > 1 else "the limit is kept"
     )
     return f"failed: {', '.join(failed)}" if failed else f"passed: {kept}"
+
+
+def _imported(imported: Mapping[str, Any] | None) -> str:
+    if imported is None:
+        return ""
+    return "; ".join([f"'{imported['file']}' of {imported['tool']}", *imported["notes"]])
 
 
 def _verification(verification: Mapping[str, Any]) -> str:

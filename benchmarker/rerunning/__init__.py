@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from benchmarker.rerunning.asking import experiment_of, possible_here, with_interpreter
+from benchmarker.rerunning.asking import experiment_of, interpreter_of, possible_here, with_interpreter
 from benchmarker.rerunning.comparing import Comparison, compare
 from benchmarker.rerunning.processes import processes_of
 from benchmarker.rerunning.verdict import Verdict, judge
@@ -12,6 +12,7 @@ __all__ = [
     "Verdict",
     "compare",
     "experiment_of",
+    "interpreter_of",
     "judge",
     "possible_here",
     "processes_of",

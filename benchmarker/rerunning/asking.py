@@ -96,6 +96,20 @@ def with_interpreter(experiment: Experiment, version: str | None, choice: str) -
     return replace(experiment, frameworks=(replace(request, name=pinned),), environments=(choice,))
 
 
+def interpreter_of(record: Mapping[str, Any], experiment: Experiment) -> str:
+    """Return the interpreter that repeats a record's, as for ``--env`` of a run: its environment, made anew.
+
+    Parameters
+    ----------
+    record : mapping
+        A valid record.
+    experiment : Experiment
+        What it was asked for with.
+    """
+    named = {"managed": "managed", "recorded": "managed", "path": experiment.environments[0]}
+    return named.get(record["environment"]["kind"], "auto")
+
+
 def possible_here(
     experiment: Experiment, usable: Sequence[int], granted: Callable[[Sequence[int]], int]
 ) -> Experiment:

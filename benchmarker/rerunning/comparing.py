@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from benchmarker.rerunning.verdict import CANNOT_TELL, Verdict, judge
+from benchmarker.results.migration import comparable_keys
 from benchmarker.statistics import WITHIN, across_processes
 
 NOT_COMPARABLE = "not comparable"
@@ -140,7 +141,7 @@ def conditions(record: Record) -> dict[str, Any]:
     kept = record.get("comparable")
     return _flat(
         {
-            **(kept["keys"] if kept else _keys(record)),
+            **(kept["keys"] if kept else comparable_keys(record)),
             "framework": record["framework"]["name"],
             "framework_version": record["framework"]["version"],
             "framework_options": record["framework"]["options"],
@@ -154,25 +155,6 @@ def conditions(record: Record) -> dict[str, Any]:
             "first_batch": record["digests"]["batch"],
         }
     )
-
-
-def _keys(record: Record) -> dict[str, Any]:
-    """Return what ``comparable`` would hold of a record from before it (1.2), as far as it is known."""
-    inputs = record.get("inputs")
-    return {
-        "problem": record["problem"]["name"],
-        "problem_parameters": record["problem"]["parameters"],
-        "mode": record["mode"],
-        "batch_size": record["batch_size"],
-        "precision": record["precision"],
-        "optimizer": record["optimizer"],
-        "device": record["device"]["type"],
-        "devices": record["device"]["count"],
-        "threads": record["execution"]["threads"],
-        "data": inputs["data"]["digest"] if inputs and inputs["data"] else None,
-        "inputs": inputs["kind"] if inputs else "resident",
-        "sampling": "latency",
-    }
 
 
 def surroundings(record: Record) -> dict[str, Any]:

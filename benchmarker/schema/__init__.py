@@ -6,7 +6,7 @@ import functools
 import json
 import math
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from importlib import resources
 from typing import TYPE_CHECKING, Any
@@ -16,7 +16,7 @@ from benchmarker.schema.consistency import inconsistencies
 from benchmarker.schema.paths import json_path
 
 if TYPE_CHECKING:
-    from jsonschema import ValidationError
+    from jsonschema_rs import ValidationError
 
 Record = dict[str, Any]
 
@@ -85,6 +85,11 @@ def version_fault(version: Any) -> str | None:
     """Return why this release cannot read records of a version, or ``None`` if it can."""
     if not isinstance(version, str) or not _VERSION.fullmatch(version):
         return f"must be a text like '{NEWEST}', got {_shown(version)}"
+    return _unknown(version)
+
+
+@functools.lru_cache
+def _unknown(version: str) -> str | None:
     if _numbers(version) > _numbers(NEWEST):
         return f"'{version}' is newer than '{NEWEST}', the newest that this release knows: update benchmarker"
     major = _numbers(version)[0]
@@ -107,16 +112,23 @@ def _schema_file(major: int) -> dict[str, Any]:
 @functools.cache
 def _validator(major: int) -> Any:
     # Imported here because it costs more than the rest of the command's start.
-    from jsonschema import Draft202012Validator
+    from jsonschema_rs import Draft202012Validator
 
     return Draft202012Validator(_schema_file(major))
 
 
-def validate(record: Any) -> list[Fault]:
+def validate(record: Any, *, finite: bool = False) -> list[Fault]:
     """Return everything that is wrong with a record; an empty list for a valid one.
 
     First that numbers are finite, then the JSON Schema of the record's own version; if all that holds, also
     what ties fields to each other.
+
+    Parameters
+    ----------
+    record : Any
+        What is said to be a record.
+    finite : bool
+        Whether its numbers are known to be finite, as all are that orjson reads.
     """
     if not isinstance(record, dict):
         return [Fault("$", f"must be an object, got {_shown(record)}")]
@@ -125,15 +137,43 @@ def validate(record: Any) -> list[Fault]:
     reason = version_fault(record["schema_version"])
     if reason:
         return [Fault("$.schema_version", reason)]
-    faults = [Fault(json_path(steps), "must be a finite number") for steps in _not_finite(record, ())]
-    if faults:
-        return faults
-    errors = _validator(_numbers(record["schema_version"])[0]).iter_errors(record)
-    # A dict, because the validator reports a missing member once for each that is missing.
-    faults = list(dict.fromkeys(fault for error in errors for fault in _faults(error)))
-    if faults:
-        return faults
-    return [Fault(path, message) for path, message in inconsistencies(record)]
+    if not finite:
+        faults = [Fault(json_path(steps), "must be a finite number") for steps in _not_finite(record, ())]
+        if faults:
+            return faults
+    return shape_faults(record) or [Fault(path, message) for path, message in inconsistencies(record)]
+
+
+def shape_faults(record: Record) -> list[Fault]:
+    """Return what is wrong with a record's members and their types; its version must be one that is known.
+
+    This holds also for a record that was brought into the newest shape, of which an older version did not know all.
+    """
+    try:
+        return _found(record)
+    except UnicodeEncodeError:
+        # A name has half a surrogate pair, for which the validator has no text.
+        return _found(_encodable(record))
+    except ValueError as error:
+        return [Fault("$", f"is not JSON: {error}")]
+
+
+def _found(record: Record) -> list[Fault]:
+    major = _numbers(record["schema_version"])[0]
+    # Whether there is a fault at all is told much sooner than which.
+    if _validator(major).is_valid(record):
+        return []
+    errors = _validator(major).iter_errors(record)
+    # A dict, because a missing member is reported once for each that is missing.
+    return list(dict.fromkeys(fault for error in errors for fault in _faults(error, _schema_file(major))))
+
+
+def _encodable(value: Any) -> Any:
+    """Return a value whose members have names that can be encoded."""
+    if isinstance(value, dict):
+        names = (name.encode("utf-8", "backslashreplace").decode() for name in value)
+        return dict(zip(names, map(_encodable, value.values())))
+    return [_encodable(item) for item in value] if isinstance(value, list) else value
 
 
 def _not_finite(value: Any, steps: tuple[str | int, ...]) -> Iterator[tuple[str | int, ...]]:
@@ -155,24 +195,31 @@ def _is_finite(number: float) -> bool:
         return False
 
 
-def _faults(error: ValidationError) -> Iterator[Fault]:
+def _faults(error: ValidationError, schema: Mapping[str, Any]) -> Iterator[Fault]:
     """Turn one error of the validator into faults, one for each field that is missing or unknown."""
-    steps = list(error.absolute_path)
+    steps = error.instance_path
     instance: Any = error.instance
-    wanted: Any = error.validator_value
-    if error.validator == "required":
+    *place, rule = error.schema_path
+    holder = _at(schema, place)
+    wanted = holder[rule]
+    if rule == "required":
         for name in wanted:
             if name not in instance:
                 yield Fault(json_path([*steps, name]), "is missing")
-    elif error.validator == "additionalProperties":
-        schema: Any = error.schema
-        known = schema["properties"]
+    elif rule == "additionalProperties":
+        known = holder["properties"]
         for name in instance:
             if name not in known:
                 yield Fault(json_path([*steps, name]), f"is not a field of a record{nearest(name, known)}")
     else:
-        message = _words(str(error.validator), wanted)
+        message = _words(str(rule), wanted)
         yield Fault(json_path(steps), f"{message}, got {_shown(instance)}" if message else error.message)
+
+
+def _at(schema: Any, place: Sequence[str | int]) -> Any:
+    for step in place:
+        schema = schema[step]
+    return schema
 
 
 def _words(rule: str, wanted: Any) -> str | None:

@@ -14,6 +14,7 @@ Finding = tuple[str, str]
 
 _GRADES = ("clean", "noisy", "contaminated")
 _ROUNDING = 1e-6
+_PERCENTILE = re.compile(r"p\d+")
 
 
 def disbelief(record: Mapping[str, Any]) -> Iterator[Finding]:
@@ -73,7 +74,7 @@ def _steady_state(timing: Mapping[str, Any]) -> Iterator[Finding]:
 def _percentiles(step: Mapping[str, Any] | None) -> Iterator[Finding]:
     if step is None:
         return
-    absent = {name for name in step if re.fullmatch(r"p\d+", name) and step[name] is None}
+    absent = {name for name, value in step.items() if value is None and _PERCENTILE.fullmatch(name)}
     if set(step["percentiles_reason"]) != absent:
         yield "$.timing.step_seconds.percentiles_reason", "must say why each percentile is null that is"
 

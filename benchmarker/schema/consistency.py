@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+import functools
 import math
+import operator
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import asdict
 from datetime import datetime
 from typing import Any
 
 from benchmarker.schema.believing import Finding, disbelief
 from benchmarker.schema.paths import json_path
-from benchmarker.statistics import describe, summarise
+from benchmarker.statistics import describe, describe_bounded
 
 # Samples come from whole nanoseconds and sums of doubles; anything larger is not rounding.
 _ROUNDING = 1e-6
@@ -38,11 +39,20 @@ _NEEDED_WHEN_OK = (
     "metrics.flops_per_second",
     "verification.status",
 )
+_NEEDED_WHEN_IMPORTED = (
+    "timing.samples_seconds",
+    "timing.step_seconds",
+    "timing.total_seconds",
+    "metrics.throughput",
+    "verification.status",
+)
+"""What a file of another program must tell at least."""
 
 
 def inconsistencies(record: Mapping[str, Any]) -> Iterator[Finding]:
     """Yield what does not fit together in a record that its JSON Schema accepts."""
     yield from _status(record)
+    yield from _measured_here(record)
     yield from _times(record)
     yield from (_statistics if _since(record, "1.2") else _statistics_before)(record["timing"])
     yield from _throughput(record)
@@ -71,22 +81,36 @@ def _status(record: Mapping[str, Any]) -> Iterator[Finding]:
         return
     if record["error"] is not None:
         yield "$.error", "must be null when the status is 'ok'"
-    for path in _NEEDED_WHEN_OK:
+    imported = record.get("imported") is not None
+    for path in _NEEDED_WHEN_IMPORTED if imported else _NEEDED_WHEN_OK:
         if _at(record, path) is None:
             yield f"$.{path}", "must be known when the status is 'ok', got null"
     if record["timing"]["samples_seconds"] == []:
         yield "$.timing.samples_seconds", "must have samples when the status is 'ok'"
     if record["verification"]["status"] == "failed":
         yield "$.verification.status", "must not be 'failed' when the record's status is 'ok'"
-    if record["mode"] == "training" and record["optimizer"] is None:
+    if record["mode"] == "training" and record["optimizer"] is None and not imported:
         yield "$.optimizer", "must be known when the mode is 'training' and the status is 'ok'"
 
 
+def _measured_here(record: Mapping[str, Any]) -> Iterator[Finding]:
+    """Yield what only a record of another program's run may lack."""
+    if record.get("imported") is not None:
+        return
+    if record["seed"] is None:
+        yield "$.seed", "must be known unless the record is imported, got null"
+    trust = record.get("trust")
+    if trust is not None and trust.get("evidence", trust) is None:
+        yield "$.trust.evidence", "must be known unless the record is imported, got null"
+
+
 def _at(record: Mapping[str, Any], path: str) -> Any:
-    value: Any = record
-    for name in path.split("."):
-        value = value[name]
-    return value
+    return functools.reduce(operator.getitem, _names(path), record)
+
+
+@functools.cache
+def _names(path: str) -> list[str]:
+    return path.split(".")
 
 
 def _times(record: Mapping[str, Any]) -> Iterator[Finding]:
@@ -104,8 +128,12 @@ def _times(record: Mapping[str, Any]) -> Iterator[Finding]:
 
 def _since(record: Mapping[str, Any], version: str) -> bool:
     """Tell whether the record is of a version, or of a later one."""
-    first, second = (tuple(map(int, text.split("."))) for text in (record["schema_version"], version))
-    return first >= second
+    return _numbers(record["schema_version"]) >= _numbers(version)
+
+
+@functools.lru_cache
+def _numbers(version: str) -> tuple[int, ...]:
+    return tuple(map(int, version.split(".")))
 
 
 def _statistics(timing: Mapping[str, Any]) -> Iterator[Finding]:
@@ -113,9 +141,8 @@ def _statistics(timing: Mapping[str, Any]) -> Iterator[Finding]:
     steady = timing["steady_state"]
     samples, stated = timing["samples_seconds"] or [], timing["step_seconds"]
     kept = samples[steady["start"] :] if steady else samples
-    yield from _agreement(
-        kept, stated, lambda: asdict(summarise(kept, block_steps=timing["block_steps"] or 1))
-    )
+    block = timing["block_steps"] or 1
+    yield from _agreement(kept, stated, lambda: describe_bounded(kept, block_steps=block)[0])
 
 
 def _statistics_before(timing: Mapping[str, Any]) -> Iterator[Finding]:

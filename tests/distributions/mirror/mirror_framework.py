@@ -14,7 +14,7 @@ from typing import Any
 from benchmarker.framework import FrameworkPlugin
 from benchmarker.plugins.numpy.program import NumpyFramework
 
-LOOKED_FOR = ("benchmarker", "jsonschema", "leaked", "numpy", "pluggy", "psutil", "uv")
+LOOKED_FOR = ("benchmarker", "jsonschema_rs", "leaked", "numpy", "pluggy", "psutil", "uv")
 
 
 def benchmarker_framework() -> FrameworkPlugin:

@@ -1,0 +1,369 @@
+"""List, show, query, export, merge, prune and import records."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from benchmarker.cli.counting import Count
+from benchmarker.cli.terminal import output_width
+from benchmarker.errors import UsageError, printable
+
+if TYPE_CHECKING:
+    from benchmarker.results import Results
+    from benchmarker.results.querying import Answer
+
+_FILTERS = (
+    "only records with such fields, e.g. framework=pytorch 'problem=resnet*' batch_size=8..64 status!=ok "
+    "since=7d; a key is a dotted name, commas separate alternatives"
+)
+_SHOWN = 20
+"""Files named one by one; ``--json`` names all."""
+_LISTED = (
+    "path", "id", "started_at", "framework.name", "framework.version", "problem.name", "mode", "batch_size",
+    "timing.step_seconds.median", "timing.step_seconds.ci95", "metrics.throughput", "trust.grade", "status",
+)  # fmt: skip
+"""What ``list --json`` tells of a record, unless columns are named."""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the actions and their options."""
+    actions = parser.add_subparsers(dest="action", metavar="ACTION", required=True)
+    _add_list(actions)
+    _add_show(actions)
+    _add_query(actions)
+    _add_export(actions)
+    _add_merge(actions)
+    _add_prune(actions)
+    _add_import(actions)
+
+
+def _action(actions: Any, name: str, text: str, *, reads: bool = True) -> argparse.ArgumentParser:
+    parser: argparse.ArgumentParser = actions.add_parser(name, help=text, description=f"{text}.".capitalize())
+    if reads:
+        parser.add_argument(
+            "--results", type=Path, default=Path("results"), metavar="DIR", help="default: results"
+        )
+    parser.add_argument("--json", action="store_true", help="print JSON and nothing else")
+    return parser
+
+
+def _add_filters(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("filters", nargs="*", default=[], metavar="KEY=VALUE", help=_FILTERS)
+
+
+def _add_list(actions: Any) -> None:
+    parser = _action(actions, "list", "list records, the newest first")
+    _add_filters(parser)
+    parser.add_argument("--limit", type=int, metavar="N", help="the first so many of them")
+    parser.add_argument(
+        "--sort",
+        metavar="FIELD",
+        help="by a field instead, the smallest first; with a - before it the largest (--sort=-batch_size)",
+    )
+    parser.add_argument("--columns", metavar="FIELD,...", help="these fields instead, by their dotted names")
+
+
+def _add_show(actions: Any) -> None:
+    parser = _action(actions, "show", "show a record: what ran where, its number, how far to believe it")
+    parser.add_argument(
+        "record", metavar="RECORD", help="a file, its name, the beginning or end of its id, or last"
+    )
+    parser.add_argument("--path", action="store_true", help="print only where its file is")
+
+
+def _add_query(actions: Any) -> None:
+    parser = _action(actions, "query", "ask records with SQL (DuckDB)")
+    parser.add_argument(
+        "sql",
+        metavar="SQL",
+        help="one statement that reads the table records (a row each, columns by dotted names in double "
+        "quotes; DESCRIBE records names them) or samples (a row for each sample)",
+    )
+    _add_filters(parser)
+    parser.add_argument("--csv", action="store_true", help="print CSV and nothing else")
+
+
+def _add_export(actions: Any) -> None:
+    parser = _action(actions, "export", "write records to a file for other programs")
+    _add_filters(parser)
+    parser.add_argument(
+        "-o",
+        "--output",
+        required=True,
+        metavar="FILE",
+        help="flat tables as .csv or .parquet, whole records as .jsonl; - for standard output",
+    )
+    parser.add_argument(
+        "--format", choices=("csv", "parquet", "jsonl"), help="default: what the file's ending says"
+    )
+    parser.add_argument("--force", action="store_true", help="replace the file if it is there")
+
+
+def _add_merge(actions: Any) -> None:
+    parser = _action(actions, "merge", "add the records of folders to one, each once", reads=False)
+    parser.add_argument("sources", nargs="+", type=Path, metavar="DIR", help="folders of records, or records")
+    parser.add_argument("--into", required=True, type=Path, metavar="DIR", help="the folder that takes them")
+    parser.add_argument("--dry-run", action="store_true", help="only tell what would be added")
+
+
+def _add_prune(actions: Any) -> None:
+    parser = _action(actions, "prune", "remove records and their logs; without --yes only tell which")
+    _add_filters(parser)
+    parser.add_argument("--status", metavar="STATUS,...", help="those that ended so, e.g. failed,crashed")
+    parser.add_argument(
+        "--older-than", metavar="AGE", help="those that started before, e.g. 30d or 2026-11-01"
+    )
+    parser.add_argument(
+        "--keep",
+        type=int,
+        metavar="N",
+        help="all but the N newest of the same work, framework, machine and outcome",
+    )
+    parser.add_argument("--yes", action="store_true", help="do remove them")
+
+
+def _add_import(actions: Any) -> None:
+    parser = _action(
+        actions, "import", "import results of the earlier benchmarker (Drozd & Matsuoka)", reads=False
+    )
+    parser.add_argument("sources", nargs="+", type=Path, metavar="FILE", help="its JSON files, or folders")
+    parser.add_argument("--into", type=Path, default=Path("results"), metavar="DIR", help="default: results")
+
+
+def main(arguments: argparse.Namespace) -> int:
+    """Run an action and return its exit status: 1 if files had to be left out of a merge or an import."""
+    commands = {
+        "list": _list,
+        "show": _show,
+        "query": _query,
+        "export": _export,
+        "merge": _merge,
+        "prune": _prune,
+        "import": _import,
+    }
+    return commands[arguments.action](arguments)
+
+
+# --- reading --------------------------------------------------------------------------------------
+
+
+def _load(arguments: argparse.Namespace, *words: str) -> Results:
+    from benchmarker.results.filters import parse_filters
+    from benchmarker.store import load_results
+
+    results = load_results(arguments.results, **parse_filters([*arguments.filters, *words]))
+    _tell_of("left out", results.damaged)
+    return results
+
+
+def _list(arguments: argparse.Namespace) -> int:
+    from benchmarker.report.listing import records_table, values_table
+    from benchmarker.results.ordering import check_columns, field_at, ordered
+
+    if arguments.limit is not None and arguments.limit < 1:
+        raise UsageError(f"--limit must be at least 1, got {arguments.limit}")
+    named = [name for name in (arguments.columns or "").split(",") if name]
+    sort = arguments.sort or "-started_at"
+    check_columns([*named, sort.removeprefix("-")])
+    results = _load(arguments)
+    order = ordered(results, sort.removeprefix("-"), falling=sort.startswith("-"))[: arguments.limit]
+    if arguments.json:
+        for index in order:
+            record = {"path": str(results.paths[index]), **results[index]}
+            print(json.dumps({name: field_at(record, name) for name in named or _LISTED}))
+    elif not order:
+        print("no records")
+    elif named:
+        rows = [[field_at(results[index], name) for name in named] for index in order]
+        print(values_table(named, rows, width=output_width()))
+    else:
+        print(records_table([results[index] for index in order], width=output_width()))
+        if len(order) < len(results):
+            print(f"{len(order)} of {len(results)} records")
+    return 0
+
+
+def _show(arguments: argparse.Namespace) -> int:
+    from benchmarker.report.summary import record_summary
+    from benchmarker.results.naming import find_record
+    from benchmarker.store import format_record, load_results, read_record
+
+    path = find_record(arguments.record, arguments.results)
+    if arguments.path:
+        print(json.dumps(str(path)) if arguments.json else path)
+    elif arguments.json:
+        print(format_record(read_record(path)), end="")
+    else:
+        found = load_results(path)
+        if not len(found):
+            raise UsageError("; ".join(found.damaged.values()))
+        text = record_summary(found[0], path, width=output_width())
+        print("\n".join(map(printable, text.split("\n"))))
+    return 0
+
+
+def _query(arguments: argparse.Namespace) -> int:
+    from benchmarker.report.listing import values_table
+    from benchmarker.results.querying import query
+
+    if arguments.json and arguments.csv:
+        raise UsageError("a query prints one format, got both --json and --csv")
+    answer = query(_load(arguments), arguments.sql)
+    if arguments.json:
+        for row in answer.rows:
+            print(json.dumps(dict(zip(answer.names, row))))
+    elif arguments.csv:
+        _print_csv(answer)
+    else:
+        rows = list(answer.rows)
+        print(values_table(answer.names, rows, width=output_width()) if rows else "no rows")
+    return 0
+
+
+def _print_csv(answer: Answer) -> None:
+    import csv
+
+    writer = csv.writer(sys.stdout, lineterminator="\n")
+    writer.writerow(answer.names)
+    for row in answer.rows:
+        writer.writerow([json.dumps(cell) if isinstance(cell, (dict, list)) else cell for cell in row])
+
+
+def _export(arguments: argparse.Namespace) -> int:
+    from benchmarker.results.exporting import export, format_of, write
+
+    kind = format_of(arguments.output, arguments.format)
+    to_stdout = arguments.output == "-"
+    if to_stdout and arguments.json:
+        raise UsageError("an export to - prints the records themselves, so --json cannot be given with it")
+    if to_stdout and kind == "parquet" and sys.stdout.isatty():
+        raise UsageError("Parquet is no text, so it is not printed to a terminal; name a file")
+    results = _load(arguments)
+    if to_stdout:
+        write(results, sys.stdout.buffer, kind)
+        return 0
+    export(results, Path(arguments.output), kind, replace=arguments.force)
+    if arguments.json:
+        print(json.dumps({"file": arguments.output, "format": kind, "records": len(results)}))
+    else:
+        print(f"{_records(len(results))} written to '{arguments.output}'")
+    return 0
+
+
+# --- changing -------------------------------------------------------------------------------------
+
+
+def _merge(arguments: argparse.Namespace) -> int:
+    from benchmarker.results.merging import carry_out, plan_merge
+
+    merge = plan_merge(arguments.sources, arguments.into, _teller("read"))
+    added = {} if arguments.dry_run else carry_out(merge, _teller("added"))
+    if arguments.json:
+        listed = [
+            {"file": str(file), "record": str(added[file]) if added else None, "folder": str(folder)}
+            for file, folder in merge.new.items()
+        ]
+        _print_json(
+            {
+                "dry_run": arguments.dry_run,
+                "added": listed,
+                "known": list(map(str, merge.known)),
+                "damaged": _with_reasons(merge.damaged),
+            }
+        )
+    else:
+        would = "would be added" if arguments.dry_run else "added"
+        print(
+            f"{_records(len(merge.new))} {would} to '{arguments.into}', {len(merge.known)} there already, "
+            f"{len(merge.damaged)} damaged"
+        )
+        _tell_of("left", merge.damaged)
+    return 1 if merge.damaged else 0
+
+
+def _prune(arguments: argparse.Namespace) -> int:
+    from benchmarker.results.moments import beginning
+    from benchmarker.results.pruning import Unwanted, find_unwanted, prune
+
+    words = [f"status={arguments.status}"] if arguments.status else []
+    if not (words or arguments.filters or arguments.older_than or arguments.keep is not None):
+        raise UsageError(
+            "prune removes what is asked for: give filters, --status, --older-than or --keep, got none"
+        )
+    before = beginning(arguments.older_than) if arguments.older_than else None
+    unwanted = Unwanted(before, arguments.keep)
+    found = find_unwanted(_load(arguments, *words), unwanted)
+    if arguments.yes:
+        prune(found, arguments.results)
+    if arguments.json:
+        listed = [
+            {"record": str(item.record), "log": str(item.log) if item.log else None, "bytes": item.size_bytes}
+            for item in found
+        ]
+        _print_json({"removed": arguments.yes, "records": listed})
+        return 0
+    from benchmarker.report.units import size
+
+    _print_some([str(item.record) for item in found])
+    logs = sum(item.log is not None for item in found)
+    what = f"{_records(len(found))} and {logs} log{'' if logs == 1 else 's'} ({size(sum(i.size_bytes for i in found))})"
+    print(f"{what} removed" if arguments.yes else f"{what} would be removed; --yes removes them")
+    return 0
+
+
+def _import(arguments: argparse.Namespace) -> int:
+    from benchmarker.earlier import import_results
+
+    outcome = import_results(arguments.sources, arguments.into, _teller("imported"))
+    if arguments.json:
+        added = [{"file": str(file), "record": str(record)} for file, record in outcome.added.items()]
+        known, left = list(map(str, outcome.known)), _with_reasons(outcome.left)
+        _print_json({"imported": added, "known": known, "left": left})
+    else:
+        print(
+            f"{_records(len(outcome.added))} imported into '{arguments.into}', {len(outcome.known)} there "
+            f"already, {len(outcome.left)} left"
+        )
+        _tell_of("left", outcome.left)
+    return 1 if outcome.left else 0
+
+
+# --- telling --------------------------------------------------------------------------------------
+
+
+def _records(count: int) -> str:
+    return "1 record" if count == 1 else f"{count} records"
+
+
+def _print_json(value: object) -> None:
+    print(json.dumps(value, indent=2))
+
+
+def _with_reasons(files: Mapping[Path, str]) -> list[dict[str, str]]:
+    return [{"file": str(file), "reason": reason} for file, reason in files.items()]
+
+
+def _print_some(lines: list[str]) -> None:
+    for line in lines[:_SHOWN]:
+        print(printable(line))
+    if len(lines) > _SHOWN:
+        print(f"and {len(lines) - _SHOWN} more (--json names all)")
+
+
+def _tell_of(what: str, files: Mapping[Path, str]) -> None:
+    """Name files and what is wrong with them on standard error."""
+    for reason in list(files.values())[:_SHOWN]:
+        print(printable(f"{what}: {reason}"), file=sys.stderr)
+    if len(files) > _SHOWN:
+        print(f"{what}: {len(files) - _SHOWN} more", file=sys.stderr)
+
+
+def _teller(what: str) -> Callable[[int, int], None]:
+    """Return what tells how many records are done, of a total that is known with the first of them."""
+    counts: dict[int, Count] = {}
+    return lambda done, total: counts.setdefault(total, Count(total, f"records {what}"))(done)

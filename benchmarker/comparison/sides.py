@@ -1,0 +1,127 @@
+"""From what was asked for to records: a record, a folder, filters or a git revision."""
+
+from __future__ import annotations
+
+import os
+import shlex
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from benchmarker.comparison.cells import Side
+from benchmarker.comparison.revisions import commit_of
+from benchmarker.errors import UsageError
+from benchmarker.report.asked import value_at
+from benchmarker.rerunning import processes_of
+from benchmarker.store import load_results
+
+Record = Mapping[str, Any]
+REVISION = "git:"
+_PLAIN: Mapping[str, tuple[type, ...]] = {
+    "id": (str,),
+    "started_at": (str,),
+    "comparable.hash": (str,),
+    "framework.name": (str,),
+    "timing.step_seconds.median": (int, float),
+    "timing.block_steps": (int,),
+    "timing.overhead.null_p50_seconds": (int, float),
+    "timing.overhead.synchronisation_seconds": (int, float),
+    "replication.campaign": (str,),
+    "replication.round": (int,),
+    "trust.grade": (str,),
+    "platform.memory.total_bytes": (int,),
+}
+"""What is computed with; of a record read from a folder only the shape is known to be right."""
+_CHECKOUT = "platform.source_control.working_directory"
+
+
+def find_side(text: str, results: str | os.PathLike[str]) -> Side:
+    """Return the records that a text names.
+
+    Parameters
+    ----------
+    text : str
+        The file, name or part of the identifier of a record, with which all processes of its number
+        count; a folder; ``KEY=VALUE`` words with spaces between; or ``git:REVISION``, for the records that were
+        made in a checkout of that commit without changes.
+    results : path
+        The folder that names, filters and revisions are looked for in.
+
+    Raises
+    ------
+    UsageError
+        If nothing is found.
+    """
+    if text.startswith(REVISION):
+        return _of_revision(text, results)
+    if Path(text).is_dir():
+        return _sound(text, *_read(text, {}))
+    if "=" in text and not Path(text).exists():
+        from benchmarker.results.filters import parse_filters
+
+        return _sound(text, *_read(results, parse_filters(_words(text))))
+    return _of_record(text, results)
+
+
+def _words(text: str) -> list[str]:
+    try:
+        return shlex.split(text)
+    except ValueError as error:
+        raise UsageError(f"filters must be KEY=VALUE words as in a shell, got '{text}' ({error})") from None
+
+
+def _read(folder: str | os.PathLike[str], filters: Mapping[str, Any]) -> tuple[Sequence[Record], list[str]]:
+    found = load_results(folder, **filters)
+    return found, [
+        f"left out, it cannot be read: {path} ({reason})" for path, reason in found.damaged.items()
+    ]
+
+
+def _sound(name: str, records: Iterable[Record], notes: list[str]) -> Side:
+    kept: dict[str, Record] = {}
+    for record in records:
+        wrong = [path for path, types in _PLAIN.items() if not _is_one(value_at(record, path), types)]
+        if wrong:
+            notes.append(f"left out, not a valid record: {record['id']} ({wrong[0]})")
+        else:
+            kept.setdefault(record["id"], record)  # copies in several folders are one
+    if not kept:
+        raise UsageError(f"each side of a comparison must have records, there are none for '{name}'")
+    return Side(name, tuple(kept.values()), tuple(notes))
+
+
+def _is_one(value: Any, types: tuple[type, ...]) -> bool:
+    return value is None or (isinstance(value, types) and not isinstance(value, bool))
+
+
+def _of_revision(text: str, results: str | os.PathLike[str]) -> Side:
+    commit = commit_of(text.removeprefix(REVISION))
+    records, notes = _read(results, {f"{_CHECKOUT}.commit": commit})
+    clean, changed = [], 0
+    for record in records:
+        if value_at(record, f"{_CHECKOUT}.dirty") is False:
+            clean.append(record)
+        else:
+            changed += 1
+    if changed:
+        notes.append(f"left out of '{text}', since the checkout had changes: {changed} records")
+    if not clean:
+        raise UsageError(
+            f"'{text}' is commit {commit[:12]}, of which there are no records in '{os.fspath(results)}' "
+            f"({changed} of a checkout with changes); make them in a checkout of it"
+        )
+    return _sound(text, clean, notes)
+
+
+def _of_record(text: str, results: str | os.PathLike[str]) -> Side:
+    from benchmarker.results.naming import find_record
+
+    path = find_record(text, Path(results))
+    found, notes = _read(path, {})
+    if not found:
+        raise UsageError(f"'{path}' is not a record: {'; '.join(notes)}")
+    record = found[0]
+    if not record["replication"]:
+        return _sound(text, [record], notes)
+    beside, more = _read(path.parent, {})
+    return _sound(text, processes_of(record, beside) or [record], notes + more)

@@ -1,0 +1,107 @@
+"""Files that are there whole or not at all, and never in the place of another by mistake."""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import os
+import secrets
+from collections.abc import Iterator
+from pathlib import Path
+from typing import BinaryIO
+
+_NO_LINKS = {errno.EPERM, errno.ENOSYS, errno.EOPNOTSUPP, errno.ENOTSUP, errno.EMLINK}
+
+
+@contextlib.contextmanager
+def staged(target: Path, *, replace: bool = False, durable: bool = True) -> Iterator[BinaryIO]:
+    """Give a stream whose content gets the name ``target`` when the block ends well, and goes otherwise.
+
+    Parameters
+    ----------
+    target : Path
+        The file.
+    replace : bool
+        Whether it may take the place of a file of that name.
+    durable : bool
+        Whether it is on the disk at the end of the block; otherwise whoever writes many sees to that himself.
+
+    Raises
+    ------
+    FileExistsError
+        If the name is taken and ``replace`` is false.
+    OSError
+        If it cannot be written; nothing is left of it.
+    """
+    temporary = target.with_name(f".{target.name}.{secrets.token_hex(8)}")
+    try:
+        with _new(temporary) as stream:
+            yield stream
+            stream.flush()
+            if durable:
+                os.fsync(stream.fileno())
+        if replace:
+            temporary.replace(target)
+        else:
+            _name_once(temporary, target)
+    finally:
+        remove(temporary)
+    if durable:
+        _sync_folder(target.parent)
+
+
+def publish(target: Path, data: bytes, *, durable: bool = True) -> bool:
+    """Write a whole new file; return whether its name was free. On an error nothing is left of it."""
+    try:
+        with staged(target, durable=durable) as stream:
+            stream.write(data)
+    except FileExistsError:
+        return False
+    return True
+
+
+def publish_pair(target: Path, data: bytes, log: Path, log_data: bytes, *, durable: bool = True) -> bool:
+    """Write a new record and its log, or neither; return whether both names were free."""
+    # The log first: a record never names a log that is not there.
+    if not publish(log, log_data, durable=durable):
+        return False
+    written = False
+    try:
+        written = publish(target, data, durable=durable)
+    finally:
+        if not written:
+            remove(log)
+    return written
+
+
+def remove(path: Path) -> None:
+    """Remove a file if that can be done."""
+    with contextlib.suppress(OSError):
+        path.unlink(missing_ok=True)
+
+
+def _new(path: Path) -> BinaryIO:
+    # Mode 0o666 less the umask, as for any file the user makes; tempfile would make it private.
+    return os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666), "wb")
+
+
+def _name_once(temporary: Path, target: Path) -> None:
+    """Give a finished file its name; ``FileExistsError`` if the name is taken."""
+    try:
+        os.link(temporary, target)
+    except OSError as error:
+        if error.errno not in _NO_LINKS:
+            raise
+        # A file system without hard links: whoever makes the empty file owns the name.
+        os.close(os.open(target, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666))
+        temporary.replace(target)
+
+
+def _sync_folder(folder: Path) -> None:
+    # Some file systems cannot do this; the file is there all the same.
+    with contextlib.suppress(OSError):
+        descriptor = os.open(folder, os.O_RDONLY)
+        try:
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)

@@ -1,0 +1,193 @@
+"""Where the time of a step goes, as measured, and where operations and bytes go, as the graph predicts."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any
+
+from benchmarker.errors import BenchmarkerError
+from benchmarker.plots.caption import caption
+from benchmarker.plots.chart import Axis, Chart, Panel, Series
+from benchmarker.plots.gathering import Record, first_groups, gather
+from benchmarker.plots.naming import names, work_in_common, works
+from benchmarker.plots.scaling import Unit, times
+from benchmarker.report.asked import value_at
+from benchmarker.report.cells import Cell
+from benchmarker.statistics import percentile
+
+if TYPE_CHECKING:
+    from benchmarker.graph.cost import NodeCost
+
+_WAITING = "synchronisation"
+"""Contained in the other parts."""
+_MOST_OPERATORS, _SMALLEST = 7, 1.0
+"""Operators that have a name, and the percentage that one must have somewhere."""
+_OTHER = "other"
+_MEASURED = (
+    "Measured: medians, in a pass of its own with a synchronisation after each part, so a step takes longer than "
+    "in the other pictures."
+)
+_PREDICTED = "Predicted: from the graph, elementwise operations included, bytes without fusion or caches."
+_Cost = tuple["NodeCost", ...]
+_QUANTITIES: Mapping[str, Callable[[NodeCost], int]] = {
+    "operations": lambda node: node.flops + node.elementwise_flops,
+    "bytes moved": lambda node: node.bytes,
+}
+
+
+def chart(records: Sequence[Record], *, problems: int = 2) -> Chart:
+    """Return the parts of a step for each framework, and the shares of operators, for each problem.
+
+    Parameters
+    ----------
+    records : sequence of dict
+        Any; those that did not end well are left out.
+    problems : int
+        How many problems at most, those with the most configurations.
+
+    Raises
+    ------
+    UsageError
+        If no run ended well with a breakdown, and no problem is known here.
+    """
+    gathered = gather(records, "runs with --breakdown, or of a problem that is known here", _has_any)
+    with_parts = [cell for cell in gathered.cells if _parts(cell)]
+    if with_parts:
+        gathered = gather(records, "runs with --breakdown", _record_parts, "without a breakdown")
+    gathered = first_groups(gathered, lambda cell: cell.work, max(1, problems), "of further problems")
+    groups: dict[str, list[Cell]] = {}
+    for cell, work in zip(gathered.cells, works(gathered.cells)):
+        groups.setdefault(work, []).append(cell)
+    measured = [_measured(name, cells) for name, cells in groups.items() if _parts(cells[0])]
+    costs = {name: nodes for name, cells in groups.items() if (nodes := _nodes(cells[0].first))}
+    ranked = _ranked(list(costs.values()))
+    predicted = [_predicted(name, nodes, ranked) for name, nodes in costs.items()]
+    return Chart(
+        kind="breakdown",
+        title=": ".join(filter(None, ("Parts of a step", work_in_common(gathered.cells)))),
+        caption=caption(
+            gathered,
+            _MEASURED if measured else "No run has measured parts: --breakdown does.",
+            _PREDICTED if predicted else "The problem is not known here, so nothing is predicted.",
+        ),
+        panels=tuple(panel for pair in _side_by_side(measured, predicted) for panel in pair),
+    )
+
+
+def _side_by_side(measured: Sequence[Panel], predicted: Sequence[Panel]) -> list[tuple[Panel, ...]]:
+    """Return the panels of each problem together."""
+    if len(measured) != len(predicted):
+        return [(*measured, *predicted)]
+    return list(zip(measured, predicted))
+
+
+def _has_any(record: Record) -> bool:
+    return bool(_record_parts(record) or _nodes(record))
+
+
+def _record_parts(record: Record) -> Mapping[str, Any]:
+    parts: Mapping[str, Any] = value_at(record, "timing.breakdown.parts") or {}
+    return {name: part for name, part in parts.items() if name != _WAITING}
+
+
+def _parts(cell: Cell) -> dict[str, float]:
+    """Return the seconds of each part, the median of processes."""
+    found: dict[str, list[float]] = {}
+    for record in cell.well:
+        for name, part in _record_parts(record).items():
+            found.setdefault(name, []).append(part["median_seconds"])
+    return {name: percentile(sorted(values), 50) for name, values in found.items()}
+
+
+def _measured(title: str, cells: Sequence[Cell]) -> Panel:
+    labels = names(cells)
+    parts = [_parts(cell) for cell in cells]
+    unit = times([sum(found.values()) for found in parts])
+    every = tuple(dict.fromkeys(name for found in parts for name in found))
+    return Panel(
+        Axis("framework", scale="category", categories=labels),
+        Axis("time of a step", unit.name, zero=True),
+        f"{title}: measured",
+        tuple(_part(name, colour, labels, parts, unit) for colour, name in enumerate(every)),
+    )
+
+
+def _part(
+    name: str, colour: int, labels: tuple[str, ...], parts: Sequence[Mapping[str, float]], unit: Unit
+) -> Series:
+    values = tuple(unit(found.get(name)) for found in parts)
+    texts = tuple(f"{name}: {unit.text(found[name])}" if name in found else "" for found in parts)
+    return Series(name, "stacked", labels, values, texts=texts, colour=colour)
+
+
+def _nodes(record: Record) -> _Cost:
+    """Return the cost of each node of the record's graph; nothing for a problem that is not known here."""
+    problem = record["problem"]
+    return _known_nodes(
+        problem["name"],
+        tuple(sorted(problem["parameters"].items())),
+        record["batch_size"],
+        record["mode"] == "training",
+    )
+
+
+def _known_nodes(name: str, parameters: tuple[tuple[str, Any], ...], batch: int, training: bool) -> _Cost:
+    try:
+        return _counted(name, parameters, batch, training)
+    except (BenchmarkerError, TypeError):
+        return ()
+
+
+@lru_cache(maxsize=64)
+def _counted(name: str, parameters: tuple[tuple[str, Any], ...], batch: int, training: bool) -> _Cost:
+    from benchmarker import registry
+    from benchmarker.graph.cost import graph_cost
+
+    graph = registry.problem(name).graph(batch, **dict(parameters))
+    return graph_cost(graph if training else graph.without_loss(), training=training).nodes
+
+
+def _predicted(title: str, nodes: _Cost, ranked: Sequence[str]) -> Panel:
+    """Return the shares of operators; each has the colour of its rank."""
+    shares = {name: _shares(nodes, quantity) for name, quantity in _QUANTITIES.items()}
+    for found in shares.values():
+        found[_OTHER] = sum(share for operator, share in found.items() if operator not in ranked)
+    series = tuple(
+        Series(
+            operator,
+            "stacked",
+            tuple(shares),
+            tuple(found.get(operator, 0.0) for found in shares.values()),
+            texts=tuple(f"{operator}: {found.get(operator, 0.0):.1f} %" for found in shares.values()),
+            colour=colour,
+        )
+        for colour, operator in enumerate((*ranked, _OTHER))
+        if any(found.get(operator) for found in shares.values())
+    )
+    return Panel(
+        Axis("predicted", scale="category", categories=tuple(shares)),
+        Axis("share of a step", "%", zero=True),
+        f"{title}: predicted, by operator",
+        series,
+    )
+
+
+def _ranked(problems: Sequence[_Cost]) -> list[str]:
+    """Return the operators with the largest shares in any of the problems."""
+    largest: dict[str, float] = {}
+    for nodes in problems:
+        for quantity in _QUANTITIES.values():
+            for operator, share in _shares(nodes, quantity).items():
+                largest[operator] = max(share, largest.get(operator, 0.0))
+    told = [operator for operator, share in largest.items() if share >= _SMALLEST]
+    return sorted(told, key=lambda operator: -largest[operator])[:_MOST_OPERATORS]
+
+
+def _shares(nodes: _Cost, quantity: Callable[[NodeCost], int]) -> dict[str, float]:
+    """Return percent of the whole by operator."""
+    total = sum(map(quantity, nodes)) or 1
+    found: dict[str, float] = {}
+    for node in nodes:
+        found[node.operator] = found.get(node.operator, 0.0) + 100.0 * quantity(node) / total
+    return found

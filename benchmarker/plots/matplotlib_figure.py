@@ -1,0 +1,189 @@
+"""Draws a chart with matplotlib: title, panels in a grid, one legend outside of them, the caption below."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import math
+import textwrap
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from matplotlib import style
+from matplotlib.figure import Figure
+
+from benchmarker.plots.chart import Chart, Panel
+from benchmarker.plots.matplotlib_names import MOST_LEVEL, plain
+from benchmarker.plots.matplotlib_panel import draw_panel, legend_handles
+
+if TYPE_CHECKING:
+    from matplotlib.figure import SubFigure
+
+_COLUMNS = {1: 1, 2: 2, 3: 3, 4: 2}
+_MOST_COLUMNS = 3
+_NARROWEST, _WIDEST = 7.0, 14.0
+"""Inches of a picture."""
+_TITLE_POINTS, _CAPTION_POINTS = 12.0, 8.0
+_NARROW_NAME, _WIDE_NAME = 24, 30
+"""Characters of a column of a table that may need turning, and of a row that needs two lines."""
+_LEGEND_POINTS = 8.5
+_CHARACTER, _BOLD = 0.56, 0.68
+"""Width of a character over its height, about."""
+_STYLE = {
+    "font.family": "DejaVu Sans",
+    "font.size": 9.0,
+    "axes.titlesize": 10.0,
+    "axes.labelsize": 9.0,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.edgecolor": "#444444",
+    "axes.axisbelow": True,
+    "axes.formatter.useoffset": False,
+    "legend.fontsize": _LEGEND_POINTS,
+    "legend.frameon": False,
+    "hatch.linewidth": 0.6,
+    "svg.hashsalt": "benchmarker",
+    "savefig.dpi": 150.0,
+}
+"""The fonts are matplotlib's own, so that a picture is the same everywhere."""
+_METADATA: Mapping[str, Mapping[str, Any]] = {
+    "svg": {"Date": None, "Creator": "benchmarker"},
+    "png": {"Software": "benchmarker"},
+    "pdf": {"CreationDate": None, "Creator": "benchmarker", "Producer": None},
+}
+
+
+@contextlib.contextmanager
+def _styled() -> Iterator[None]:
+    """Draw as stated here, whatever the user's settings; they are as before afterwards."""
+    with style.context(["default", _STYLE]):
+        yield
+
+
+def figure(chart: Chart) -> Figure:
+    """Return the picture of a chart.
+
+    No state of matplotlib is changed: pyplot does not know of the figure, and its settings stay as they are.
+
+    Parameters
+    ----------
+    chart : Chart
+        Its texts may be anything: they are shown as they are, without TeX.
+    """
+    with _styled():
+        return _figure(chart)
+
+
+def rendered(picture: Figure, format: str) -> bytes:
+    """Return a picture as a file's content: the same bytes each time.
+
+    Parameters
+    ----------
+    picture : Figure
+        Of :func:`figure`.
+    format : {"svg", "png", "pdf"}
+        Of the file.
+    """
+    stream = io.BytesIO()
+    with _styled():
+        picture.savefig(stream, format=format, metadata=_METADATA[format])
+    return stream.getvalue()
+
+
+def _figure(chart: Chart) -> Figure:
+    widths, heights = zip(*map(_size, chart.panels))
+    wanted = _COLUMNS.get(len(chart.panels), _MOST_COLUMNS)
+    columns = max(1, min(wanted, int(_WIDEST / max(widths))))
+    rows = math.ceil(len(chart.panels) / columns)
+    width = min(_WIDEST, max(_NARROWEST, columns * max(widths)))
+    legends = _legends(chart.panels)
+    across = width if len(legends) == 1 else width / columns
+    caption = _wrapped(chart.caption, width, _CAPTION_POINTS * _CHARACTER)
+    title = _wrapped(chart.title, width, _TITLE_POINTS * _BOLD)
+    keys = max(_legend_inches(legend, across) for legend in legends) * (1 if len(legends) == 1 else rows)
+    top = rows * max(heights) + keys + 0.25 * len(title)
+    bottom = 0.25 + len(caption) * _CAPTION_POINTS * 1.35 / 72
+    whole = Figure(figsize=(width, top + bottom), layout="constrained", facecolor="white")
+    parts: Any = whole.subfigures(2, 1, height_ratios=[top, bottom])
+    above, below = parts
+    above.suptitle("\n".join(title), fontsize=_TITLE_POINTS, fontweight="bold", x=0.02, ha="left")
+    _draw_panels(above, chart.panels, (rows, columns), legends, across)
+    below.text(
+        0.02, 0.92, "\n".join(caption), fontsize=_CAPTION_POINTS, color="#444444", va="top", linespacing=1.35
+    )
+    # Laid out once: each time anew, the parts would move a little, and no two files be the same.
+    whole.draw_without_rendering()
+    whole.set_layout_engine("none")
+    return whole
+
+
+def _size(panel: Panel) -> tuple[float, float]:
+    """Return inches for a panel with its labels."""
+    if panel.heat:
+        turned = 1.6 if max(map(len, panel.heat.columns)) > _NARROW_NAME else 0.0
+        rows = sum(0.42 if len(name) <= _WIDE_NAME else 0.6 for name in panel.heat.rows)
+        return 3.2 + 1.0 * len(panel.heat.columns), max(2.6, 1.2 + rows) + turned
+    names = len(panel.x.categories)
+    bars = sum(len(series.x) for series in panel.series if series.kind != "stacked") if names else 0
+    slot, height = (0.95, 3.5) if names <= MOST_LEVEL else (0.45, 4.3)
+    return max(4.6, min(_WIDEST, max(1.2 + 0.2 * bars, 1.2 + slot * names))), height
+
+
+def _legends(panels: Sequence[Panel]) -> list[dict[str, Any]]:
+    """Return one legend for all panels, or one for each where a colour would mean two things."""
+    each = [legend_handles(panel) for panel in panels]
+    every = {name: handle for found in each for name, handle in found.items()}
+    colours: dict[tuple[int, str], str] = {}
+    for series in (series for panel in panels for series in panel.series if series.name):
+        if colours.setdefault((series.colour, "dashed" if series.dashed else ""), series.name) != series.name:
+            return each
+    return [every]
+
+
+def _draw_panels(
+    above: SubFigure,
+    panels: Sequence[Panel],
+    shape: tuple[int, int],
+    legends: Sequence[Mapping[str, Any]],
+    inches: float,
+) -> None:
+    if len(legends) == 1:
+        grid = list(above.subplots(*shape, squeeze=False).flat)
+        for axes, panel in zip(grid, panels):
+            draw_panel(axes, panel)
+        for axes in grid[len(panels) :]:
+            axes.set_visible(False)
+        _add_legend(above, legends[0], inches)
+        return
+    parts: Any = above.subfigures(*shape, squeeze=False)
+    for part, panel, legend in zip(parts.flat, panels, legends):
+        draw_panel(part.subplots(), panel)
+        _add_legend(part, legend, inches)
+
+
+def _add_legend(part: SubFigure, handles: Mapping[str, Any], inches: float) -> None:
+    if not handles:
+        return
+    part.legend(
+        list(handles.values()),
+        [plain(name) for name in handles],
+        loc="outside lower center",
+        ncols=_legend_columns(handles, inches),
+        handlelength=2.2,
+    )
+
+
+def _legend_columns(handles: Mapping[str, Any], inches: float) -> int:
+    characters = inches * 72 / (_LEGEND_POINTS * _CHARACTER)
+    return max(1, min(len(handles), int(characters / (max(map(len, handles)) + 10))))
+
+
+def _legend_inches(handles: Mapping[str, Any], inches: float) -> float:
+    if not handles:
+        return 0.0
+    return 0.1 + 0.2 * math.ceil(len(handles) / _legend_columns(handles, inches))
+
+
+def _wrapped(text: str, inches: float, character_points: float) -> list[str]:
+    lines = textwrap.wrap(text, int(0.95 * inches * 72 / character_points), break_on_hyphens=False)
+    return [plain(line) for line in lines] or [""]

@@ -1,0 +1,70 @@
+"""Draws a table of numbers in colours."""
+
+from __future__ import annotations
+
+import math
+import textwrap
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.colors import LinearSegmentedColormap, Normalize, to_rgb
+from matplotlib.ticker import FixedLocator, FuncFormatter
+
+from benchmarker.plots.chart import Heat
+from benchmarker.plots.matplotlib_names import broken, plain, put_names
+from benchmarker.plots.palette import FULL, LESS, MIDDLE, MORE, PALE
+
+_LABEL_CHARACTERS, _ROW_CHARACTERS = 26, 30
+_TICKS = (0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 20, 50, 100, 200, 500, 1000)
+_FINE_TICKS = (0.1, 0.2, 0.3, 0.5, 0.7, 0.8, 0.9, 1, 1.1, 1.2, 1.5, 2, 3, 5, 7, 10)
+"""For a scale that reaches less than ten times as far."""
+
+
+def draw_heat(axes: Axes, heat: Heat) -> None:
+    """Draw cells with their texts, and a colour bar; around a centre on a logarithmic scale."""
+    values = np.array([[np.nan if v is None else v for v in row] for row in heat.values], dtype=float)
+    shown = values if heat.centre is None else np.log(values / heat.centre)
+    colours, norm = _scale(shown, centred=heat.centre is not None)
+    image = axes.pcolormesh(
+        np.ma.masked_invalid(shown), cmap=colours, norm=norm, edgecolors="white", linewidth=2
+    )
+    put_names(axes, [place + 0.5 for place in range(len(heat.columns))], heat.columns)
+    rows = [broken(name, _ROW_CHARACTERS) for name in heat.rows]
+    axes.set_yticks([place + 0.5 for place in range(len(rows))], rows)
+    axes.tick_params(length=0)
+    axes.invert_yaxis()
+    for spine in axes.spines.values():
+        spine.set_visible(False)
+    for row, texts in enumerate(heat.texts):
+        for column, text in enumerate(texts):
+            value = shown[row, column]
+            ink = _ink(colours(norm(value))[:3]) if np.isfinite(value) else "black"
+            axes.text(column + 0.5, row + 0.5, plain(text), ha="center", va="center", color=ink)
+    bar = axes.figure.colorbar(image, ax=axes, pad=0.02, shrink=0.9)
+    bar.set_label("\n".join(map(plain, textwrap.wrap(heat.label, _LABEL_CHARACTERS))))
+    bar.outline.set_visible(False)
+    if heat.centre is not None:
+        centre = heat.centre
+        low, high = (centre * math.exp(end or 0.0) for end in (norm.vmin, norm.vmax))
+        marks = _TICKS if high / low > 10 else _FINE_TICKS
+        ticks = [tick for tick in marks if low * 0.999 <= tick <= high * 1.001]
+        bar.locator = FixedLocator([math.log(tick / centre) for tick in ticks])
+        bar.formatter = FuncFormatter(lambda value, _: f"{math.exp(value) * centre:.3g}")
+        bar.update_ticks()
+
+
+def _scale(shown: np.ndarray, *, centred: bool) -> tuple[LinearSegmentedColormap, Normalize]:
+    finite = shown[np.isfinite(shown)]
+    low, high = (float(finite.min()), float(finite.max())) if finite.size else (0.0, 1.0)
+    if not centred:
+        return LinearSegmentedColormap.from_list("much", [PALE, FULL]), Normalize(low, max(high, low + 1e-9))
+    if low >= -1e-9:
+        return LinearSegmentedColormap.from_list("more", [MIDDLE, MORE]), Normalize(0.0, max(high, 0.1))
+    reach = max(-low, high, 0.1)
+    return LinearSegmentedColormap.from_list("around", [LESS, MIDDLE, MORE]), Normalize(-reach, reach)
+
+
+def _ink(colour: tuple[float, float, float]) -> str:
+    """Return black or white, whichever can be read on a colour."""
+    red, green, blue = to_rgb(colour)
+    return "white" if 0.299 * red + 0.587 * green + 0.114 * blue < 0.5 else "black"

@@ -1,0 +1,140 @@
+"""Peak memory beside what the graph predicts, and the energy of a sample."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from benchmarker.plots.caption import caption
+from benchmarker.plots.chart import Axis, Chart, Panel, Series
+from benchmarker.plots.gathering import Record, first_groups, gather
+from benchmarker.plots.naming import framework_of, names, work_in_common, works
+from benchmarker.plots.quantity import Row, Value
+from benchmarker.plots.scaling import counts, sizes
+from benchmarker.plots.side_by_side import MOST_PANELS, WIDEST, panels
+from benchmarker.report.asked import value_at
+from benchmarker.report.cells import Cell
+from benchmarker.statistics import across_processes
+
+_KINDS = (
+    ("peak of the process", "memory.peak_bytes", 6),
+    ("peak with all that it started", "monitors.tree_memory.peak_bytes", 14),
+    ("peak that the framework allocated", "memory.framework.peak_allocated_bytes", 7),
+    ("predicted", "memory.predicted.total", 5),
+)
+"""Name of the series, where a record has it, place in the palette: none of a known framework."""
+_WHAT = (
+    "The process holds interpreter and libraries too. Predicted: parameters, activations, gradients and the "
+    "optimizer's state, from the graph."
+)
+
+
+def chart(records: Sequence[Record], *, log: bool | None = None) -> Chart:
+    """Return measured and predicted memory, a panel for each problem, and energy where a counter told it.
+
+    Parameters
+    ----------
+    records : sequence of dict
+        Any; those that did not end well are left out.
+    log : bool, optional
+        Points on a logarithmic axis, or bars from 0; the values decide if not given.
+
+    Raises
+    ------
+    UsageError
+        If no run that ended well knows its memory.
+    """
+    needs = "runs that ended well, with their memory measured"
+    known = gather(records, needs, lambda record: value_at(record, "memory.peak_bytes"), "of unknown memory")
+    gathered = first_groups(known, lambda cell: cell.work, MOST_PANELS, "of further problems")
+    cells = gathered.cells
+    work = works(cells)
+    labels = names(cells, work)
+    found = [_bytes(cell) for cell in cells]
+    logarithmic = any(map(_far_apart, found)) if log is None else log
+    groups = [
+        _memory(
+            name, [(label, row) for label, row, of in zip(labels, found, work) if of == name], logarithmic
+        )
+        for name in dict.fromkeys(work)
+    ]
+    return Chart(
+        kind="memory",
+        title=": ".join(filter(None, ("Memory", work_in_common(cells)))),
+        caption=caption(gathered, _WHAT, _energy_note(cells)),
+        panels=(*groups, *_energy(cells, work, labels, log)),
+    )
+
+
+def _bytes(cell: Cell) -> dict[str, float]:
+    """Return what is known of a cell's memory: the largest of its processes."""
+    found = {}
+    for name, path, _ in _KINDS:
+        values = [value for record in cell.well if (value := value_at(record, path)) is not None]
+        if values:
+            found[name] = float(max(values))
+    return found
+
+
+def _far_apart(row: Mapping[str, float]) -> bool:
+    known = [value for value in row.values() if value > 0]
+    return bool(known) and max(known) / min(known) > WIDEST
+
+
+def _memory(title: str, rows: Sequence[tuple[str, Mapping[str, float]]], log: bool) -> Panel:
+    unit = sizes([value for _, row in rows for value in row.values()], log=log)
+    labels = tuple(label for label, _ in rows)
+    series = tuple(
+        Series(
+            name,
+            "points" if log else "bars",
+            labels,
+            # A logarithmic axis has no place for 0.
+            tuple(unit(row.get(name) or (None if log else row.get(name))) for _, row in rows),
+            texts=tuple(f"{name}: {unit.text(row[name])}" if name in row else "" for _, row in rows),
+            colour=colour,
+        )
+        for name, _, colour in _KINDS
+        if any(name in row for _, row in rows)
+    )
+    y = Axis("memory", unit.name, scale="log" if log else "linear", zero=not log)
+    return Panel(Axis("framework", scale="category", categories=labels), y, title, series)
+
+
+def _energy(
+    cells: Sequence[Cell], work: Sequence[str], labels: Sequence[str], log: bool | None
+) -> tuple[Panel, ...]:
+    told = [
+        (cell, of, label, values) for cell, of, label in zip(cells, work, labels) if (values := _joules(cell))
+    ]
+    if not told:
+        return ()
+    rows = [Row(label, framework_of(cell), of, _across(values)) for cell, of, label, values in told]
+    return panels(
+        rows,
+        [of for _, of, _, _ in told],
+        lambda group, logarithmic: counts([row.value.value for row in group], "J", log=logarithmic),
+        lambda unit, logarithmic: Axis(
+            "energy of a sample", unit.name, scale="log" if logarithmic else "linear", zero=not logarithmic
+        ),
+        of="problem",
+        log=log,
+    )
+
+
+def _joules(cell: Cell) -> list[float]:
+    found = [value_at(record, "metrics.joules_per_sample") for record in cell.well]
+    return [value for value in found if value is not None and value > 0]
+
+
+def _across(values: Sequence[float]) -> Value:
+    found = across_processes(values)
+    return Value(found.centre, *(found.ci95 or (None, None)))
+
+
+def _energy_note(cells: Sequence[Cell]) -> str:
+    if any(map(_joules, cells)):
+        return "Energy: of the timed part, idle draw left out."
+    reasons: list[Any] = [value_at(cell.first, "collectors.energy.reason") for cell in cells]
+    said = next((" ".join(str(reason).split()) for reason in reasons if reason), "")
+    return f"Energy is not known: {said[:120]}." if said else "Energy is not known: no counter told it."

@@ -1,0 +1,59 @@
+"""Colours that people who see colours differently can tell apart, always in the same order."""
+
+from __future__ import annotations
+
+import itertools
+import zlib
+from collections.abc import Sequence
+
+FRAMEWORKS = ("pytorch", "tensorflow", "mxnet", "chainer", "numpy")
+"""Have the first colours, in this order."""
+LIGHT = ("#D55E00", "#0072B2", "#009E73", "#CC79A7", "#4D4D4D", "#E69F00", "#56B4E9", "#000000")
+"""On white: Okabe & Ito, Color Universal Design (2008), with a grey for its yellow, which white swallows."""
+DARK = ("#E06A10", "#2A7FC9", "#00A87A", "#DB8DB9", "#F5F5F5", "#F4B61E", "#7CC8F5", "#6E6E6E")
+"""On black: the same hues, lighter."""
+LESS, MIDDLE, MORE = "#0072B2", "#F7F7F7", "#D55E00"
+"""Ends and middle of a scale around a centre."""
+PALE, FULL = "#F2F6FA", "#0B4F7D"
+"""Ends of a scale from little to much."""
+
+
+_TINT, _SHADE = 0.5, 0.35
+"""How far the second of a colour goes to white, and the third to black."""
+
+
+def colour(index: int, *, dark: bool = False) -> str:
+    """Return the colour at a place in the palette, e.g. ``"#D55E00"``.
+
+    After its end come the same colours lighter, then darker, for variants of the same thing.
+    """
+    palette = DARK if dark else LIGHT
+    variant, place = divmod(index, len(palette))
+    towards, share = ((0, 0.0), (255, _TINT), (0, _SHADE))[variant % 3]
+    channels = (int(palette[place][at : at + 2], 16) for at in (1, 3, 5))
+    return "#" + "".join(f"{round(value + (towards - value) * share):02X}" for value in channels)
+
+
+def colour_of(framework: str) -> int:
+    """Return the place of a framework's colour: the same in every picture."""
+    if framework in FRAMEWORKS:
+        return FRAMEWORKS.index(framework)
+    return len(FRAMEWORKS) + zlib.crc32(framework.encode()) % (len(LIGHT) - len(FRAMEWORKS))
+
+
+def colours(frameworks: Sequence[str]) -> tuple[int, ...]:
+    """Return a place in the palette for each thing shown, all different.
+
+    The first of each framework has the framework's colour, the next a variant of that. Where two unknown
+    frameworks would have the same colour, the second has the next free one.
+    """
+    bases: dict[str, int] = {}
+    for framework in dict.fromkeys(frameworks):
+        wanted = colour_of(framework)
+        others = (index for index in range(len(FRAMEWORKS), len(LIGHT)) if index not in bases.values())
+        bases[framework] = wanted if wanted not in bases.values() else next(others, wanted)
+    taken: dict[int, None] = {}
+    for framework in frameworks:
+        variants = itertools.count(bases[framework], len(LIGHT))
+        taken[next(index for index in variants if index not in taken)] = None
+    return tuple(taken)

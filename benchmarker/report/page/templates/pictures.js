@@ -1,0 +1,146 @@
+// Pictures: drawn by plotly.js when they come into view, in the colours of the theme.
+const pictures = (() => {
+  const drawn = new Map();
+  let paper = false;
+  const settings = {
+    responsive: true, displaylogo: false, showSendToCloud: false, scrollZoom: false,
+    modeBarButtonsToRemove: ["lasso2d", "select2d", "autoScale2d"],
+  };
+
+  const plotly = () => {
+    if (!window.Plotly) {
+      // Its code is run only when it is needed: to read it takes a while.
+      const code = document.getElementById("plotly");
+      document.head.append(element("script", { textContent: code.textContent }));
+      code.remove();
+    }
+    return window.Plotly;
+  };
+
+  const named = (name) => {
+    const place = Number.parseInt(name, 10);
+    if (name === "none") return "rgba(0,0,0,0)";
+    if (Number.isNaN(place)) return theme.colour(name);
+    const palette = data.palette[theme.name()];
+    return palette[place % palette.length];
+  };
+  const colour = (value) => {
+    const [name, share] = value.slice(1).split("/");
+    if (!share) return named(name);
+    const hex = named(name).slice(1);
+    return `rgba(${[0, 2, 4].map((at) => Number.parseInt(hex.slice(at, at + 2), 16)).join(",")},${share})`;
+  };
+  // Only members that are colours are looked at: elsewhere an @ is text.
+  const themed = (value, key = "") => {
+    if (typeof value === "string") return key.endsWith("color") && value.startsWith("@") ? colour(value) : value;
+    if (Array.isArray(value)) return value.map((item) => (typeof item === "object" ? themed(item) : item));
+    if (value === null || typeof value !== "object") return value;
+    return Object.fromEntries(Object.entries(value).map(([name, member]) => [name, themed(member, name)]));
+  };
+
+  // The page is not yet laid out for paper when it is drawn for it: A4 or Letter, landscape.
+  const widthOnPaper = (holder) => (holder.closest(".panels")?.childElementCount > 1 ? 470 : 960);
+  const layout = (given, holder) => ({
+    ...themed(given),
+    paper_bgcolor: "rgba(0,0,0,0)",
+    plot_bgcolor: "rgba(0,0,0,0)",
+    font: { color: theme.colour("ink"), size: 12.5, family: "system-ui, Liberation Sans, DejaVu Sans, sans-serif" },
+    hoverlabel: { bgcolor: theme.colour("raised"), bordercolor: theme.colour("line"), font: { color: theme.colour("ink") } },
+    modebar: { color: theme.colour("quiet"), activecolor: theme.colour("ink"), bgcolor: "rgba(0,0,0,0)" },
+    margin: { l: 50, r: 12, t: 14, b: 40 },
+    width: paper ? widthOnPaper(holder) : holder.clientWidth,
+    dragmode: "zoom",
+  });
+  const draw = (holder) => {
+    const { data: traces, layout: given, hidden, legend } = drawn.get(holder);
+    const shown = themed(traces).map((trace) => ({ ...trace, visible: !hidden.has(trace.legendgroup) }));
+    legend.querySelectorAll("button").forEach((button, place) => {
+      button.style.setProperty("--swatch", colour(legendColour(traces.filter((trace) => trace.showlegend)[place])));
+    });
+    return plotly().react(holder, shown, layout(given, holder), settings);
+  };
+  const legendColour = (trace) => trace.marker?.color || trace.line.color;
+  // Names to press: what is not wanted is hidden. It stands outside of the drawing, to leave that its size.
+  const legendOf = (traces, holder, hidden) => {
+    const legend = element("div", { className: "legend" });
+    traces.filter((trace) => trace.showlegend).forEach(({ legendgroup: name }) => {
+      const button = element("button", { type: "button" }, name);
+      const show = () => button.setAttribute("aria-pressed", String(!hidden.has(name)));
+      button.addEventListener("click", () => {
+        if (!hidden.delete(name)) hidden.add(name);
+        show();
+        draw(holder);
+      });
+      show();
+      legend.append(button);
+    });
+    return legend;
+  };
+  const add = (holder, figure) => {
+    const hidden = new Set();
+    const legend = legendOf(figure.data, holder, hidden);
+    holder.before(legend);
+    drawn.set(holder, { ...figure, hidden, legend });
+    return draw(holder);
+  };
+  const figureOf = (holder) => data.figures[Number(holder.dataset.picture)][Number(holder.dataset.panel)];
+
+  const waiting = new Set(document.querySelectorAll("[data-picture]"));
+  const drawWaiting = (holder) => {
+    if (!waiting.delete(holder)) return undefined;
+    watcher.unobserve(holder);
+    return add(holder, figureOf(holder));
+  };
+  const watcher = new IntersectionObserver(
+    (entries) => entries.filter((entry) => entry.isIntersecting).forEach((entry) => drawWaiting(entry.target)),
+    { rootMargin: "200px" },
+  );
+  waiting.forEach((holder) => watcher.observe(holder));
+
+  const forget = () => [...drawn.keys()].filter((holder) => !holder.isConnected).forEach((holder) => {
+    window.Plotly.purge(holder);
+    drawn.delete(holder);
+  });
+  const redraw = () => { forget(); [...drawn.keys()].forEach(draw); };
+  theme.onChange(redraw);
+  const print = (on) => {
+    paper = on;
+    if (on) [...waiting].forEach(drawWaiting);
+    theme.force(on ? "light" : null);
+  };
+  return { add, print };
+})();
+
+// The samples of one run: warm-up before 0, then the timed ones.
+const samplesOf = (part) => {
+  const places = (curve, offset) => (curve.at || curve.ms.map((_, i) => i)).map((at) => at + offset);
+  const curve = (name, one, offset, place) => ({
+    type: "scatter", mode: one.count <= 80 ? "lines+markers" : "lines",
+    name, legendgroup: name, showlegend: true, x: places(one, offset), y: one.ms,
+    line: { color: place, width: 1.5 }, marker: { color: place, size: 5 }, hoverinfo: "x+y+name",
+  });
+  const traces = [curve("timed", part.timed, 0, "@1")];
+  if (part.warmup.count) traces.unshift(curve("warm-up", part.warmup, -part.warmup.count, "@0"));
+  const shade = { type: "rect", xref: "x", yref: "paper", y0: 0, y1: 1, fillcolor: "@ink/0.08", line: { width: 0 }, layer: "below" };
+  const shapes = part.steady > 0 ? [{ ...shade, x0: 0, x1: part.steady }] : [];
+  const axis = { gridcolor: "@grid", linecolor: "@ink", zerolinecolor: "@grid", automargin: true };
+  const each = part.block > 1 ? `, blocks of ${part.block} steps` : "";
+  const layout = {
+    xaxis: { ...axis, title: { text: `sample${each}` } },
+    yaxis: { ...axis, title: { text: "a step [ms]" }, rangemode: "tozero", hoverformat: ".4~g" },
+    shapes, showlegend: false, height: 260,
+  };
+  const holder = element("div", { className: "drawing" });
+  holder.setAttribute("role", "group");
+  holder.setAttribute("aria-label", "picture of the samples; their statistics are below");
+  holder.style.minHeight = `${layout.height}px`;
+  const all = part.timed.count;
+  const words = [
+    `${all} samples after ${part.warmup.count} of warm-up.`,
+    part.timed.at ? "Drawn with fewer points, the extremes kept." : "",
+    part.steady > 0 ? `The shaded first ${part.steady} are not in the statistics.` : "",
+  ];
+  // After the frame in which the run is read, because the first picture takes a while.
+  requestAnimationFrame(() => setTimeout(() => holder.isConnected && pictures.add(holder, { data: traces, layout })));
+  return [holder, element("p", { className: "quiet" }, words.filter(Boolean).join(" "))];
+};

@@ -1,0 +1,7 @@
+// On paper: all rows and all pictures, dark on white, as wide as the paper.
+addEventListener("beforeprint", () => {
+  table.showAll();
+  pictures.print(true);
+});
+addEventListener("afterprint", () => pictures.print(false));
+run.follow();

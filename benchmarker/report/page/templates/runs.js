@@ -1,0 +1,95 @@
+// The table of runs: sorted by its headings, filtered by words and choices.
+const table = (() => {
+  const body = document.querySelector("#table tbody");
+  const headings = [...document.querySelectorAll("#table thead th")];
+  const rows = [...body.rows];
+  const form = document.getElementById("filters");
+  const words = document.getElementById("words");
+  const choices = [...form.querySelectorAll("select")];
+  const shown = document.getElementById("shown");
+  const texts = rows.map((row) => row.textContent.toLowerCase());
+  const places = new Map(rows.map((row, place) => [row, place]));
+  const collator = new Intl.Collator("en", { numeric: true, sensitivity: "base" });
+  const [AT_ONCE, MORE] = [60, 250];
+  let order = rows;
+  let waiting = [];
+
+  const keys = (column, byValue) => rows.map((row) => {
+    const cell = row.cells[column];
+    if (!byValue) return cell.textContent.trim();
+    return cell.dataset.v === undefined ? null : Number(cell.dataset.v);
+  });
+
+  // To lay out a thousand rows takes longer than a reader waits for a click: the first are shown at once, which
+  // are more than fit in the box, the others soon after.
+  const showMore = (count) => {
+    waiting.splice(0, count).forEach((row) => row.classList.remove("later"));
+    if (waiting.length) setTimeout(showMore, 30, MORE);
+  };
+  const arrange = () => {
+    const started = waiting.length > 0;
+    waiting = order.filter((row) => !row.hidden).slice(AT_ONCE);
+    rows.forEach((row) => row.classList.remove("later"));
+    waiting.forEach((row) => row.classList.add("later"));
+    if (!started && waiting.length) setTimeout(showMore, 30, MORE);
+  };
+  const missing = (key) => key === null || key === "";
+
+  const sort = (column, descending) => {
+    const byValue = "byValue" in headings[column].dataset;
+    const key = keys(column, byValue);
+    const sign = descending ? -1 : 1;
+    const compare = (a, b) => {
+      const [left, right] = [key[places.get(a)], key[places.get(b)]];
+      // What is not known comes last in both directions.
+      if (missing(left) || missing(right)) return missing(left) - missing(right);
+      return sign * (byValue ? left - right : collator.compare(left, right));
+    };
+    order = [...rows].sort(compare);
+    arrange();
+    body.append(...order);
+    headings.forEach((heading) => heading.removeAttribute("aria-sort"));
+    headings[column].setAttribute("aria-sort", descending ? "descending" : "ascending");
+  };
+
+  const filter = () => {
+    const wanted = words.value.toLowerCase().split(/\s+/).filter(Boolean);
+    const chosen = choices.filter((choice) => choice.value !== "");
+    let count = 0;
+    rows.forEach((row, place) => {
+      const fits = wanted.every((word) => texts[place].includes(word))
+        && chosen.every((choice) => row.dataset[choice.dataset.choice] === choice.value);
+      row.hidden = !fits;
+      count += fits;
+    });
+    arrange();
+    shown.textContent = count === rows.length ? `${count} runs` : `${count} of ${rows.length} runs`;
+  };
+
+  headings.forEach((heading, column) => {
+    const button = document.createElement("button");
+    button.type = "button";
+    button.textContent = heading.textContent;
+    heading.replaceChildren(button);
+    button.addEventListener("click", () => sort(column, heading.getAttribute("aria-sort") === "ascending"));
+  });
+  form.hidden = false;
+  form.addEventListener("input", filter);
+  form.addEventListener("submit", (event) => event.preventDefault());
+  form.addEventListener("reset", (event) => {
+    // The browser itself would clear the fields only after this.
+    event.preventDefault();
+    [words, ...choices].forEach((field) => { field.value = ""; });
+    filter();
+  });
+
+  return {
+    showAll: () => showMore(Infinity),
+    visible: () => order.filter((row) => !row.hidden).map((row) => places.get(row)),
+    mark: (place) => rows.forEach((row, each) => {
+      if (each === place) row.setAttribute("aria-current", "true");
+      else row.removeAttribute("aria-current");
+    }),
+    link: (place) => rows[place].querySelector("a"),
+  };
+})();
