@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
+import functools
 import json
 from collections.abc import Sequence
 
 import pyarrow as pa
 
 from benchmarker.results.arrow import arrow_table
-from benchmarker.results.flattening import Columns
-from benchmarker.results.migration import newest
-from benchmarker.results.reading import DamagedError, parse_record, read_bytes
+from benchmarker.results.cells import read_part
+from benchmarker.results.reading import read_bytes
 from benchmarker.results.typed import typed
 
 _DAMAGED = b"damaged"
@@ -18,14 +18,9 @@ _DAMAGED = b"damaged"
 
 def read_chunk(paths: Sequence[str]) -> bytes:
     """Return the part of some files, none of which may be a symbolic link."""
-    columns, damaged = Columns(), {}
-    for place, path in enumerate(paths):
-        try:
-            columns.add(newest(parse_record(read_bytes(path, follow=False))))
-        except DamagedError as error:
-            damaged[place] = str(error)
-    table = arrow_table(typed(columns.finish()), columns.rows)
-    table = table.replace_schema_metadata({_DAMAGED: json.dumps(damaged)})
+    part = read_part(paths, functools.partial(read_bytes, follow=False))
+    table = arrow_table(typed(part.cells), part.length)
+    table = table.replace_schema_metadata({_DAMAGED: json.dumps(part.damaged)})
     sink = pa.BufferOutputStream()
     with pa.ipc.new_stream(sink, table.schema) as writer:
         writer.write_table(table)

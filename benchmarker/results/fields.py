@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -86,14 +86,26 @@ def field(name: str) -> Field:
     return Field(_kind(name, node), _unit(name), node.get("description"))
 
 
+@functools.lru_cache(8192)
 def is_left_out(name: str) -> bool:
-    """Tell whether a field of a record is not in the table, by itself or because it is inside of such a one."""
+    """Tell whether a field of a record is not in the table, by itself or because it is inside of such a one.
+
+    What the schema does not know in a group that it closes is not in it either.
+    """
     parts = name.split(".")
-    if name and parts[0] not in load_schema()["properties"]:
+    if (name and _is_unknown(parts)) or any(part.endswith(SAMPLES) for part in parts):
         return True
-    return any(part.endswith(SAMPLES) for part in parts) or any(
-        ".".join(parts[:count]) in LEFT_OUT for count in range(1, len(parts) + 1)
-    )
+    return any(".".join(parts[:count]) in LEFT_OUT for count in range(1, len(parts) + 1))
+
+
+def _is_unknown(parts: Sequence[str]) -> bool:
+    node: Any = load_schema()
+    for part in parts:
+        known = node.get("properties", {})
+        if part not in known:
+            return node.get("additionalProperties") is False
+        node = known[part]
+    return False
 
 
 @functools.cache

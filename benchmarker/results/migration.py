@@ -13,14 +13,14 @@ from benchmarker.schema.believing import hash_of
 
 
 @dataclass(frozen=True)
-class _Plan:
+class Plan:
     """What a group of the newest version must have: these members, of which those are groups or lists.
 
     A part is a name, its container, whether it may be null, and its own plan.
     """
 
     names: frozenset[str]
-    parts: tuple[tuple[str, Any, bool, _Plan | None], ...]
+    parts: tuple[tuple[str, Any, bool, Plan | None], ...]
 
 
 def newest(record: Record) -> Record:
@@ -49,7 +49,7 @@ def newest(record: Record) -> Record:
             record = _raised(record, version)
         except (AttributeError, KeyError, TypeError) as error:
             raise DamagedError(f"is not a record of schema {version}: {_lack(error)}") from None
-    fault = _fault(record, _plan())
+    fault = _fault(record, newest_plan())
     if fault:
         raise DamagedError(f"is not a record of schema {version}: '{fault[0]}' {fault[1]}")
     return record
@@ -147,14 +147,15 @@ def _with_nulls(value: Mapping[str, Any], rule: Mapping[str, Any]) -> dict[str, 
 
 
 @functools.cache
-def _plan() -> _Plan:
+def newest_plan() -> Plan:
+    """Return what every record of the newest version must have."""
     schema = load_schema()
     return _plan_of(schema, [rule["then"] for rule in schema["allOf"]])
 
 
-def _plan_of(node: Mapping[str, Any], also: list[Mapping[str, Any]]) -> _Plan:
+def _plan_of(node: Mapping[str, Any], also: list[Mapping[str, Any]]) -> Plan:
     names = {name for rule in (node, *also) for name in rule.get("required", ())}
-    parts: list[tuple[str, Any, bool, _Plan | None]] = []
+    parts: list[tuple[str, Any, bool, Plan | None]] = []
     for name in sorted(names):
         member = node.get("properties", {}).get(name, {})
         types = member.get("type", ())
@@ -164,10 +165,10 @@ def _plan_of(node: Mapping[str, Any], also: list[Mapping[str, Any]]) -> _Plan:
             parts.append((name, dict, may_be_null, _plan_of(member, inner)))
         elif "array" in types:
             parts.append((name, list, may_be_null, None))
-    return _Plan(frozenset(names), tuple(parts))
+    return Plan(frozenset(names), tuple(parts))
 
 
-def _fault(group: Mapping[str, Any], plan: _Plan) -> tuple[str, str] | None:
+def _fault(group: Mapping[str, Any], plan: Plan) -> tuple[str, str] | None:
     """Return the first member that is not as it must be, and why; plain values are for ``validate`` to look at."""
     if not plan.names <= group.keys():
         return min(plan.names - group.keys()), "is missing"

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
+import functools
 import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
 
-from benchmarker.results.flattening import Columns
+from benchmarker.results.cells import below_each_other, read_part
 from benchmarker.results.listing import File, find_files, names_in
 from benchmarker.results.migration import newest
 from benchmarker.results.plain import PlainTable
-from benchmarker.results.reading import DamagedError, parse_record, read_bytes
+from benchmarker.results.reading import parse_record, read_bytes
 from benchmarker.results.tables import Table
 from benchmarker.schema import Record
 
@@ -21,6 +22,9 @@ OnProgress = Callable[[int, int], None]
 
 FEW = 256
 """Files that are read at once, without an index and without help: that takes less time than starting it."""
+
+PART = 256
+"""Files whose records are in memory at once."""
 
 
 @dataclass(frozen=True)
@@ -97,15 +101,17 @@ def _look_up(
 
 
 def _read_all(files: Sequence[File], tell: OnDamage, *, follow: bool) -> tuple[list[str], Table]:
-    columns, paths = Columns(), []
-    for file in files:
-        try:
-            columns.add(read_newest(file.path, follow=follow))
-        except DamagedError as error:
-            tell(Path(file.path), str(error))
-        else:
-            paths.append(file.path)
-    return paths, PlainTable.of(columns.finish(), len(paths))
+    read = functools.partial(read_bytes, follow=follow)
+    paths, parts = [], []
+    for start in range(0, len(files), PART):
+        some = [file.path for file in files[start : start + PART]]
+        parts.append(read_part(some, read))
+        for place, path in enumerate(some):
+            if place in parts[-1].damaged:
+                tell(Path(path), parts[-1].damaged[place])
+            else:
+                paths.append(path)
+    return paths, PlainTable.of(below_each_other(parts), len(paths))
 
 
 def read_newest(path: str, *, follow: bool = False) -> Record:
