@@ -243,9 +243,11 @@ def load_results(path: str | os.PathLike[str] = DEFAULT_FOLDER, **filters: Any) 
         A folder, or one file.
     filters
         What records must have: ``framework="pytorch"``, ``problem="resnet*"``, ``status=["ok", "failed"]``,
-        ``problem__parameters__image_size=64``, ``since="7d"``. A list, tuple or set holds alternatives; ``*``
-        and ``?`` in a text stand for others; the name of an object that has a ``name`` stands for it, and
-        ``trust`` for its grade. Words of a command line become such filters by
+        ``problem__parameters__image_size=64``, ``batch_size="8..64"``, ``since="7d"``. Texts mean the same as
+        in the words of a command: ``*`` and ``?`` stand for others, commas separate alternatives, ``..``
+        makes a range. A list, tuple or set holds alternatives, in which a comma is a comma; a ``range`` holds
+        whole numbers. The name of an object that has a ``name`` stands for it, and ``trust`` for its grade.
+        Words of a command line, ``KEY!=VALUE`` too, become such filters by
         :func:`benchmarker.results.filters.parse_filters`.
 
     Returns
@@ -256,7 +258,8 @@ def load_results(path: str | os.PathLike[str] = DEFAULT_FOLDER, **filters: Any) 
     Raises
     ------
     UsageError
-        If there is no such file or folder, or a filter names no field of a record.
+        If there is no such file or folder, a filter names no field of a record, or no record can have such a
+        value.
     """
     from benchmarker.results import collect
 

@@ -19,6 +19,7 @@ import tempfile
 from collections.abc import Sequence
 from datetime import datetime, timedelta
 from pathlib import Path
+from typing import Any
 
 from rows import ROOT, Row, finish, make_parser, ratio, seconds
 
@@ -31,6 +32,7 @@ FOLDER_OF = 1000
 """Records of a folder."""
 BEGINNING = datetime(2026, 1, 1)
 FORM = "%Y-%m-%dT%H:%M:%S.%fZ"
+_SHIFTING = ("load", "memory")
 _ID, _START, _END = "made-identifier", "made-start", "made-end"
 
 LOAD = """
@@ -72,8 +74,23 @@ def templates(source: Path) -> list[bytes]:
             samples = record["timing"]["samples_seconds"]
             moved = [seconds * draw.uniform(0.9, 1.1) for seconds in samples or ()] or samples
             record["timing"] = {**record["timing"], "samples_seconds": moved}
+            # Nor are load and free memory of a machine twice the same.
+            platform = record["platform"]
+            shifting = {name: _moved(platform[name], draw) for name in _SHIFTING if name in platform}
+            record["platform"] = {**platform, **shifting}
             found.append(format_record(record).encode("utf-8", "backslashreplace"))
     return found
+
+
+def _moved(value: Any, draw: random.Random) -> Any:
+    """Return a value with other numbers in it."""
+    if isinstance(value, dict):
+        return {name: _moved(member, draw) for name, member in value.items()}
+    if isinstance(value, list):
+        return [_moved(item, draw) for item in value]
+    if isinstance(value, bool) or not isinstance(value, (int, float)):
+        return value
+    return type(value)(value * draw.uniform(0.9, 1.1))
 
 
 def make_records(folder: Path, count: int, texts: Sequence[bytes]) -> int:

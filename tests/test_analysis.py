@@ -20,6 +20,12 @@ NOTEBOOKS = sorted((ROOT / "analysis").glob("*.ipynb"))
 FRAMEWORKS = set().union(*OWN_FRAMEWORK.values()) - {"numpy"}
 
 
+@pytest.fixture(autouse=True)
+def this_checkout(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Have kernels and scripts import the package that is tested, wherever they start."""
+    monkeypatch.setenv("PYTHONPATH", str(ROOT))
+
+
 @pytest.fixture(scope="module")
 def clone(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Return a folder with copies of the analysis and its records."""

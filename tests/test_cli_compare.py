@@ -18,6 +18,10 @@ from tests.records import PRESSURE
 from tests.test_comparison import kept
 
 BASE, SLOW, SAME = "framework=pytorch", "framework=mxnet", "framework=chainer"
+DISTURBED: dict[str, Any] = {
+    "trust__grade": "contaminated",
+    "trust__reasons": [{**PRESSURE, "severity": "contaminated"}],
+}
 
 
 @pytest.fixture
@@ -58,7 +62,7 @@ def test_the_table_has_ratio_interval_pairs_and_verdict(compare: Command) -> Non
     assert "1.10" in slow
     assert "10 pairs each" in " ".join(found.stdout.split())
     assert any("equivalent" in line and "chainer" in line for line in table)
-    assert "Holm's correction over 2 rows" in found.stdout
+    assert "Holm's correction over 2 rows" in " ".join(found.stdout.split())
     assert "baseline pytorch 2.13.0, 10 pairs each" in " ".join(found.stdout.split())
 
 
@@ -76,6 +80,59 @@ def test_rows_are_told_apart_where_both_sides_have_the_same_frameworks(
     lines = found.stdout.splitlines()
     assert any("pytorch" in line and "1.200" in line for line in lines)
     assert any("mxnet" in line and "1.455" in line for line in lines)
+
+
+def test_a_row_tells_how_its_work_differs_from_that_of_its_neighbours(compare: Command, folder: Path) -> None:
+    for name, seconds in (("pytorch", 0.05), ("mxnet", 0.06)):
+        for record in processes(seconds, framework__name=name):
+            record["specification"]["steps"] = 600
+            Store(folder).save(record)
+    found = compare("compare", BASE, SLOW, "--fail-if-slower=5%")
+    assert found.status == 1, found.stderr
+    heading = next(line for line in found.stdout.splitlines() if "ratio" in line)
+    assert heading.split()[:2] == ["row", "steps"]
+    ratios = {
+        line.split()[1]: line.split()[4] for line in found.stdout.splitlines() if line[:4].strip().isdigit()
+    }
+    assert ratios["600"] == "1.200"
+    assert set(ratios) == {"none", "600"}
+    assert "batch 4, steps 600: mxnet" in found.stderr
+
+
+def test_what_is_said_of_all_rows_holds_for_all(compare: Command, folder: Path) -> None:
+    """Where the problem tells rows apart already, their batch sizes and threads may differ still."""
+    for name in ("pytorch", "mxnet"):
+        for record in processes(
+            framework__name=name, problem__name="mlp", batch_size=9, execution__threads=3
+        ):
+            Store(folder).save(record)
+    lines = compare("compare", BASE, SLOW).stdout.splitlines()
+    assert "batch" not in lines[0]
+    assert "thread" not in lines[0]
+    heading = next(line for line in lines if "problem" in line)
+    assert "batch size" in heading
+    assert "threads" in heading
+
+
+def test_many_rows_without_a_verdict_are_one_line_below_those_with_one(
+    compare: Command, folder: Path
+) -> None:
+    for place in range(21):
+        few = WOBBLE[: 2 if place < 8 else 3]
+        for name in ("pytorch", "mxnet"):
+            changes: dict[str, Any] = {"framework__name": name, "batch_size": 8 + place}
+            for record in processes(wobble=few, **changes, **({} if place < 8 else DISTURBED)):
+                Store(folder).save(record)
+    found = compare("compare", BASE, SLOW)
+    said = " ".join(found.stdout.split())
+    told = "21 rows without a verdict are not shown: 13 disturbed, 8 with fewer than 3 pairs; --json has them all."
+    assert told in said
+    assert "batch 4" in said
+    assert "other mxnet 2.13.0, 10 pairs" in said
+    assert len(rows(compare("compare", BASE, SLOW, "--json").stdout)) == 22
+    alone = compare("compare", f"{BASE} batch_size=8..28", f"{SLOW} batch_size=8..28").stdout
+    assert "not shown" not in alone
+    assert any(line.startswith(" 21 ") for line in alone.splitlines())
 
 
 def test_json_is_one_object_and_nothing_else(compare: Command) -> None:
@@ -134,8 +191,7 @@ def test_numbers_of_another_day_are_described_only(compare: Command, folder: Pat
 
 
 def test_disturbed_processes_that_count_are_told(compare: Command, folder: Path) -> None:
-    disturbed = {"trust__grade": "contaminated", "trust__reasons": [{**PRESSURE, "severity": "contaminated"}]}
-    for record in processes(0.1, framework__name="numpy", **disturbed):
+    for record in processes(0.1, framework__name="numpy", **DISTURBED):
         Store(folder).save(record)
     found = compare("compare", BASE, "framework=numpy")
     assert "No verdict: 10 contaminated of 10 pairs." in found.stdout
@@ -149,7 +205,7 @@ def test_what_the_machine_resolves_bounds_the_margin(compare: Command, tmp_path:
     keep(kept(half_width=0.08), tmp_path / "home" / "facts" / "resolution")
     found = compare("compare", BASE, SLOW)
     assert "equivalent" in found.stdout
-    assert "16 % (twice the half-width of the A/A comparison" in " ".join(found.stdout.split())
+    assert "16 % (resolution of this machine, twice the half-width of" in " ".join(found.stdout.split())
 
 
 @pytest.mark.parametrize(

@@ -3,10 +3,15 @@
 from __future__ import annotations
 
 import json
+import os
+import pty
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
+from benchmarker.report.listing import records_table
 from benchmarker.store import Store, read_record
 from tests.conftest import Command
 from tests.records import make_failed_record, make_record
@@ -83,6 +88,10 @@ def test_columns_are_chosen_by_dotted_names(command: Command, saved: list[Path])
         (("list", "--sort=timng.steps"), "did you mean 'timing'?"),
         (("list", "--columns=id,frmework"), "did you mean 'framework'?"),
         (("list", "frmework=x"), "did you mean 'framework'?"),
+        (("list", "status=okk"), "did you mean 'ok'?"),
+        (("prune", "--keep=-1"), "--keep, how many"),
+        (("prune", "--status=crash"), "did you mean 'crashed'?"),
+        (("show", "2026"), "it fits 3 records in 'results'"),
         (("list", "--results=nowhere"), "'nowhere'"),
         (("show", "nothing"), "fits no record"),
         (("show", "results"), "is a folder"),
@@ -119,10 +128,9 @@ def test_damaged_files_are_named_and_the_others_listed(command: Command, saved: 
     finished = command("results", "list", "--json")
     assert finished.status == 0
     assert len(finished.records) == 3
-    assert sorted(line.split("'")[1] for line in finished.stderr.splitlines()) == [
-        "results/broken.json",
-        "results/link.json",
-    ]
+    broken, link = sorted(finished.stderr.splitlines())
+    assert broken.startswith("left out: results/broken.json: is not JSON")
+    assert link == "left out: results/link.json: is a symbolic link, and those are not followed"
     shown = command("results", "show", "results/broken.json")
     assert (shown.status, shown.stdout) == (2, "")
     assert "is not JSON" in shown.stderr
@@ -144,6 +152,47 @@ def test_a_record_cannot_write_to_the_terminal(command: Command) -> None:
         assert not {"\x1b", "\x07", "\u202e"} & set(finished.stdout), words
 
 
+def test_csv_is_raw_for_a_file_and_harmless_for_a_terminal(command: Command, tmp_path: Path) -> None:
+    hostile = "\x1b]0;owned\x07red"
+    Store(command.folder / "results").save(make_record(problem__name=hostile))
+    words = ("results", "query", 'select "problem.name" as name from records', "--csv")
+    assert command(*words).stdout == f"name\n{hostile}\n"
+    screen, side = pty.openpty()
+    with subprocess.Popen(
+        [sys.executable, "-m", "benchmarker", *words],
+        stdout=side,
+        cwd=command.folder,
+        env=command.environment,
+    ) as process:
+        os.close(side)
+        assert process.wait() == 0
+    shown = os.read(screen, 4096).decode()
+    os.close(screen)
+    assert shown.split() == ["name", r"\x1b]0;owned\x07red"]
+
+
+def test_names_in_a_table_are_never_broken(command: Command, saved: list[Path]) -> None:
+    described = command("results", "query", "describe records").stdout
+    assert max(map(len, described.splitlines())) <= 80
+    names = {line.split()[0] for line in described.splitlines() if line.strip()}
+    assert {"timing.step_seconds.ci95.high", "trust.evidence.steal_share"} <= names
+    # What names a row is in each part of a table that had to be split.
+    columns = "framework,timing.step_seconds.median,metrics.throughput,problem.parameters.image_size"
+    first, second = command("results", "list", "status=ok", f"--columns={columns}").stdout.split("\n\n")
+    assert first.splitlines()[0].split() == ["framework", "timing.step_seconds.median", "metrics.throughput"]
+    assert second.splitlines()[0].split() == ["framework", "problem.parameters.image_size"]
+
+
+def test_an_interval_wider_than_its_number_is_no_power_of_ten() -> None:
+    record = make_record()
+    told = {}
+    for half in (0.00123, 0.094, 0.0998, 5.9):
+        step = {**record["timing"]["step_seconds"], "median": 1.0, "ci95": [1 - half, 1 + half]}
+        table = records_table([{**record, "timing": {**record["timing"], "step_seconds": step}}], width=200)
+        told[half] = table.partition("±")[2].partition("%")[0]
+    assert told == {0.00123: "0.12", 0.094: "9.4", 0.0998: "10", 5.9: "590"}
+
+
 def test_an_empty_folder_has_no_records(command: Command) -> None:
     (command.folder / "results").mkdir()
     assert command("results", "list").stdout == "no records\n"
@@ -157,3 +206,8 @@ def test_help_names_every_action(command: Command) -> None:
     for action in ("list", "show", "query", "export", "merge", "prune", "import"):
         assert f"\n    {action} " in text
         assert command("results", action, "--help").status == 0
+    asked = command("results", "query", "--help").stdout
+    assert "Ask records with SQL (DuckDB)." in asked
+    assert "JSON lines" in asked
+    assert "JSON lines" in command("results", "list", "--help").stdout
+    assert "JSON lines" not in command("results", "merge", "--help").stdout

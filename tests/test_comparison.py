@@ -29,6 +29,11 @@ def other(seconds: float = 0.05, **changes: Any) -> list[Record]:
     return processes(seconds, wobble=STEADY, **{"framework__name": "mxnet", **changes})
 
 
+def asked(records: list[Record], **members: Any) -> list[Record]:
+    """Return records of runs that were asked for with other members of the specification."""
+    return [{**record, "specification": {**record["specification"], **members}} for record in records]
+
+
 def row_of(comparison: Comparison) -> Row:
     (row,) = comparison.rows
     return row
@@ -212,6 +217,31 @@ def test_of_another_problem_the_parameters_are_not_told() -> None:
     assert str(refused.value).endswith("differ in problem (mnist_mlp and gemm)")
 
 
+def test_another_length_is_another_work() -> None:
+    """A campaign may have trainings of several lengths, all in the same rounds."""
+    first = [*asked(processes(), steps=56), *asked(processes(0.04), steps=112)]
+    second = [*asked(other(0.055), steps=56), *asked(other(0.036), steps=112)]
+    rows = compare([side("a", first), side("b", second)]).rows
+    assert [(row.keys["steps"], verdict_of(row)) for row in rows] == [(56, "slower"), (112, "faster")]
+    with pytest.raises(UsageError, match=r"'a' and 'b' differ in steps \(56 and 112\)"):
+        compare([side("a", asked(processes(), steps=56)), side("b", asked(other(), steps=112))])
+
+
+def test_how_it_was_started_and_how_a_number_was_written_are_no_work() -> None:
+    first = asked(processes(), target_seconds=3.0, launcher="local")
+    second = asked(other(0.055), target_seconds=3, launcher="slurm", data_dir="/data", environment="system")
+    assert verdict_of(row_of(compare([side("a", first), side("b", second)]))) == "slower"
+
+
+def test_records_that_do_not_tell_what_was_asked_are_compared_by_their_keys() -> None:
+    first, second = processes(), other(0.055)
+    for record in (*first, *second):
+        record["specification"] = None
+    row = row_of(compare([side("a", first), side("b", second)]))
+    assert verdict_of(row) == "slower"
+    assert row.keys == first[0]["comparable"]["keys"]
+
+
 def test_works_that_one_side_lacks_are_told() -> None:
     second = [*other(0.055), *other(batch_size=8)]
     comparison = compare([side("a", processes()), side("b", second)])
@@ -265,8 +295,10 @@ def test_seeds_are_cells_too() -> None:
 def test_two_records_of_one_round_are_refused_with_what_they_differ_in() -> None:
     first = processes()
     twin = process(0.07, number=3)
-    twin["specification"]["steps"] = 7
-    with pytest.raises(UsageError, match=rf"{first[3]['id']} and {twin['id']}, which differ in steps; add"):
+    twin["specification"]["data_dir"] = "/elsewhere"
+    with pytest.raises(
+        UsageError, match=rf"{first[3]['id']} and {twin['id']}, which differ in data_dir; add"
+    ):
         compare([side("a", first, twin), side("b", other())])
 
 
@@ -288,6 +320,18 @@ def test_every_side_is_compared_with_the_first_and_all_are_corrected_together() 
     assert first is not None
     assert second is not None
     assert first.p_adjusted == pytest.approx(2 * first.p)
+
+
+def test_rows_with_a_verdict_come_first_and_unpaired_ones_last() -> None:
+    unpaired = side("b", other(0.055, campaign="d" * 32, day=2))
+    disturbed = [with_grade(record, "contaminated") for record in other(0.055)]
+    sides = [
+        unpaired,
+        side("c", disturbed),
+        side("d", processes(0.06, framework__name="chainer", wobble=STEADY)),
+    ]
+    rows = compare([side("a", processes()), *sides]).rows
+    assert [row.other.side for row in rows] == ["d", "c", "b"]
 
 
 def test_the_gate_stops_what_is_shown_to_be_slower() -> None:
@@ -378,6 +422,18 @@ def test_the_margin_is_never_below_what_the_machine_resolves() -> None:
     assert "A/A" in row.margin.reason
     assert verdict_of(row) == "equivalent"
     assert row_of(compare(sides, margin=0.2, resolution=lambda record: kept())).margin.value == 0.2
+
+
+def test_a_margin_tells_who_chose_it() -> None:
+    sides = [side("a", processes()), side("b", other(0.0525))]
+    assert row_of(compare(sides, margin=0.02)).margin.reason == "asked"
+    assert row_of(compare(sides)).margin.reason == (
+        "default; what this machine resolves was not measured: compare --aa"
+    )
+    narrow = row_of(compare(sides, resolution=lambda record: kept(half_width=0.001)))
+    assert (narrow.margin.value, narrow.margin.reason) == (0.02, "default")
+    wide = row_of(compare(sides, resolution=lambda record: kept()))
+    assert wide.margin.reason.startswith("resolution of this machine, twice the half-width")
 
 
 def test_the_margin_is_never_below_what_the_clock_resolves() -> None:

@@ -45,9 +45,9 @@ def test_both_sides_have_the_same_values() -> None:
 
 def test_the_newest_record_of_a_side_is_run() -> None:
     old, new = asked("spawn"), asked("spawn", day=2, campaign="d" * 32)
-    new["specification"]["target_seconds"] = 7.0
+    new["specification"]["compile_cache"] = "cold"
     making = pairs_to_make([side("a", new, old), side("b", asked("fork"))], Amount(3))
-    assert {run.target_seconds for run in making.runs if run.start == "spawn"} == {7.0}
+    assert {run.compile_cache for run in making.runs if run.start == "spawn"} == {"cold"}
 
 
 def test_a_baseline_is_run_once_for_several_sides() -> None:

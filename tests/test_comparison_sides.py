@@ -95,7 +95,14 @@ def test_a_damaged_file_is_told(tmp_path: Path) -> None:
     (tmp_path / "broken.json").write_text('{"schema_version": "1.3"')
     side = find_side(str(tmp_path), tmp_path)
     assert len(side.records) == 1
-    assert "broken.json" in side.notes[0]
+    assert side.notes[0].startswith(f"left out: {tmp_path / 'broken.json'}: is not JSON")
+
+
+def test_it_is_told_how_many_records_are_read(tmp_path: Path) -> None:
+    saved(tmp_path, *(process(number=i) for i in range(3)))
+    told: list[tuple[int, int]] = []
+    find_side(str(tmp_path), tmp_path, lambda done, total: told.append((done, total)))
+    assert told == [(0, 3), (1, 3), (2, 3)]
 
 
 # --- revisions -------------------------------------------------------------------------------------

@@ -16,6 +16,7 @@ import pytest
 
 from benchmarker import load_results
 from benchmarker.errors import UsageError
+from benchmarker.plots import palette
 from benchmarker.plots.chart import Axis, Chart, Heat, Mark, Panel, Series
 from benchmarker.report.page import MOST_RUNS, embedding, make_page
 from benchmarker.report.page.numbers import MOST_ROWS, numbers
@@ -106,6 +107,35 @@ def test_an_interval_reaches_from_low_to_high() -> None:
     assert trace["error_y"]["array"] == [pytest.approx(0.2), None]
     assert trace["error_y"]["arrayminus"] == [pytest.approx(0.1), None]
     assert trace["y"] == [1.0, None]
+
+
+def series_of(kind: str, count: int, **more: Any) -> list[Series]:
+    return [Series(f"s{index}", kind, ("one",), (1.0,), colour=index, **more) for index in range(count)]
+
+
+def test_series_differ_in_more_than_their_colour() -> None:
+    lines, bars = (draw(chart(panel(*series_of(kind, 11)))).figures[0]["data"] for kind in ("line", "bars"))
+    assert len({trace["marker"]["symbol"] for trace in lines}) == 11
+    hatches = [json.dumps(trace["marker"].get("pattern")) for trace in bars]
+    assert len(set(hatches[:9])) == 9
+    for bar, other in zip(bars, bars[8:]):
+        assert bar["marker"].get("pattern") != other["marker"].get("pattern")
+
+
+def test_what_needs_no_sign_has_none_and_many_values_have_few() -> None:
+    ideal, bare = series_of("line", 1, dashed=True), series_of("line", 1, marked=False)
+    for (trace,) in (draw(chart(panel(*one))).figures[0]["data"] for one in (ideal, bare)):
+        assert (trace["mode"], "marker" in trace) == ("lines", False)
+    many = Series("a", "line", tuple(range(500)), tuple(map(float, range(500))))
+    (trace,) = draw(chart(panel(many, x=Axis("step")))).figures[0]["data"]
+    assert trace["mode"] == "lines+markers"
+    assert trace["marker"]["maxdisplayed"] < 12
+
+
+def test_an_interval_has_the_colour_of_its_series_where_it_can_be_seen() -> None:
+    for kind, colour in (("points", "@2"), ("line", "@2"), ("bars", "@ink")):
+        traces = draw(chart(panel(*series_of(kind, 3, low=(0.5,), high=(2.0,))))).figures[0]["data"]
+        assert traces[2]["error_y"]["color"] == colour
 
 
 def test_a_name_stands_once_in_the_legend() -> None:
@@ -296,6 +326,22 @@ def test_a_record_twice_has_two_links() -> None:
     keys = [run["key"] for run in data_of(make_page([record, record]).html)["runs"]]
     assert len(set(keys)) == 2
     assert all(record["id"] in key for key in keys)
+
+
+def test_variants_of_a_colour_are_in_the_page_as_on_paper() -> None:
+    colours = data_of(make_page([make_record()]).html)["palette"]
+    for dark, name in enumerate(("light", "dark")):
+        assert len(set(colours[name])) > len(palette.LIGHT)
+        assert colours[name][9] == palette.colour(9, dark=bool(dark))
+        assert colours[name][0] == palette.colour(len(colours[name]) * 3, dark=bool(dark))
+
+
+def test_runs_and_their_whole_records_have_the_newest_first() -> None:
+    records = [make_record(started_at=f"2025-03-0{day}T11:00:00.000000Z") for day in (2, 3, 1)]
+    data = data_of(make_page(records, files=["2.json", "3.json", "1.json"]).html)
+    assert [run["file"] for run in data["runs"]] == ["3.json", "2.json", "1.json"]
+    first = json.loads(gzip.decompress(base64.b64decode(data["whole"][0])))
+    assert first == records[1]
 
 
 def test_few_records_are_in_the_page_whole() -> None:

@@ -166,13 +166,59 @@ def test_every_row_of_a_long_table_is_there_after_sorting(opened: Open) -> None:
     assert watched.page.locator("#table tbody tr:visible").count() == 700
 
 
+def test_rows_in_view_are_taken_out_at_once_before_they_are_sorted(opened: Open) -> None:
+    watched = opened([make_record(batch_size=1 + index * 37 % 700) for index in range(700)])
+    removals = watched.page.evaluate(
+        """() => {
+            const watcher = new MutationObserver(() => {});
+            watcher.observe(document.querySelector("#table tbody"), { childList: true });
+            document.querySelectorAll("#table thead button")[3].click();
+            return watcher.takeRecords().filter((record) => record.removedNodes.length).length;
+        }"""
+    )
+    assert removals == 1
+
+
+def test_the_newest_run_comes_first_and_the_table_says_so(opened: Open) -> None:
+    watched = opened(runs())
+    started = watched.column("started")
+    assert started == sorted(started, reverse=True)
+    assert started[0] == "2025-03-01 12:00:00"
+    heading = watched.page.locator("#table [aria-sort]")
+    assert (heading.get_attribute("aria-sort"), heading.text_content()) == ("descending", "started, UTC")
+    assert watched.sort("started") == "ascending"
+    assert watched.column("started") == sorted(started)
+
+
+def test_trust_and_status_are_seen_without_scrolling_and_trust_can_always_be_chosen(opened: Open) -> None:
+    records = [
+        make_record(
+            problem__name="a_problem_with_a_rather_long_name_of_its_own",
+            framework__full="tensorflow-2.21.0+cpu",
+            batch_size=1 << index,
+            mode=("inference", "training")[index % 2],
+            execution__threads=1 + index,
+        )
+        for index in range(8)
+    ]
+    watched = opened(records, viewport={"width": 1280, "height": 800})
+    for title in ("trust", "status"):
+        heading = watched.page.get_by_role("button", name=title)
+        place = heading.bounding_box()
+        assert place
+        assert place["x"] + place["width"] < 1240
+    assert {record["trust"]["grade"] for record in records} == {"clean"}
+    offered = watched.page.locator("[data-choice=trust] option").all_text_contents()
+    assert offered == ["all", "clean", "noisy", "contaminated"]
+
+
 # --- one run ---------------------------------------------------------------------------------------
 
 
 def test_a_run_opens_by_its_link_and_closes_by_escape(opened: Open) -> None:
     records = runs()
     page = opened(records).page
-    page.locator("#table tbody a").nth(1).click()
+    page.locator("#table tbody tr", has_text="mxnet 1.9.1").locator("a").click()
     assert page.url.endswith(link(records[1]))
     heading = page.locator("#run h2")
     assert heading.text_content() == "mnist_mlp, inference, on mxnet 1.9.1: ok, 2025-03-01 11:01:00 UTC"
@@ -189,7 +235,7 @@ def test_a_run_opens_by_its_link_and_closes_by_escape(opened: Open) -> None:
         assert told in text
     page.keyboard.press("Escape")
     assert page.locator("#run").is_hidden()
-    assert page.locator("#table tbody a").nth(1).evaluate("(element) => document.activeElement === element")
+    assert page.evaluate("document.activeElement.closest('tr').cells[1].textContent") == "mxnet 1.9.1"
 
 
 def test_next_and_previous_follow_the_table_as_it_stands(opened: Open) -> None:
@@ -314,6 +360,23 @@ def test_a_name_in_the_legend_hides_what_it_names(opened: Open) -> None:
     assert (name.get_attribute("aria-pressed"), curves.count()) == ("true", 2)
 
 
+def test_what_tells_series_apart_stands_in_the_whole_legend(opened: Open) -> None:
+    records = [
+        make_record(
+            framework__name=f"framework{index}", framework__full=f"framework{index}-1", batch_size=size
+        )
+        for index in range(12)
+        for size in (8, 16)
+    ]
+    page = opened(records).page
+    page.locator("#picture-batch_size .drawing").first.scroll_into_view_if_needed()
+    page.wait_for_selector("#picture-batch_size .drawing .scatterlayer .trace")
+    legend = page.locator("#picture-batch_size .legend").first
+    swatches = legend.locator("svg").evaluate_all("(all) => all.map((one) => one.innerHTML)")
+    assert len(swatches) == len(set(swatches)) == 12
+    assert legend.evaluate("(box) => box.scrollHeight <= box.clientHeight")
+
+
 def test_a_picture_can_be_kept_but_not_sent_anywhere(opened: Open) -> None:
     records = runs()
     page = opened(records, link=link(records[0])).page
@@ -374,6 +437,21 @@ def test_nothing_overflows_a_narrow_screen(opened: Open) -> None:
     assert page.evaluate("document.documentElement.scrollWidth") == 360
     box = page.locator("#runs .scroll")
     assert box.evaluate("(element) => element.scrollWidth > element.clientWidth")
+
+
+def test_long_names_without_a_space_do_not_widen_a_narrow_screen(opened: Open) -> None:
+    name = "averylongname" * 12
+    records = [
+        make_record(problem__name=name, framework__name=name, framework__full=f"{name}-1.2", batch_size=size)
+        for size in (8, 16)
+    ]
+    records[0]["problem"]["parameters"] = {name: name}
+    page = opened(records, link=link(records[0]), viewport={"width": 390, "height": 780}).page
+    page.wait_for_selector("#run .drawing .main-svg")
+    for drawing in page.locator("#pictures .drawing").all():
+        drawing.scroll_into_view_if_needed()
+        drawing.locator(".main-svg").first.wait_for()
+    assert page.evaluate("document.documentElement.scrollWidth") == 390
 
 
 # --- on paper, and without scripts -----------------------------------------------------------------

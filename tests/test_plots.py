@@ -12,6 +12,7 @@ from benchmarker import load_results
 from benchmarker.errors import UsageError
 from benchmarker.plots import KINDS, chart, kind_options
 from benchmarker.plots.chart import Chart, Panel, Series
+from benchmarker.report.asked import asked
 from tests.conftest import ROOT
 from tests.records import make_failed_record, make_record
 
@@ -64,6 +65,15 @@ def training(losses: Sequence[float], *, steps: int = 24, **changes: Any) -> dic
     )
 
 
+SECOND = {
+    "batch_size": training([2.0], batch_size=64),
+    "threads": training([2.0], execution__threads=1),
+    "speedup": training([2.0], framework__name="mxnet", framework__full="mxnet-1.9.1"),
+    "history": training([2.0], **ANOTHER_DAY),
+}
+"""What some kinds need beside one training."""
+
+
 def named(panel: Panel) -> dict[str, Series]:
     return {series.name: series for series in panel.series}
 
@@ -84,7 +94,12 @@ def interval(values: Sequence[float]) -> tuple[float, float, float]:
 @pytest.fixture(scope="module")
 def kept() -> list[Any]:
     """The records that are kept in the repository, and one training, which not all of these have."""
-    return [*load_results(ROOT / "results"), training([2.0, 1.0, 0.5], metrics__accuracy=0.75)]
+    return [
+        *load_results(ROOT / "results"),
+        training([2.0, 1.0, 0.5], metrics__accuracy=0.75),
+        *(SECOND[kind] for kind in ("batch_size", "threads")),
+        training([2.0, 1.0, 0.5]),
+    ]
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -94,11 +109,14 @@ def test_every_kind_shows_the_kept_records(kind: str, kept: list[Any]) -> None:
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_every_kind_shows_the_fewest_records(kind: str) -> None:
-    """One is enough, but for a history."""
-    records = [training([2.0, 1.0, 0.5])]
-    if kind == "history":
-        records.append(training([2.0, 1.0, 0.5], **ANOTHER_DAY))
-    _is_whole(chart(kind, records))
+    """One is enough, but for what compares two."""
+    _is_whole(chart(kind, [training([2.0, 1.0, 0.5]), *([SECOND[kind]] if kind in SECOND else [])]))
+
+
+@pytest.mark.parametrize("kind", SECOND)
+def test_what_compares_needs_two_to_compare(kind: str) -> None:
+    with pytest.raises(UsageError, match=r"^such a picture needs runs of .* and (all|none) .*"):
+        chart(kind, [training([2.0, 1.0, 0.5]), training([2.0, 1.0, 0.5], repetition=1)])
 
 
 def _is_whole(drawn: Chart) -> None:
@@ -305,15 +323,99 @@ def test_threads_show_the_speedup_over_the_fewest_from_pairs_of_the_same_round()
     assert throughput.series[0].y == pytest.approx((4 / interval(one)[0], 4 / interval(two)[0]))
 
 
-def test_threads_of_different_campaigns_have_no_interval_of_the_speedup() -> None:
+def test_threads_of_different_campaigns_are_no_speedup() -> None:
+    """Many runs of two campaigns, on other days, do not outweigh the few of one."""
     other = {"replication__campaign": "f" * 32}
-    records = [
-        *processes([0.10, 0.12, 0.11], execution__threads=1),
-        *processes([0.06, 0.066, 0.064], execution__threads=2, **other),
+    apart = [
+        *processes([0.10] * 5, execution__threads=1),
+        *processes([0.06] * 5, execution__threads=2, **other),
     ]
-    measured = chart("threads", records).panels[0].series[0]
-    assert measured.low == (None, None)
-    assert measured.y[1] == pytest.approx(interval([0.10, 0.12, 0.11])[0] / interval([0.06, 0.066, 0.064])[0])
+    with pytest.raises(UsageError, match=r"several numbers of threads in one campaign, and none of 10 runs"):
+        chart("threads", apart)
+    paired = [
+        *processes([0.4, 0.4, 0.4], execution__threads=1, replication__campaign="e" * 32),
+        *processes([0.1, 0.1, 0.1], execution__threads=2, replication__campaign="e" * 32),
+    ]
+    drawn = chart("threads", [*apart, *paired])
+    assert drawn.panels[0].series[0].y == pytest.approx((1, 4))
+    assert drawn.caption.endswith("Left out: 10 runs of other problems, modes, sizes or campaigns.")
+
+
+def test_threads_of_no_campaign_have_no_interval_and_the_caption_says_so() -> None:
+    none = {"replication__campaign": None}
+    records = [
+        *processes([0.10, 0.12, 0.11], execution__threads=1, **none),
+        *processes([0.06, 0.066, 0.064], execution__threads=2, **none),
+    ]
+    drawn = chart("threads", records)
+    assert drawn.panels[0].series[0].low == (None, None)
+    assert "are no pairs: the speed-up has no interval" in drawn.caption
+
+
+def test_a_framework_without_the_fewest_threads_has_a_throughput_and_no_speedup() -> None:
+    mxnet = {"framework__name": "mxnet", "framework__full": "mxnet-1.9.1"}
+    records = [steady(0.1, execution__threads=1), steady(0.05, execution__threads=2)]
+    records += [steady(0.2, execution__threads=2, **mxnet), steady(0.1, execution__threads=4, **mxnet)]
+    speedup, throughput = chart("threads", records).panels
+    assert list(named(speedup)) == ["pytorch", "ideal"]
+    assert list(named(throughput)) == ["pytorch", "mxnet"]
+
+
+# --- what can be read ----------------------------------------------------------------------------
+
+
+def test_of_many_problems_ten_are_shown_and_a_filter_shows_the_next() -> None:
+    records = [steady(0.05, problem__name=f"problem{number:02}") for number in range(14)]
+    drawn = chart("frameworks", records)
+    assert drawn.panels[0].x.categories == tuple(f"problem{number:02}" for number in range(10))
+    assert drawn.caption.endswith("Left out: 4 runs of further problems (e.g. problem=problem10 shows some).")
+
+
+def test_of_many_settings_those_of_the_most_runs_are_shown() -> None:
+    names = ("pytorch", "tensorflow", "mxnet", "chainer")
+    few = [
+        steady(0.05, framework__name=name, framework__full=name, execution__steps_requested=steps)
+        for steps in (100, 200, 300)
+        for name in names
+    ]
+    many = [
+        steady(0.05, framework__name=name, framework__full=name, problem__name=problem)
+        for problem in ("mnist_mlp", "resnet18", "resnet44")
+        for name in names
+    ]
+    for record in (*few, *many):
+        record["specification"] = asked(record)
+    drawn = chart("frameworks", [*few, *many])
+    (panel,) = drawn.panels
+    assert len(panel.series) == 12
+    assert panel.x.categories == ("mnist_mlp", "resnet18", "resnet44")
+    assert drawn.caption.endswith(
+        "4 runs of other settings (e.g. problem=mnist_mlp specification.steps=300 shows some)."
+    )
+
+
+def test_of_many_versions_of_one_setting_twelve_are_shown() -> None:
+    records = [
+        steady(0.05, framework__version=f"2.{n}", framework__full=f"pytorch-2.{n}") for n in range(20, 40)
+    ]
+    drawn = chart("frameworks", records)
+    assert len(drawn.panels[0].series) == 12
+    assert "8 runs of other settings (e.g. framework.full=pytorch-2.32 shows some)" in drawn.caption
+
+
+def test_devices_are_in_the_order_of_their_threads_whatever_ran_first() -> None:
+    mxnet = {"framework__name": "mxnet", "framework__full": "mxnet-1.9.1"}
+    records = [steady(0.05, execution__threads=threads) for threads in (16, 8)]
+    records += [steady(0.05, execution__threads=threads, **mxnet) for threads in (4, 16)]
+    (panel,) = chart("devices", records).panels
+    assert panel.x.categories == tuple(f"Example CPU 3000, {threads} threads" for threads in (4, 8, 16))
+
+
+@pytest.mark.parametrize("kind", ["devices", "memory"])
+def test_panels_tell_modes_and_sizes_where_they_differ(kind: str) -> None:
+    records = [training([1.0], problem__name="resnet44"), steady(0.05, batch_size=8)]
+    titles = [panel.title for panel in chart(kind, records).panels]
+    assert titles[:2] == ["mnist_mlp, inference, batch size 8", "resnet44, training, batch size 4"]
 
 
 # --- samples -------------------------------------------------------------------------------------
@@ -468,8 +570,11 @@ def test_losses_are_of_the_longest_training_and_count_its_warm_up() -> None:
     # The first step and the five of the warm-up come before the timed ones.
     assert by_steps.series[0].x == (7, 8, 9)
     assert by_steps.series[0].y == (2.0, 1.0, 0.5)
-    assert by_time.series[0].x == pytest.approx((50, 100, 150))
     assert by_time.x.unit == "ms"
+    timing = records[1]["timing"]
+    before = timing["compile_seconds"] + sum(timing["warmup_samples_seconds"])
+    assert before > 0.1
+    assert by_time.series[0].x == pytest.approx([1000 * (before + after) for after in (0.05, 0.1, 0.15)])
 
 
 def test_each_accuracy_is_a_training_of_its_own() -> None:
@@ -479,7 +584,31 @@ def test_each_accuracy_is_a_training_of_its_own() -> None:
     assert by_steps.series[0].x == (36, 66, 96)
     assert by_steps.series[0].y == pytest.approx((30, 60, 90))
     assert (by_steps.y.unit, by_time.x.unit) == ("%", "s")
-    assert by_time.series[0].x == pytest.approx((1.5, 3.0, 4.5))
+    timing = records[0]["timing"]
+    before = timing["compile_seconds"] + sum(timing["warmup_samples_seconds"])
+    assert by_time.series[0].x == pytest.approx((before + 1.5, before + 3.0, before + 4.5))
+    assert {panel.series[0].kind for panel in panels} == {"line"}
+
+
+def test_accuracies_over_time_are_not_joined_where_a_longer_training_took_less_time() -> None:
+    records = [training([1.0], steps=steps, metrics__accuracy=steps / 100) for steps in (30, 60, 90)]
+    records[0]["timing"]["total_seconds"] = 100.0
+    drawn = chart("learning", records)
+    by_steps, by_time = (panel.series[0] for panel in drawn.panels[2:])
+    assert (by_steps.kind, by_time.kind) == ("line", "points")
+    assert list(by_time.x) == sorted(by_time.x)
+    assert by_time.y == pytest.approx((60, 90, 30))
+    assert "not joined where a longer training took less time" in drawn.caption
+
+
+def test_a_training_on_data_comes_before_more_of_drawn_labels() -> None:
+    drawn_labels = [training([1.0], steps=steps, problem__name="resnet18") for steps in (30, 60, 90)]
+    data = {"name": "digits", "digest": None}
+    on_data = training([1.0], inputs__data=data, metrics__accuracy=0.9)
+    assert chart("learning", drawn_labels).title.startswith("Training of resnet18")
+    drawn = chart("learning", [*drawn_labels, on_data])
+    assert drawn.title.startswith("Training of mnist_mlp on digits")
+    assert drawn.caption.endswith("Left out: 3 runs on labels drawn by the seed.")
 
 
 def test_memory_is_the_largest_of_the_processes_beside_what_is_predicted() -> None:
@@ -494,6 +623,16 @@ def test_memory_is_the_largest_of_the_processes_beside_what_is_predicted() -> No
     assert shown["predicted"].y == (100,)
     assert energy.series[0].y == pytest.approx((0.258,))
     assert energy.y.unit == "J"
+
+
+def test_a_sampled_peak_says_that_it_may_be_below_the_other() -> None:
+    record = steady(0.05)
+    record["monitors"]["tree_memory"] = {"peak_bytes": 100 << 20}
+    drawn = chart("memory", [record])
+    assert "peak with all that it started, sampled" in named(drawn.panels[0])
+    assert "may be below the peak of the process" in drawn.caption
+    record["monitors"]["tree_memory"] = None
+    assert "Sampled" not in chart("memory", [record]).caption
 
 
 def test_without_counters_the_reason_is_told() -> None:

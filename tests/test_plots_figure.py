@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import re
 import subprocess
 import sys
 import xml.etree.ElementTree as ElementTree
@@ -32,6 +33,8 @@ def some_records() -> list[dict[str, Any]]:
         steady(0.051, **ANOTHER_DAY),
         *processes([0.09, 0.10, 0.09], framework__name="mxnet", framework__full="mxnet-1.9.1"),
         training([2.0, 1.0, 0.5], metrics__accuracy=0.9),
+        steady(0.08, execution__threads=1),
+        steady(0.1, batch_size=8),
     ]
 
 
@@ -165,7 +168,7 @@ def test_small_differences_look_small_on_a_logarithmic_axis() -> None:
 # --- readable ------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("count", [1, 2, 5, 6, 7, 16])
+@pytest.mark.parametrize("count", [1, 2, 5, 6, 7, 10])
 def test_names_along_an_axis_do_not_touch(count: int) -> None:
     records = [steady(0.05, problem__name=f"a_rather_long_problem_{number}") for number in range(count)]
     picture = draw("frameworks", records)
@@ -210,6 +213,59 @@ def test_title_legend_axes_and_caption_do_not_cover_each_other(kind: str) -> Non
         assert not one.overlaps(other)
     for box in axes:
         assert not any(box.overlaps(other) for other in (title, caption, *legends))
+
+
+def test_a_long_title_of_a_panel_is_wrapped_within_the_picture() -> None:
+    title = (
+        "a_long_problem, inputs=784, hidden1=1024, training, batch size 128, fp32, 2 threads, on pytorch " * 2
+    )
+    axis = Axis("x", zero=True)
+    panels = tuple(Panel(axis, axis, title, (Series("", "line", (0, 1), (0, 1)),)) for _ in range(3))
+    picture = figure(Chart("history", "title", "Caption.", panels))
+    for axes in every_axes(picture):
+        box = axes.get_tightbbox()
+        assert picture.bbox.x0 <= box.x0
+        assert box.x1 <= picture.bbox.x1
+        assert "\n" in axes.get_title("left")
+        assert axes.get_title("left").replace("\n", " ").startswith(title[:60])
+    boxes = [axes.get_tightbbox() for axes in every_axes(picture)]
+    assert not any(a.overlaps(b) for a, b in itertools.combinations(boxes, 2))
+
+
+def test_names_of_problems_lie_on_no_point_of_the_roofline_and_not_on_each_other() -> None:
+    records = [
+        steady(
+            0.05 * 1.5**n, problem__name=f"a_long_problem_{n}", problem__flops_per_step=round(10**9 * 1.08**n)
+        )
+        for n in range(9)
+    ]
+    picture = draw("roofline", records)
+    (axes,) = every_axes(picture)
+    names = [text for text in axes.texts if text.get_text()]
+    assert len(names) > 3
+    top = axes.get_window_extent().y1
+    assert all(name.get_window_extent().y0 >= top for name in names)
+    # The words lean by 45 degrees: what counts is the distance across their lines.
+    starts = [axes.transAxes.transform(name.get_position())[0] for name in names]
+    for (start, name), (after, _) in itertools.pairwise(sorted(zip(starts, names), key=lambda pair: pair[0])):
+        lines = name.get_text().count("\n") + 1
+        assert (after - start) / 2**0.5 > lines * 7.5 * picture.dpi / 72 * 0.9
+
+
+@pytest.mark.parametrize(
+    ("apart", "form"), [(20, r"\d\d:\d\d:\d\d"), (7200, r"\d\d:\d\d"), (30 * 86400, r"\d\d|[A-Z][a-z]{2}")]
+)
+def test_times_at_ticks_are_whole(apart: float, form: str) -> None:
+    begun = 1_790_000_000.0
+    series = Series("", "points", (begun, begun + apart), (1.0, 2.0))
+    picture = figure(
+        Chart("history", "t", "C.", (Panel(Axis("date (UTC)", scale="time"), Axis("y"), "", (series,)),))
+    )
+    (axes,) = every_axes(picture)
+    low, high = axes.get_xlim()
+    texts = [label.get_text() for label in axes.get_xticklabels() if low <= label.get_position()[0] <= high]
+    assert len(texts) > 2
+    assert all(re.fullmatch(form, text) for text in texts), texts
 
 
 def test_texts_of_a_record_are_shown_as_they_are() -> None:

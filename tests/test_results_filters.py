@@ -11,7 +11,7 @@ import pytest
 
 from benchmarker.errors import UsageError
 from benchmarker.results import Results
-from benchmarker.results.filters import Range, parse_filters
+from benchmarker.results.filters import Range, Where, parse_filters
 from benchmarker.results.moments import as_written, beginning, end
 from benchmarker.store import load_results
 from tests.records import make_failed_record, make_record
@@ -90,6 +90,8 @@ def found(results: Results, *words: str) -> list[int]:
         (["error.type=SIG*"], [128]),
         (["learning=null"], [1, 8, 64, 128]),
         (["learning!=null"], []),
+        (["threads=1..1000"], [1, 8, 64, 128]),
+        (["threads=null"], []),
         (["problem.parameters.image_size=224"], [1]),
         (["problem.parameters.image_size=large"], [64]),
         (["problem.parameters.image_size=null"], [8, 128]),
@@ -98,7 +100,6 @@ def found(results: Results, *words: str) -> list[int]:
         (["problem.parameters.nothing=1"], []),
         (["framework.options.fusion=true"], [8]),
         (["framework.options.fusion=1"], []),
-        (["seed=true"], []),
         (["timing.step_seconds.ci95.low=0..1"], [1, 8, 64]),
         (["platform.cpu.flags=*fma*"], [1, 8, 128]),
         (["platform.cpu.model=Über? 3?"], [64]),
@@ -127,11 +128,21 @@ def test_words_let_records_through(results: Results, words: list[str], expected:
     ("filters", "expected"),
     [
         ({"framework": "m*"}, [8]),
+        ({"framework": "mxnet,chainer"}, [8, 64]),
+        ({"problem": "resnet*"}, [8, 64]),
+        ({"batch_size": "8..64"}, [8, 64]),
+        ({"batch_size": "1,100.."}, [1, 128]),
+        ({"batch_size": ["1", "100.."]}, [1, 128]),
+        ({"batch_size": range(8, 65)}, [8, 64]),
+        ({"batch_size": [range(0, 100, 8), 1]}, [1, 8, 64]),
+        ({"batch_size": Where(none_of=(8, Range(100, None)))}, [1, 64]),
+        ({"platform__cpu__model": ["Über, 3?"]}, [64]),
+        ({"framework__version": "null"}, [128]),
+        ({"threads": "1.."}, [1, 8, 64, 128]),
         ({"framework": ["mxnet", "chainer"]}, [8, 64]),
         ({"batch_size": 8}, [8]),
         ({"batch_size": {8, 64}}, [8, 64]),
         ({"batch_size": Range(2, None)}, [8, 64, 128]),
-        ({"batch_size": True}, []),
         ({"framework__version": None}, [128]),
         ({"framework.version": ("1.10",)}, [1]),
         ({"problem__parameters__image_size": 224}, [1]),
@@ -165,6 +176,25 @@ def test_keywords_let_records_through(results: Results, filters: dict[str, Any],
         (["since=999999w"], "a point in time must be like"),
         (["since!=7d"], "since=MOMENT"),
         (["until=7d", "until=8d"], "given once"),
+        (
+            ["status.ne=ok"],
+            r"got 'status.ne', and 'status' has no 'ne'; what is not wanted is written status!=VALUE",
+        ),
+        (["batch_size.0=1"], "'batch_size' has no '0'"),
+        (["status=okk"], "'status' must be one of ok, failed, .*, got 'okk'; did you mean 'ok'?"),
+        (["trust!=cleen"], "'trust.grade' must be one of clean, .*, got 'cleen'; did you mean 'clean'?"),
+        (["status=k*"], "'status' must be one of"),
+        (
+            ["verification=passed"],
+            "'verification' is a group of them, .*name one in it, such as verification.status$",
+        ),
+        (["framework.options=fusion"], "such as framework.options.NAME"),
+        (["batch_size=64..8"], "from the smaller number to the larger, got '64..8'"),
+        (["batch_size=abc..2"], "'batch_size' is a number, .*8..64.*got 'abc..2'"),
+        (["threads=many"], "'execution.threads' is a number"),
+        (["seed=true"], "'seed' is a number, .*got 'true'"),
+        (["framework.version=1..2"], "'framework.version' is none, got '1..2'"),
+        (["verification.passed=true"], "did you mean|known"),
     ],
 )
 def test_what_is_no_filter_is_refused_in_a_sentence(words: list[str], message: str) -> None:
@@ -177,6 +207,22 @@ def test_keywords_are_checked_too(results: Results) -> None:
         results.filter(framwork="pytorch")
     with pytest.raises(UsageError, match="a point in time"):
         results.filter(since="soon")
+    with pytest.raises(UsageError, match=r"status__ne|status=Where\(none_of"):
+        results.filter(status__ne="ok")
+    with pytest.raises(UsageError, match="did you mean 'clean'"):
+        results.filter(trust=["cleen"])
+    with pytest.raises(UsageError, match="must not be empty"):
+        results.filter(batch_size=range(8, 8))
+
+
+def test_a_group_without_columns_is_known_by_its_records(tmp_path: Path) -> None:
+    curve = {"steps": [10], "seconds": [1.0], "losses": [2.0]}
+    for name, learning in (("curve", curve), ("none", None)):
+        (tmp_path / f"{name}.json").write_text(json.dumps(make_record(learning=learning)))
+    results = load_results(tmp_path)
+    assert [path.stem for path in results.filter(learning=None).paths] == ["none"]
+    assert [path.stem for path in results.filter(**parse_filters(["learning!=null"])).paths] == ["curve"]
+    assert [value is None for value in results.values("learning")] == [False, True]
 
 
 def test_a_day_ends_when_the_next_begins() -> None:

@@ -280,7 +280,7 @@ def test_other_files_are_named_and_left(tmp_path: Path) -> None:
         (tmp_path / name).write_text(text)
     outcome = import_results([tmp_path], tmp_path / "results")
     assert [path.name for path in outcome.added] == ["good.json"]
-    reasons = {path.name: reason.partition("' ")[2] for path, reason in outcome.left.items()}
+    reasons = {path.name: reason for path, reason in outcome.left.items()}
     assert reasons == {
         "broken.json": "is not JSON",
         "list.json": "has no framework and problem, so it is no result of the earlier tool",
@@ -371,7 +371,7 @@ def test_the_command_tells_counts_and_is_not_run_again(command: Command) -> None
     finished = command("results", "import", "poster.json", "other.json")
     assert finished.status == 1
     assert finished.stdout == "1 record imported into 'results', 0 there already, 1 left\n"
-    assert finished.stderr.startswith("left: 'other.json' has no framework and problem")
+    assert finished.stderr.startswith("left out: other.json: has no framework and problem")
     again = command("results", "import", "poster.json", "--json")
     assert again.status == 0
     assert json.loads(again.stdout) == {"imported": [], "known": ["poster.json"], "left": []}

@@ -149,12 +149,14 @@ def test_the_command(command: Command) -> None:
     (command.folder / "b" / "bad.json").write_text("{")
     dry = command("results", "merge", "a", "b", "--into=c", "--dry-run")
     assert (dry.status, dry.stdout) == (1, "2 records would be added to 'c', 0 there already, 1 damaged\n")
-    assert dry.stderr.startswith("left: 'b/bad.json' is not JSON")
+    assert dry.stderr.startswith("left out: b/bad.json: is not JSON")
     assert not (command.folder / "c").exists()
     done = command("results", "merge", "a", "b", "--into=c", "--json")
     told = json.loads(done.stdout)
     assert len(told["added"]) == 2
     assert all((command.folder / added["record"]).is_file() for added in told["added"])
     assert [Path(damaged["file"]).name for damaged in told["damaged"]] == ["bad.json"]
+    itself = command("results", "merge", "a", "--into=a")
+    assert (itself.status, itself.stdout) == (0, "0 records added to 'a', 1 there already, 0 damaged\n")
     missing = command("results", "merge", "nowhere", "--into=c")
     assert (missing.status, missing.stdout) == (2, "")

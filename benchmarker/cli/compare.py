@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from benchmarker.cli.counting import reading
 from benchmarker.cli.terminal import end_as_interrupted, output_width
 from benchmarker.errors import BenchmarkerError, UsageError
 
@@ -44,7 +45,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--margin",
         type=share,
-        default=0.02,
         metavar="SHARE",
         help="ratios nearer to 1 are equivalent; default: 2%%",
     )
@@ -107,25 +107,36 @@ def _check(arguments: argparse.Namespace) -> None:
             "--run makes pairs of what is installed now and cannot go back to a commit, got a side 'git:...'; make "
             "records in a checkout of each commit, which are then compared unpaired"
         )
-    if arguments.fail_if_slower is not None and arguments.fail_if_slower < arguments.margin:
+    margin = _margin(arguments)
+    if arguments.fail_if_slower is not None and arguments.fail_if_slower < margin:
         raise UsageError(
             f"--fail-if-slower must be at least the margin, below which ratios are equivalent: "
-            f"{arguments.fail_if_slower:.3g} is below {arguments.margin:.3g}; give a smaller --margin"
+            f"{arguments.fail_if_slower:.3g} is below {margin:.3g}; give a smaller --margin"
         )
+
+
+def _margin(arguments: argparse.Namespace) -> float:
+    from benchmarker.comparison.margin import DEFAULT
+
+    return DEFAULT if arguments.margin is None else float(arguments.margin)
 
 
 # --- sides -----------------------------------------------------------------------------------------
 
 
 def _compare(arguments: argparse.Namespace) -> int:
-    from benchmarker.comparison.sides import find_side
-
-    sides = [find_side(text, arguments.results) for text in arguments.sides]
+    sides = [_side(text, arguments) for text in arguments.sides]
     if arguments.run:
         sides, interrupted = _made(arguments, sides)
         if interrupted:
             return _interrupted(arguments, sides)
     return _print(arguments, _compared(arguments, sides))
+
+
+def _side(text: str, arguments: argparse.Namespace) -> Side:
+    from benchmarker.comparison.sides import find_side
+
+    return find_side(text, arguments.results, reading(quiet=arguments.quiet or arguments.json))
 
 
 def _compared(arguments: argparse.Namespace, sides: Sequence[Side]) -> Comparison:
@@ -220,14 +231,13 @@ def _with_itself(arguments: argparse.Namespace) -> int:
     from benchmarker.comparison.itself import pairs_with_itself, resolution_of
     from benchmarker.comparison.making import processes_to_make
     from benchmarker.comparison.resolution import keep
-    from benchmarker.comparison.sides import find_side
     from benchmarker.report.comparison import resolution_json, resolution_text
 
-    making = processes_to_make(find_side(arguments.aa, arguments.results), _amount(arguments))
+    making = processes_to_make(_side(arguments.aa, arguments), _amount(arguments))
     made, interrupted = _run(arguments, making)
     records = [record for _, record in made]
     pairing = pairs_with_itself(records, include_contaminated=arguments.include_contaminated)
-    found = resolution_of(pairing, arguments.margin)
+    found = resolution_of(pairing, _margin(arguments))
     kept = found is not None and not arguments.include_contaminated
     if found is not None and kept:
         keep(found)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import TypeVar
 
 SECONDS = 2
@@ -33,6 +33,23 @@ class Count:
         if done < self._total and time.monotonic() - self._last > SECONDS:
             self._last = time.monotonic()
             print(f"benchmarker: {done:,} of {self._total:,} {self._what}", file=sys.stderr)
+
+
+def reading(*, quiet: bool) -> Callable[[int, int], None] | None:
+    """Return what tells how many records of a folder are read, of a total that is known with the first of them.
+
+    Parameters
+    ----------
+    quiet : bool
+        Whether nothing is to be told, as where standard error is no terminal.
+    """
+    return None if quiet or not sys.stderr.isatty() else telling("records read")
+
+
+def telling(what: str) -> Callable[[int, int], None]:
+    """Return what tells how many of something are done, of a total that is known with the first of them."""
+    counts: dict[int, Count] = {}
+    return lambda done, total: counts.setdefault(total, Count(total, what))(done)
 
 
 def counted(items: Iterable[_Item], total: int, what: str) -> Iterator[_Item]:

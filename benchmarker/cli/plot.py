@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import argparse
 import json
-import sys
 import textwrap
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from benchmarker.cli.counting import reading
+from benchmarker.cli.left_out import tell_left_out
 from benchmarker.cli.run_options import setting, unique_settings
 from benchmarker.cli.terminal import output_width
 from benchmarker.errors import UsageError
@@ -71,12 +72,11 @@ def main(arguments: argparse.Namespace) -> int:
 
 
 def _records(arguments: argparse.Namespace) -> Results:
+    from benchmarker.results import collect
     from benchmarker.results.filters import parse_filters
-    from benchmarker.store import load_results
 
-    found = load_results(arguments.results, **parse_filters(arguments.filters))
-    for path, reason in found.damaged.items():
-        print(f"skipped: {path}: {reason}", file=sys.stderr)
+    found = collect(arguments.results, parse_filters(arguments.filters), reading(quiet=arguments.json))
+    tell_left_out(found.damaged)
     return found
 
 

@@ -8,7 +8,9 @@ import sys
 import time
 from pathlib import Path
 
-from benchmarker.store import DEFAULT_FOLDER, load_results
+from benchmarker.cli.counting import reading
+from benchmarker.cli.left_out import tell_left_out
+from benchmarker.store import DEFAULT_FOLDER
 
 _QUIET_SECONDS = 2.0
 
@@ -57,22 +59,24 @@ def main(arguments: argparse.Namespace) -> int:
     from benchmarker.report.page import make_page
     from benchmarker.report.page.writing import check_place, write_page
     from benchmarker.report.units import size
+    from benchmarker.results import collect
     from benchmarker.results.filters import parse_filters
 
     check_place(arguments.output, force=arguments.force)
     progress = _Progress()
     try:
-        results = load_results(arguments.results, **parse_filters(arguments.filters))
+        results = collect(arguments.results, parse_filters(arguments.filters), reading(quiet=arguments.json))
         page = make_page(
             results,
             title=arguments.title,
             files=[_name(path, arguments.results) for path in results.paths],
-            left_out=[_told(path, reason, arguments.results) for path, reason in results.damaged.items()],
+            left_out=[(_name(path, arguments.results), why) for path, why in results.damaged.items()],
             note=progress,
         )
         written = write_page(arguments.output, page.html, force=arguments.force)
     finally:
         progress.close()
+    tell_left_out(results.damaged)
     if arguments.json:
         told = {"page": str(arguments.output), "bytes": written, "runs": page.runs}
         print(json.dumps({**told, "pictures": page.pictures, "left_out": dict(page.left_out)}))
@@ -91,8 +95,3 @@ def _counted(count: int, what: str) -> str:
 def _name(path: Path, folder: Path) -> str:
     """Return a file as it is found in the folder: where the folder lies is nobody's business."""
     return str(path.relative_to(folder)) if path.is_relative_to(folder) and path != folder else path.name
-
-
-def _told(path: Path, reason: str, folder: Path) -> tuple[str, str]:
-    name = _name(path, folder)
-    return name, reason.replace(str(path), name)

@@ -5,11 +5,12 @@ from __future__ import annotations
 import argparse
 import json
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from benchmarker.cli.counting import Count
+from benchmarker.cli.counting import reading, telling
+from benchmarker.cli.left_out import SHOWN, tell_left_out
 from benchmarker.cli.terminal import output_width
 from benchmarker.errors import UsageError, printable
 
@@ -21,8 +22,6 @@ _FILTERS = (
     "only records with such fields, e.g. framework=pytorch 'problem=resnet*' batch_size=8..64 status!=ok "
     "since=7d; a key is a dotted name, commas separate alternatives"
 )
-_SHOWN = 20
-"""Files named one by one; ``--json`` names all."""
 _LISTED = (
     "path", "id", "started_at", "framework.name", "framework.version", "problem.name", "mode", "batch_size",
     "timing.step_seconds.median", "timing.step_seconds.ci95", "metrics.throughput", "trust.grade", "status",
@@ -42,13 +41,17 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     _add_import(actions)
 
 
-def _action(actions: Any, name: str, text: str, *, reads: bool = True) -> argparse.ArgumentParser:
-    parser: argparse.ArgumentParser = actions.add_parser(name, help=text, description=f"{text}.".capitalize())
+def _action(
+    actions: Any, name: str, text: str, *, reads: bool = True, json_lines: bool = False
+) -> argparse.ArgumentParser:
+    described = f"{text[0].upper()}{text[1:]}."
+    parser: argparse.ArgumentParser = actions.add_parser(name, help=text, description=described)
     if reads:
         parser.add_argument(
             "--results", type=Path, default=Path("results"), metavar="DIR", help="default: results"
         )
-    parser.add_argument("--json", action="store_true", help="print JSON and nothing else")
+    form = "JSON lines, an object for each row," if json_lines else "JSON"
+    parser.add_argument("--json", action="store_true", help=f"print {form} and nothing else")
     return parser
 
 
@@ -57,7 +60,7 @@ def _add_filters(parser: argparse.ArgumentParser) -> None:
 
 
 def _add_list(actions: Any) -> None:
-    parser = _action(actions, "list", "list records, the newest first")
+    parser = _action(actions, "list", "list records, the newest first", json_lines=True)
     _add_filters(parser)
     parser.add_argument("--limit", type=int, metavar="N", help="the first so many of them")
     parser.add_argument(
@@ -77,7 +80,7 @@ def _add_show(actions: Any) -> None:
 
 
 def _add_query(actions: Any) -> None:
-    parser = _action(actions, "query", "ask records with SQL (DuckDB)")
+    parser = _action(actions, "query", "ask records with SQL (DuckDB)", json_lines=True)
     parser.add_argument(
         "sql",
         metavar="SQL",
@@ -153,11 +156,12 @@ def main(arguments: argparse.Namespace) -> int:
 
 
 def _load(arguments: argparse.Namespace, *words: str) -> Results:
+    from benchmarker.results import collect
     from benchmarker.results.filters import parse_filters
-    from benchmarker.store import load_results
 
-    results = load_results(arguments.results, **parse_filters([*arguments.filters, *words]))
-    _tell_of("left out", results.damaged)
+    filters = parse_filters([*arguments.filters, *words])
+    results = collect(arguments.results, filters, reading(quiet=arguments.json))
+    tell_left_out(results.damaged)
     return results
 
 
@@ -201,7 +205,7 @@ def _show(arguments: argparse.Namespace) -> int:
     else:
         found = load_results(path)
         if not len(found):
-            raise UsageError("; ".join(found.damaged.values()))
+            raise UsageError("; ".join(f"'{file}' {reason}" for file, reason in found.damaged.items()))
         text = record_summary(found[0], path, width=output_width())
         print("\n".join(map(printable, text.split("\n"))))
     return 0
@@ -229,9 +233,11 @@ def _print_csv(answer: Answer) -> None:
     import csv
 
     writer = csv.writer(sys.stdout, lineterminator="\n")
-    writer.writerow(answer.names)
-    for row in answer.rows:
-        writer.writerow([json.dumps(cell) if isinstance(cell, (dict, list)) else cell for cell in row])
+    # A file gets what is there; a terminal would obey it.
+    shown = printable if sys.stdout.isatty() else str
+    for row in (answer.names, *answer.rows):
+        cells = (json.dumps(cell) if isinstance(cell, (dict, list)) else cell for cell in row)
+        writer.writerow([shown(cell) if isinstance(cell, str) else cell for cell in cells])
 
 
 def _export(arguments: argparse.Namespace) -> int:
@@ -261,8 +267,8 @@ def _export(arguments: argparse.Namespace) -> int:
 def _merge(arguments: argparse.Namespace) -> int:
     from benchmarker.results.merging import carry_out, plan_merge
 
-    merge = plan_merge(arguments.sources, arguments.into, _teller("read"))
-    added = {} if arguments.dry_run else carry_out(merge, _teller("added"))
+    merge = plan_merge(arguments.sources, arguments.into, telling("records read"))
+    added = {} if arguments.dry_run else carry_out(merge, telling("records added"))
     if arguments.json:
         listed = [
             {"file": str(file), "record": str(added[file]) if added else None, "folder": str(folder)}
@@ -282,7 +288,7 @@ def _merge(arguments: argparse.Namespace) -> int:
             f"{_records(len(merge.new))} {would} to '{arguments.into}', {len(merge.known)} there already, "
             f"{len(merge.damaged)} damaged"
         )
-        _tell_of("left", merge.damaged)
+        tell_left_out(merge.damaged)
     return 1 if merge.damaged else 0
 
 
@@ -319,7 +325,7 @@ def _prune(arguments: argparse.Namespace) -> int:
 def _import(arguments: argparse.Namespace) -> int:
     from benchmarker.earlier import import_results
 
-    outcome = import_results(arguments.sources, arguments.into, _teller("imported"))
+    outcome = import_results(arguments.sources, arguments.into, telling("records imported"))
     if arguments.json:
         added = [{"file": str(file), "record": str(record)} for file, record in outcome.added.items()]
         known, left = list(map(str, outcome.known)), _with_reasons(outcome.left)
@@ -329,7 +335,7 @@ def _import(arguments: argparse.Namespace) -> int:
             f"{_records(len(outcome.added))} imported into '{arguments.into}', {len(outcome.known)} there "
             f"already, {len(outcome.left)} left"
         )
-        _tell_of("left", outcome.left)
+        tell_left_out(outcome.left)
     return 1 if outcome.left else 0
 
 
@@ -349,21 +355,7 @@ def _with_reasons(files: Mapping[Path, str]) -> list[dict[str, str]]:
 
 
 def _print_some(lines: list[str]) -> None:
-    for line in lines[:_SHOWN]:
+    for line in lines[:SHOWN]:
         print(printable(line))
-    if len(lines) > _SHOWN:
-        print(f"and {len(lines) - _SHOWN} more (--json names all)")
-
-
-def _tell_of(what: str, files: Mapping[Path, str]) -> None:
-    """Name files and what is wrong with them on standard error."""
-    for reason in list(files.values())[:_SHOWN]:
-        print(printable(f"{what}: {reason}"), file=sys.stderr)
-    if len(files) > _SHOWN:
-        print(f"{what}: {len(files) - _SHOWN} more", file=sys.stderr)
-
-
-def _teller(what: str) -> Callable[[int, int], None]:
-    """Return what tells how many records are done, of a total that is known with the first of them."""
-    counts: dict[int, Count] = {}
-    return lambda done, total: counts.setdefault(total, Count(total, f"records {what}"))(done)
+    if len(lines) > SHOWN:
+        print(f"and {len(lines) - SHOWN} more (--json names all)")

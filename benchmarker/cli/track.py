@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import argparse
 import json
-import sys
 from pathlib import Path
 
-from benchmarker.cli.counting import counted
+from benchmarker.cli.counting import counted, reading
+from benchmarker.cli.left_out import tell_left_out
 from benchmarker.cli.terminal import output_width
 from benchmarker.errors import UsageError
 from benchmarker.store import DEFAULT_FOLDER
@@ -37,12 +37,11 @@ def main(arguments: argparse.Namespace) -> int:
     """
     from benchmarker.history import histories
     from benchmarker.report.history import histories_json, histories_text
+    from benchmarker.results import collect
     from benchmarker.results.filters import parse_filters
-    from benchmarker.store import load_results
 
-    records = load_results(arguments.results, **parse_filters(arguments.filters))
-    for path, reason in records.damaged.items():
-        print(f"skipped: {path}: {reason}", file=sys.stderr)
+    records = collect(arguments.results, parse_filters(arguments.filters), reading(quiet=arguments.json))
+    tell_left_out(records.damaged)
     found = histories(counted(records, len(records), "records read"))
     if not found:
         raise UsageError(

@@ -9,11 +9,14 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from benchmarker.comparison.pairing import has_number
+from benchmarker.comparison.work import keys_of, work_of
 from benchmarker.errors import UsageError
 from benchmarker.record.comparable import differences
 from benchmarker.report.asked import value_at
 
 Record = Mapping[str, Any]
+Work = tuple[str, str]
+"""As :func:`benchmarker.comparison.work.work_of` returns it."""
 
 _FRAMEWORK = "framework.name"
 _OF_ALL = (
@@ -21,6 +24,7 @@ _OF_ALL = (
     "platform.cpu.model",
     "platform.cpu.logical_cores",
     "device.name",
+    "execution.launcher",
     "execution.start",
     "execution.compile_cache.kind",
     "execution.affinity",
@@ -76,7 +80,7 @@ class Cell:
 
 @dataclass(frozen=True)
 class Match:
-    """Two cells that did the same work, and so may be compared."""
+    """Two cells that did the same work, whose ``keys`` tell which, and so may be compared."""
 
     keys: Mapping[str, Any]
     first: Cell
@@ -124,7 +128,7 @@ def match(first: Side, other: Side) -> Matched:
             if partner is None:
                 unmatched.append(cell)
             else:
-                matches.append(Match(cell.records[0]["comparable"]["keys"], partner, cell))
+                matches.append(Match(keys_of(cell.records[0]), partner, cell))
     if not matches:
         raise UsageError(_several(first, ours[shared[0]]))
     return Matched(matches, _notes(first, other, ours, theirs, unmatched))
@@ -140,11 +144,11 @@ def _refuse_overlap(first: Side, other: Side) -> None:
         )
 
 
-def _works(side: Side) -> dict[str, list[Cell]]:
+def _works(side: Side) -> dict[Work, list[Cell]]:
     """Return the cells of a side by what they computed."""
-    groups: dict[str, dict[str, list[Record]]] = {}
+    groups: dict[Work, dict[str, list[Record]]] = {}
     for record in sorted(filter(has_number, side.records), key=lambda record: str(record["started_at"])):
-        cells = groups.setdefault(record["comparable"]["hash"], {})
+        cells = groups.setdefault(work_of(record), {})
         cells.setdefault(json.dumps(_aspects(record), sort_keys=True), []).append(record)
     if not groups:
         raise UsageError(f"each side of a comparison must have a run that ended well, '{side.name}' has none")
@@ -181,6 +185,7 @@ def _aspects(record: Record) -> dict[str, Any]:
         _FRAMEWORK: record["framework"]["name"],
         **{f"framework.options.{name}": value for name, value in options.items()},
         **{name: value_at(record, name) for name in _OF_ALL},
+        "specification.gpus": value_at(record, "specification.gpus") or None,
     }
 
 
@@ -215,11 +220,11 @@ def _several(side: Side, cells: Sequence[Cell]) -> str:
 
 
 def _nothing_in_common(
-    first: Side, other: Side, ours: Mapping[str, Sequence[Cell]], theirs: Mapping[str, Sequence[Cell]]
+    first: Side, other: Side, ours: Mapping[Work, Sequence[Cell]], theirs: Mapping[Work, Sequence[Cell]]
 ) -> str:
     """Name what differs between the two works that are most alike."""
     found = (
-        _differences(a[0].records[0]["comparable"], b[0].records[0]["comparable"])
+        _differences(keys_of(a[0].newest), keys_of(b[0].newest))
         for a in ours.values()
         for b in theirs.values()
     )
@@ -233,8 +238,8 @@ def _nothing_in_common(
 
 
 def _differences(first: Mapping[str, Any], second: Mapping[str, Any]) -> dict[str, tuple[Any, Any]]:
-    """Return the keys in which two records' ``comparable`` differ; of objects their members by dotted name."""
-    differing = differences(first, second)
+    """Return the keys in which two works differ; of objects their members by dotted name."""
+    differing = differences({"keys": first}, {"keys": second})
     if "problem" in differing:
         # That its parameters are others says nothing more.
         differing = {name: pair for name, pair in differing.items() if not name.startswith("problem_")}
@@ -251,8 +256,8 @@ def _differences(first: Mapping[str, Any], second: Mapping[str, Any]) -> dict[st
 def _notes(
     first: Side,
     other: Side,
-    ours: Mapping[str, Sequence[Cell]],
-    theirs: Mapping[str, Sequence[Cell]],
+    ours: Mapping[Work, Sequence[Cell]],
+    theirs: Mapping[Work, Sequence[Cell]],
     unmatched: Sequence[Cell],
 ) -> list[str]:
     notes = []

@@ -9,12 +9,12 @@ from dataclasses import replace
 from typing import Any
 
 from benchmarker.comparison.cells import Cell, Match, Side, match
-from benchmarker.comparison.margin import DEFAULT, margin_of
+from benchmarker.comparison.margin import margin_of
 from benchmarker.comparison.paired import FEWEST_PAIRS, paired
 from benchmarker.comparison.pairing import Pairing, median_step, newest_number, pairs_of
 from benchmarker.comparison.power import smallest_effect
 from benchmarker.comparison.resolution import Resolution
-from benchmarker.comparison.rows import UNPAIRED, Comparison, Number, Row
+from benchmarker.comparison.rows import OTHER_VALUES, UNPAIRED, Comparison, Number, Row
 from benchmarker.comparison.verdict import INCONCLUSIVE, LEVEL, Verdict, judge
 from benchmarker.replication import count_for
 from benchmarker.statistics import across_processes
@@ -27,7 +27,7 @@ _LARGEST_EXPONENT = 700.0
 def compare(
     sides: Sequence[Side],
     *,
-    margin: float = DEFAULT,
+    margin: float | None = None,
     resolution: Kept = lambda record: None,
     include_contaminated: bool = False,
 ) -> Comparison:
@@ -37,8 +37,8 @@ def compare(
     ----------
     sides : sequence of Side
         At least two.
-    margin : float
-        Half the width of the region of practical equivalence, relative.
+    margin : float or None
+        Half the width of the region of practical equivalence, relative; None takes the default.
     resolution : callable
         Returns the A/A comparison that is kept for the machine of a record.
     include_contaminated : bool
@@ -58,11 +58,16 @@ def compare(
         notes += matched.notes
         for found in matched.matches:
             rows.append(_row(found, (first.name, other.name), margin, resolution, include_contaminated))
-    return Comparison(tuple(_judged(rows)), tuple(dict.fromkeys(notes)))
+    return Comparison(tuple(sorted(_judged(rows), key=_place)), tuple(dict.fromkeys(notes)))
+
+
+def _place(row: Row) -> tuple[bool, bool]:
+    """Return what puts rows that say more first."""
+    return row.verdict is None, row.paired is None
 
 
 def _row(
-    found: Match, names: tuple[str, str], margin: float, resolution: Kept, include_contaminated: bool
+    found: Match, names: tuple[str, str], margin: float | None, resolution: Kept, include_contaminated: bool
 ) -> Row:
     """Return a row without its verdict."""
     pairing = pairs_of(found.first.records, found.other.records, include_contaminated=include_contaminated)
@@ -96,7 +101,7 @@ def _why_none(pairing: Pairing, first: Record, other: Record) -> str | None:
     """Return why a row must have no verdict; None if it may have one."""
     values = _other_values(first, other)
     if values:
-        return f"not computed with the same values, digests of {' and '.join(values)} differ"
+        return f"{OTHER_VALUES}, digests of {' and '.join(values)} differ"
     if not pairing.pairs:
         return UNPAIRED
     if not pairing.fair:

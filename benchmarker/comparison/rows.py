@@ -12,6 +12,8 @@ from benchmarker.comparison.verdict import Verdict
 
 UNPAIRED = "unpaired, descriptive only"
 """Why there is no verdict on numbers of different campaigns."""
+OTHER_VALUES = "not computed with the same values"
+"""Why there is none on numbers of different functions."""
 
 
 @dataclass(frozen=True)
@@ -49,7 +51,8 @@ class Row:
     Parameters
     ----------
     keys : mapping
-        What was computed, as a record's ``comparable`` has it.
+        What was computed, as a record's ``comparable`` has it, and what else was asked for, as its
+        ``specification`` has it.
     first, other : Number
         The baseline, and what is compared with it.
     ratio : float
@@ -94,7 +97,7 @@ class Comparison:
     Parameters
     ----------
     rows : tuple of Row
-        By side, then by work.
+        Those with a verdict, then those of pairs, then the others; each by side, then by work.
     notes : tuple of str
         What was left out.
     """

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import shlex
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -13,9 +13,10 @@ from benchmarker.comparison.revisions import commit_of
 from benchmarker.errors import UsageError
 from benchmarker.report.asked import value_at
 from benchmarker.rerunning import processes_of
-from benchmarker.store import load_results
+from benchmarker.results import collect
 
 Record = Mapping[str, Any]
+OnProgress = Callable[[int, int], None] | None
 REVISION = "git:"
 _PLAIN: Mapping[str, tuple[type, ...]] = {
     "id": (str,),
@@ -35,7 +36,7 @@ _PLAIN: Mapping[str, tuple[type, ...]] = {
 _CHECKOUT = "platform.source_control.working_directory"
 
 
-def find_side(text: str, results: str | os.PathLike[str]) -> Side:
+def find_side(text: str, results: str | os.PathLike[str], on_progress: OnProgress = None) -> Side:
     """Return the records that a text names.
 
     Parameters
@@ -46,6 +47,8 @@ def find_side(text: str, results: str | os.PathLike[str]) -> Side:
         made in a checkout of that commit without changes.
     results : path
         The folder that names, filters and revisions are looked for in.
+    on_progress : callable or None
+        Called with the number of records that are read and of those that must be.
 
     Raises
     ------
@@ -53,14 +56,14 @@ def find_side(text: str, results: str | os.PathLike[str]) -> Side:
         If nothing is found.
     """
     if text.startswith(REVISION):
-        return _of_revision(text, results)
+        return _of_revision(text, results, on_progress)
     if Path(text).is_dir():
-        return _sound(text, *_read(text, {}))
+        return _sound(text, *_read(text, {}, on_progress), on_progress)
     if "=" in text and not Path(text).exists():
         from benchmarker.results.filters import parse_filters
 
-        return _sound(text, *_read(results, parse_filters(_words(text))))
-    return _of_record(text, results)
+        return _sound(text, *_read(results, parse_filters(_words(text)), on_progress), on_progress)
+    return _of_record(text, results, on_progress)
 
 
 def _words(text: str) -> list[str]:
@@ -70,16 +73,18 @@ def _words(text: str) -> list[str]:
         raise UsageError(f"filters must be KEY=VALUE words as in a shell, got '{text}' ({error})") from None
 
 
-def _read(folder: str | os.PathLike[str], filters: Mapping[str, Any]) -> tuple[Sequence[Record], list[str]]:
-    found = load_results(folder, **filters)
-    return found, [
-        f"left out, it cannot be read: {path} ({reason})" for path, reason in found.damaged.items()
-    ]
+def _read(
+    folder: str | os.PathLike[str], filters: Mapping[str, Any], on_progress: OnProgress
+) -> tuple[Sequence[Record], list[str]]:
+    found = collect(folder, filters, on_progress)
+    return found, [f"left out: {path}: {reason}" for path, reason in found.damaged.items()]
 
 
-def _sound(name: str, records: Iterable[Record], notes: list[str]) -> Side:
+def _sound(name: str, records: Sequence[Record], notes: list[str], on_progress: OnProgress) -> Side:
     kept: dict[str, Record] = {}
-    for record in records:
+    for done, record in enumerate(records):
+        if on_progress:
+            on_progress(done, len(records))
         wrong = [path for path, types in _PLAIN.items() if not _is_one(value_at(record, path), types)]
         if wrong:
             notes.append(f"left out, not a valid record: {record['id']} ({wrong[0]})")
@@ -94,9 +99,9 @@ def _is_one(value: Any, types: tuple[type, ...]) -> bool:
     return value is None or (isinstance(value, types) and not isinstance(value, bool))
 
 
-def _of_revision(text: str, results: str | os.PathLike[str]) -> Side:
+def _of_revision(text: str, results: str | os.PathLike[str], on_progress: OnProgress) -> Side:
     commit = commit_of(text.removeprefix(REVISION))
-    records, notes = _read(results, {f"{_CHECKOUT}.commit": commit})
+    records, notes = _read(results, {f"{_CHECKOUT}.commit": commit}, on_progress)
     clean, changed = [], 0
     for record in records:
         if value_at(record, f"{_CHECKOUT}.dirty") is False:
@@ -110,18 +115,18 @@ def _of_revision(text: str, results: str | os.PathLike[str]) -> Side:
             f"'{text}' is commit {commit[:12]}, of which there are no records in '{os.fspath(results)}' "
             f"({changed} of a checkout with changes); make them in a checkout of it"
         )
-    return _sound(text, clean, notes)
+    return _sound(text, clean, notes, on_progress)
 
 
-def _of_record(text: str, results: str | os.PathLike[str]) -> Side:
+def _of_record(text: str, results: str | os.PathLike[str], on_progress: OnProgress) -> Side:
     from benchmarker.results.naming import find_record
 
     path = find_record(text, Path(results))
-    found, notes = _read(path, {})
+    found, notes = _read(path, {}, on_progress)
     if not found:
         raise UsageError(f"'{path}' is not a record: {'; '.join(notes)}")
     record = found[0]
     if not record["replication"]:
-        return _sound(text, [record], notes)
-    beside, more = _read(path.parent, {})
-    return _sound(text, processes_of(record, beside) or [record], notes + more)
+        return _sound(text, [record], notes, on_progress)
+    beside, more = _read(path.parent, {}, on_progress)
+    return _sound(text, processes_of(record, beside) or [record], notes + more, on_progress)

@@ -64,9 +64,9 @@ def _read(file: Path, outcome: Imported) -> EarlierRun | None:
     try:
         return read(file)
     except OSError as error:
-        outcome.left[file] = f"'{file}' cannot be read: {error.strerror}"
+        outcome.left[file] = f"cannot be read: {error.strerror}"
     except NotEarlierError as reason:
-        outcome.left[file] = f"'{file}' {reason}"
+        outcome.left[file] = str(reason)
     return None
 
 

@@ -5,10 +5,12 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 
+from benchmarker.errors import UsageError
 from benchmarker.plots.caption import caption, intervals
 from benchmarker.plots.chart import Axis, Chart, Panel
 from benchmarker.plots.gathering import Record, gather, largest_group
-from benchmarker.plots.naming import names
+from benchmarker.plots.limits import few_series
+from benchmarker.plots.naming import names, short
 from benchmarker.plots.quantity import Metric, axis_of, row_of, series, unit_of
 from benchmarker.report.cells import Cell
 
@@ -26,12 +28,16 @@ def chart(records: Sequence[Record], *, log: bool = True) -> Chart:
     Raises
     ------
     UsageError
-        If no run ended well.
+        If no run ended well, or all are of one batch size.
     """
     ended = gather(records, "runs that ended well, of several batch sizes")
-    gathered = largest_group(ended, _problem, _batch_size, "of other problems or modes")
-    cells = gathered.cells
-    labels = names(cells, [_batch_size(cell) for cell in cells])
+    gathered = few_series(largest_group(ended, _problem, _batch_size, "of other problems or modes"), _labels)
+    cells, labels = gathered.cells, _labels(gathered.cells)
+    if len(set(map(_batch_size, cells))) < 2:
+        raise UsageError(
+            "such a picture needs runs of one problem with several batch sizes, and all of "
+            f"{short(cells[0].first['problem']['name'])} have batch size {_batch_size(cells[0]):,}"
+        )
     first = cells[0].first
     metrics: tuple[tuple[Metric, str], ...] = (("throughput", "Throughput"), ("step", "Latency"))
     return Chart(
@@ -40,6 +46,10 @@ def chart(records: Sequence[Record], *, log: bool = True) -> Chart:
         caption=caption(gathered, intervals(cells)),
         panels=tuple(_panel(cells, labels, metric, title, log) for metric, title in metrics),
     )
+
+
+def _labels(cells: Sequence[Cell]) -> tuple[str, ...]:
+    return names(cells, [_batch_size(cell) for cell in cells])
 
 
 def _panel(cells: Sequence[Cell], labels: Sequence[str], metric: Metric, title: str, log: bool) -> Panel:

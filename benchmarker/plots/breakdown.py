@@ -10,6 +10,7 @@ from benchmarker.errors import BenchmarkerError
 from benchmarker.plots.caption import caption
 from benchmarker.plots.chart import Axis, Chart, Panel, Series
 from benchmarker.plots.gathering import Record, first_groups, gather
+from benchmarker.plots.limits import few_series
 from benchmarker.plots.naming import names, work_in_common, works
 from benchmarker.plots.scaling import Unit, times
 from benchmarker.report.asked import value_at
@@ -55,7 +56,9 @@ def chart(records: Sequence[Record], *, problems: int = 2) -> Chart:
     with_parts = [cell for cell in gathered.cells if _parts(cell)]
     if with_parts:
         gathered = gather(records, "runs with --breakdown", _record_parts, "without a breakdown")
-    gathered = first_groups(gathered, lambda cell: cell.work, max(1, problems), "of further problems")
+    gathered = first_groups(
+        few_series(gathered), lambda cell: cell.work, max(1, problems), "of further problems"
+    )
     groups: dict[str, list[Cell]] = {}
     for cell, work in zip(gathered.cells, works(gathered.cells)):
         groups.setdefault(work, []).append(cell)

@@ -7,10 +7,12 @@ from collections.abc import Sequence
 from benchmarker.plots.caption import caption, intervals
 from benchmarker.plots.chart import Chart
 from benchmarker.plots.frameworks import TITLES
-from benchmarker.plots.gathering import Record, first_groups, gather
-from benchmarker.plots.naming import device_of, names, work_in_common, works
+from benchmarker.plots.gathering import Record, gather
+from benchmarker.plots.limits import few_series, few_works
+from benchmarker.plots.naming import device_name, device_of, names, panel_titles, work_in_common, works
 from benchmarker.plots.quantity import Metric, axis_of, row_of, unit_of
 from benchmarker.plots.side_by_side import MOST_PANELS, panels
+from benchmarker.report.cells import Cell
 
 
 def chart(records: Sequence[Record], *, metric: Metric = "step", log: bool | None = None) -> Chart:
@@ -30,25 +32,32 @@ def chart(records: Sequence[Record], *, metric: Metric = "step", log: bool | Non
     UsageError
         If no run ended well.
     """
-    ended = gather(records, "runs that ended well")
-    gathered = first_groups(ended, lambda cell: cell.work, MOST_PANELS, "of further problems")
+    ended = few_series(gather(records, "runs that ended well"), _series_names, places=("device", "threads"))
+    gathered = few_works(ended, MOST_PANELS)
     cells = gathered.cells
-    work, devices = works(cells), [device_of(cell) for cell in cells]
-    rows = [
-        row_of(cell, name, device, metric)
-        for cell, name, device in zip(cells, names(cells, list(zip(work, devices))), devices)
-    ]
+    devices = [device_of(cell) for cell in cells]
+    rows = [row_of(c, name, device, metric) for c, name, device in zip(cells, _series_names(cells), devices)]
     return Chart(
         kind="devices",
         title=": ".join(filter(None, (f"{TITLES[metric]} by device", work_in_common(cells)))),
         caption=caption(gathered, intervals(cells)),
         panels=panels(
             rows,
-            work,
+            panel_titles(cells),
             lambda group, logarithmic: unit_of([row.value for row in group], metric, log=logarithmic),
             lambda unit, logarithmic: axis_of(unit, metric, log=logarithmic),
             of="device",
             log=log,
             separate=True,
+            places=[device_of(cell) for cell in sorted(cells, key=_order)],
         ),
     )
+
+
+def _series_names(cells: Sequence[Cell]) -> tuple[str, ...]:
+    return names(cells, list(zip(works(cells), map(device_of, cells))))
+
+
+def _order(cell: Cell) -> tuple[str, int]:
+    """Return the place of a device: by its name, then by its number of threads."""
+    return device_name(cell.first), cell.first["execution"]["threads"] or 0

@@ -6,7 +6,8 @@ from collections.abc import Sequence
 
 from benchmarker.plots.caption import caption, intervals
 from benchmarker.plots.chart import Chart
-from benchmarker.plots.gathering import MOST_WORKS, Record, first_groups, gather
+from benchmarker.plots.gathering import Record, gather
+from benchmarker.plots.limits import few_series, few_works
 from benchmarker.plots.naming import names, work_in_common, works
 from benchmarker.plots.quantity import Metric, axis_of, row_of, unit_of
 from benchmarker.plots.side_by_side import panels
@@ -31,8 +32,7 @@ def chart(records: Sequence[Record], *, metric: Metric = "step", log: bool | Non
     UsageError
         If no run ended well.
     """
-    ended = gather(records, "runs that ended well")
-    gathered = first_groups(ended, lambda cell: cell.work, MOST_WORKS, "of further problems")
+    gathered = few_works(few_series(gather(records, "runs that ended well")))
     cells = gathered.cells
     work = works(cells)
     rows = [row_of(c, name, w, metric) for c, name, w in zip(cells, names(cells, work), work)]

@@ -12,8 +12,6 @@ from benchmarker.report.asked import value_at
 from benchmarker.report.cells import Cell, cells
 
 Record = Mapping[str, Any]
-MOST_WORKS = 40
-"""Problems of different modes and sizes in one picture; the names of more could not be read."""
 
 
 @dataclass(frozen=True)
@@ -110,6 +108,17 @@ def first_groups(gathered: Gathered, group: Callable[[Cell], Hashable], most: in
         count[group(cell)] = count.get(group(cell), 0) + 1
     chosen = set(sorted(count, key=lambda name: -count[name])[:most])
     return _keep(gathered, [cell for cell in gathered.cells if group(cell) in chosen], others)
+
+
+def split(gathered: Gathered, by: Callable[[Record], Hashable]) -> Gathered:
+    """Divide cells such that the records of each have the same value of something, e.g. the campaign."""
+    parts: list[Cell] = []
+    for cell in gathered.cells:
+        groups: dict[Hashable, list[Record]] = {}
+        for record in cell.records:
+            groups.setdefault(by(record), []).append(record)
+        parts += [Cell(tuple(group)) for group in groups.values()]
+    return Gathered(tuple(parts), gathered.left_out)
 
 
 def keep(gathered: Gathered, fits: Callable[[Cell], bool], others: str) -> Gathered:

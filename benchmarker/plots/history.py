@@ -38,7 +38,7 @@ def chart(records: Sequence[dict[str, Any]], *, panels: int = 4) -> Chart:
     if not every:
         raise UsageError(
             "such a picture needs runs of one problem, framework and machine from different times, and none of "
-            f"{len(records)} records has that"
+            f"{len(records)} records has that: run the same command again another day, or leave filters out"
         )
     shown = every[:panels]
     return Chart(

@@ -8,6 +8,7 @@ from benchmarker.plots.caption import caption
 from benchmarker.plots.chart import Axis, Chart, Panel, Series
 from benchmarker.plots.course import block_steps, has_course, quantiles, steady_samples
 from benchmarker.plots.gathering import Record, gather, largest_group
+from benchmarker.plots.limits import few_series
 from benchmarker.plots.naming import framework_of, names, work_in_common
 from benchmarker.plots.palette import colours
 from benchmarker.plots.scaling import Unit, times
@@ -34,7 +35,8 @@ def chart(records: Sequence[Record], *, log: bool | None = None) -> Chart:
         If no run ended well.
     """
     ended = gather(records, "runs that ended well, with several samples", has_course, "of a single sample")
-    gathered = largest_group(ended, lambda cell: cell.work, id, "of other problems, modes or sizes")
+    of_one = largest_group(ended, lambda cell: cell.work, id, "of other problems, modes or sizes")
+    gathered = few_series(of_one, names)
     cells = gathered.cells
     samples = [[x for record in cell.well for x in steady_samples(record)] for cell in cells]
     every = sorted(x for group in samples for x in group if x > 0)

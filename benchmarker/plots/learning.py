@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from benchmarker.plots.caption import caption
 from benchmarker.plots.chart import Axis, Chart, Panel, Series
-from benchmarker.plots.gathering import Record, gather, largest_group
+from benchmarker.plots.gathering import Gathered, Record, gather, keep, largest_group
+from benchmarker.plots.limits import few_series
 from benchmarker.plots.naming import framework_of, names, work_in_common
 from benchmarker.plots.palette import colours
 from benchmarker.plots.scaling import times
@@ -15,7 +17,7 @@ from benchmarker.report.asked import asked, value_at
 from benchmarker.report.cells import Cell
 
 _STEPS = "training steps, warm-up included"
-_TIME = "time of timed steps"
+_TIME = "time spent in steps, warm-up included"
 _DRAWN = "Inputs and labels are drawn by the seed."
 
 
@@ -50,9 +52,10 @@ def chart(records: Sequence[Record], *, log: bool = False) -> Chart:
     trained = gather(
         records, "trainings that ended well, with losses or an accuracy", _learned, "without losses"
     )
-    gathered = largest_group(trained, lambda cell: cell.work, _trained_steps, "of other problems or settings")
-    cells = gathered.cells
-    labels = names(cells, [_asked_steps(cell) for cell in cells])
+    others = "of other problems or settings"
+    of_one = largest_group(_with_data(trained), lambda cell: cell.work, _trained_steps, others)
+    gathered = few_series(of_one, _labels, places=("steps",))
+    cells, labels = gathered.cells, _labels(gathered.cells)
     named: dict[str, list[Cell]] = {}
     for cell, name in zip(cells, labels):
         named.setdefault(name, []).append(cell)
@@ -66,7 +69,7 @@ def chart(records: Sequence[Record], *, log: bool = False) -> Chart:
         title=f"Training of {cells[0].first['problem']['name']}"
         f"{f' on {data}' if data else ''}: {work_in_common(cells)}",
         caption=caption(gathered, _note(losses, accuracies), "" if data else _DRAWN),
-        panels=(*_panels(losses, loss, "line"), *_panels(accuracies, accuracy, "line")),
+        panels=(*_panels(losses, loss), *_panels(accuracies, accuracy)),
     )
 
 
@@ -74,26 +77,49 @@ def _note(losses: Sequence[_Line], accuracies: Sequence[_Line]) -> str:
     said = ["Loss: of one mini-batch, in one process of the longest training."] if losses else []
     if accuracies:
         said.append("Accuracy: each point is a training of its own, the mean of its processes.")
+        if any(list(line.seconds) != sorted(line.seconds) for line in accuracies):
+            said.append("They are not joined where a longer training took less time.")
     return " ".join(said)
 
 
-def _panels(lines: Sequence[_Line], y: Axis, kind: str) -> tuple[Panel, ...]:
+def _panels(lines: Sequence[_Line], y: Axis) -> tuple[Panel, ...]:
     if not lines:
         return ()
     colour = colours([line.framework for line in lines])
     unit = times([max(line.seconds) for line in lines])
 
     def panel(x: Axis, places: Callable[[_Line], tuple[float, ...]]) -> Panel:
-        series = tuple(
-            Series(line.name, kind, places(line), line.values, colour=index)
-            for line, index in zip(lines, colour)
-        )
-        return Panel(x, y, series=series)
+        series = [_series(line, places(line), index) for line, index in zip(lines, colour)]
+        return Panel(x, y, series=tuple(series))
 
     by_time = panel(
         Axis(_TIME, unit.name, zero=True), lambda line: tuple(x / unit.size for x in line.seconds)
     )
     return (panel(Axis(_STEPS, "", zero=True), lambda line: line.steps), by_time)
+
+
+def _series(line: _Line, places: Sequence[float], colour: int) -> Series:
+    """Return a line, or its points alone where a longer training took less time than a shorter one."""
+    ordered = list(places) == sorted(places)
+    points = sorted(zip(places, line.values), key=lambda point: point[0])
+    x, y = zip(*points)
+    return Series(line.name, "line" if ordered else "points", x, y, colour=colour)
+
+
+def _with_data(gathered: Gathered) -> Gathered:
+    """Keep problems that learnt real data, as their accuracy tells, where there are any."""
+    real = {cell.work for cell in gathered.cells if _learnt_data(cell)}
+    if not real:
+        return gathered
+    return keep(gathered, lambda cell: cell.work in real, "on labels drawn by the seed")
+
+
+def _learnt_data(cell: Cell) -> bool:
+    return bool(value_at(cell.first, "inputs.data.name")) and any(map(_has_accuracy, cell.well))
+
+
+def _labels(cells: Sequence[Cell]) -> tuple[str, ...]:
+    return names(cells, [_asked_steps(cell) for cell in cells])
 
 
 def _learned(record: Record) -> bool:
@@ -107,6 +133,14 @@ def _has_accuracy(record: Record) -> bool:
 def _before(record: Record) -> int:
     """Return how many steps were trained before the timed ones: the first, and those of the warm-up."""
     return 1 + int(record["timing"]["warmup_steps"] or 0)
+
+
+def _seconds_before(record: Record) -> float:
+    """Return the seconds of the steps before the timed ones, as far as they are known."""
+    timing = record["timing"]
+    warmup = timing.get("warmup_samples_seconds")
+    spent = math.fsum(warmup) if warmup else timing.get("warmup_seconds") or 0.0
+    return float((timing.get("compile_seconds") or 0.0) + spent)
 
 
 def _timed_steps(record: Record) -> int:
@@ -132,7 +166,7 @@ def _loss(name: str, cells: Sequence[Cell]) -> _Line | None:
         name,
         record["framework"]["name"],
         tuple(float(before + step) for step in found["steps"]),
-        tuple(found["seconds"]),
+        tuple(_seconds_before(record) + seconds for seconds in found["seconds"]),
         tuple(found["losses"]),
     )
 
@@ -147,7 +181,10 @@ def _accuracy(name: str, cells: Sequence[Cell]) -> _Line | None:
         name,
         framework_of(cells[0]),
         tuple(float(_before(group[0]) + _timed_steps(group[0])) for group in groups),
-        tuple(_mean([record["timing"]["total_seconds"] for record in group]) for group in groups),
+        tuple(
+            _mean([_seconds_before(record) + record["timing"]["total_seconds"] for record in group])
+            for group in groups
+        ),
         tuple(100 * _mean([record["metrics"]["accuracy"] for record in group]) for group in groups),
     )
 

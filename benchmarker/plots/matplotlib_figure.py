@@ -13,8 +13,9 @@ from matplotlib import style
 from matplotlib.figure import Figure
 
 from benchmarker.plots.chart import Chart, Panel
-from benchmarker.plots.matplotlib_names import MOST_LEVEL, plain
-from benchmarker.plots.matplotlib_panel import draw_panel, legend_handles
+from benchmarker.plots.matplotlib_heat import ROW_CHARACTERS
+from benchmarker.plots.matplotlib_names import MOST_LEVEL, broken, plain
+from benchmarker.plots.matplotlib_panel import draw_panel, legend_handles, named_above, title_lines
 
 if TYPE_CHECKING:
     from matplotlib.figure import SubFigure
@@ -24,8 +25,10 @@ _MOST_COLUMNS = 3
 _NARROWEST, _WIDEST = 7.0, 14.0
 """Inches of a picture."""
 _TITLE_POINTS, _CAPTION_POINTS = 12.0, 8.0
-_NARROW_NAME, _WIDE_NAME = 24, 30
-"""Characters of a column of a table that may need turning, and of a row that needs two lines."""
+_NARROW_NAME = 24
+"""Characters of a column of a table that may need turning."""
+_NAMED_WIDTH, _LEANING_INCHES = 9.5, 0.042
+"""Of a panel with names above it, and what a character of these adds to its height."""
 _LEGEND_POINTS = 8.5
 _CHARACTER, _BOLD = 0.56, 0.68
 """Width of a character over its height, about."""
@@ -101,7 +104,8 @@ def _figure(chart: Chart) -> Figure:
     caption = _wrapped(chart.caption, width, _CAPTION_POINTS * _CHARACTER)
     title = _wrapped(chart.title, width, _TITLE_POINTS * _BOLD)
     keys = max(_legend_inches(legend, across) for legend in legends) * (1 if len(legends) == 1 else rows)
-    top = rows * max(heights) + keys + 0.25 * len(title)
+    lines = max(len(title_lines(panel.title, width / columns)) for panel in chart.panels)
+    top = rows * (max(heights) + 0.16 * max(0, lines - 1)) + keys + 0.25 * len(title)
     bottom = 0.25 + len(caption) * _CAPTION_POINTS * 1.35 / 72
     whole = Figure(figsize=(width, top + bottom), layout="constrained", facecolor="white")
     parts: Any = whole.subfigures(2, 1, height_ratios=[top, bottom])
@@ -121,18 +125,24 @@ def _size(panel: Panel) -> tuple[float, float]:
     """Return inches for a panel with its labels."""
     if panel.heat:
         turned = 1.6 if max(map(len, panel.heat.columns)) > _NARROW_NAME else 0.0
-        rows = sum(0.42 if len(name) <= _WIDE_NAME else 0.6 for name in panel.heat.rows)
+        lines = max(len(broken(name, ROW_CHARACTERS).splitlines()) for name in panel.heat.rows)
+        rows = max(0.42, 0.12 + 0.165 * lines) * len(panel.heat.rows)
         return 3.2 + 1.0 * len(panel.heat.columns), max(2.6, 1.2 + rows) + turned
     names = len(panel.x.categories)
     bars = sum(len(series.x) for series in panel.series if series.kind != "stacked") if names else 0
     slot, height = (0.95, 3.5) if names <= MOST_LEVEL else (0.45, 4.3)
+    if named_above(panel):
+        longest = max(len(line) for mark in panel.marks for line in mark.text.split("; "))
+        return _NAMED_WIDTH, 4.3 + _LEANING_INCHES * longest
     return max(4.6, min(_WIDEST, max(1.2 + 0.2 * bars, 1.2 + slot * names))), height
 
 
 def _legends(panels: Sequence[Panel]) -> list[dict[str, Any]]:
     """Return one legend for all panels, or one for each where a colour would mean two things."""
     each = [legend_handles(panel) for panel in panels]
-    every = {name: handle for found in each for name, handle in found.items()}
+    every: dict[str, Any] = {}
+    for name, handle in (item for found in each for item in found.items()):
+        every.setdefault(name, handle)
     colours: dict[tuple[int, str], str] = {}
     for series in (series for panel in panels for series in panel.series if series.name):
         if colours.setdefault((series.colour, "dashed" if series.dashed else ""), series.name) != series.name:
@@ -150,14 +160,14 @@ def _draw_panels(
     if len(legends) == 1:
         grid = list(above.subplots(*shape, squeeze=False).flat)
         for axes, panel in zip(grid, panels):
-            draw_panel(axes, panel)
+            draw_panel(axes, panel, inches / shape[1])
         for axes in grid[len(panels) :]:
             axes.set_visible(False)
         _add_legend(above, legends[0], inches)
         return
     parts: Any = above.subfigures(*shape, squeeze=False)
     for part, panel, legend in zip(parts.flat, panels, legends):
-        draw_panel(part.subplots(), panel)
+        draw_panel(part.subplots(), panel, inches)
         _add_legend(part, legend, inches)
 
 

@@ -14,7 +14,9 @@ from benchmarker.plots.chart import Heat
 from benchmarker.plots.matplotlib_names import broken, plain, put_names
 from benchmarker.plots.palette import FULL, LESS, MIDDLE, MORE, PALE
 
-_LABEL_CHARACTERS, _ROW_CHARACTERS = 26, 30
+_LABEL_CHARACTERS = 26
+ROW_CHARACTERS = 30
+"""Of a line of a row's name."""
 _TICKS = (0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 20, 50, 100, 200, 500, 1000)
 _FINE_TICKS = (0.1, 0.2, 0.3, 0.5, 0.7, 0.8, 0.9, 1, 1.1, 1.2, 1.5, 2, 3, 5, 7, 10)
 """For a scale that reaches less than ten times as far."""
@@ -29,7 +31,7 @@ def draw_heat(axes: Axes, heat: Heat) -> None:
         np.ma.masked_invalid(shown), cmap=colours, norm=norm, edgecolors="white", linewidth=2
     )
     put_names(axes, [place + 0.5 for place in range(len(heat.columns))], heat.columns)
-    rows = [broken(name, _ROW_CHARACTERS) for name in heat.rows]
+    rows = [broken(name, ROW_CHARACTERS) for name in heat.rows]
     axes.set_yticks([place + 0.5 for place in range(len(rows))], rows)
     axes.tick_params(length=0)
     axes.invert_yaxis()

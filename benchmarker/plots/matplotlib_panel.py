@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import textwrap
+from collections.abc import Sequence
 from typing import Any
 
 from matplotlib.axes import Axes
@@ -21,12 +22,20 @@ _LEAST_RATIO = 3.0
 """The end of a logarithmic axis over its beginning, at least, so that small differences look small."""
 _CLOSE = 0.04
 """Of the width of a panel: how close two marks' words may stand."""
+_TITLE_POINTS, _TITLE_LINES, _LEFT_INCHES = 5.8, 3, 1.1
+"""Width of a character of a title, its most lines, and what stands left of it."""
+_NAMED_DEGREES, _NAMED_CLOSE = 45, 0.042
+"""Of words above a panel: how they lean, and how close two lines of them may stand."""
+_TICKS = ("%Y", "%b", "%d", "%H:%M", "%H:%M", "%H:%M:%S")
+_FIRST_TICKS = ("", "%Y", "%b", "%d", "%H:%M", "%H:%M:%S")
+_OFFSETS = ("", "%Y", "%Y-%b", "%Y-%b-%d", "%Y-%b-%d", "%Y-%b-%d")
+"""Of times whose distance is years, months, days, hours, minutes or seconds."""
 
 
-def draw_panel(axes: Axes, panel: Panel) -> None:
-    """Draw a panel: axes with labels and units, then what is shown, then marks."""
+def draw_panel(axes: Axes, panel: Panel, inches: float) -> None:
+    """Draw a panel of some width: axes with labels and units, then what is shown, then marks."""
     if panel.title:
-        axes.set_title(plain(textwrap.shorten(panel.title, 70, placeholder=" …")), loc="left")
+        axes.set_title("\n".join(map(plain, title_lines(panel.title, inches))), loc="left")
     if panel.heat:
         draw_heat(axes, panel.heat)
         axes.set_xlabel(label_of(panel.x))
@@ -39,6 +48,9 @@ def draw_panel(axes: Axes, panel: Panel) -> None:
     for series in panel.series:
         drawn(drawing, series)
     _fit(axes, panel)
+    if named_above(panel):
+        _draw_names(axes, panel)
+        return
     for mark, high, right in _placed(axes, panel):
         _draw_mark(axes, panel, mark, high, right)
 
@@ -46,6 +58,21 @@ def draw_panel(axes: Axes, panel: Panel) -> None:
 def legend_handles(panel: Panel) -> dict[str, Any]:
     """Return what the legend shows of each series that has a name."""
     return {series.name: handle(series) for series in panel.series if series.name}
+
+
+def title_lines(title: str, inches: float) -> list[str]:
+    """Return a panel's title in lines that are no longer than the panel of some width."""
+    width = max(20, int((inches - _LEFT_INCHES) * 72 / _TITLE_POINTS))
+    return textwrap.wrap(title, width, max_lines=_TITLE_LINES, placeholder=" …")
+
+
+def named_above(panel: Panel) -> bool:
+    """Tell whether the words of marks stand above a panel, where they cover no points: it has no title."""
+    return bool(panel.marks) and not panel.title and all(_is_line(mark) for mark in panel.marks)
+
+
+def _is_line(mark: Mark) -> bool:
+    return mark.x is not None and mark.until is None
 
 
 def label_of(axis: Axis) -> str:
@@ -64,7 +91,9 @@ def _set_scale(axes: Axes, panel: Panel, which: str) -> None:
     if axis.scale == "time":
         locator = AutoDateLocator()
         ours.set_major_locator(locator)
-        ours.set_major_formatter(ConciseDateFormatter(locator))
+        ours.set_major_formatter(
+            ConciseDateFormatter(locator, None, list(_TICKS), list(_OFFSETS), list(_FIRST_TICKS))
+        )
         return
     if axis.scale in ("log", "log2"):
         getattr(axes, f"set_{which}scale")("log", base=2 if axis.scale == "log2" else 10)
@@ -122,6 +151,43 @@ def _placed(axes: Axes, panel: Panel) -> list[tuple[Mark, bool, bool]]:
         high = after_another and not high
         placed.append((mark, high, after_another or not before_another))
     return placed
+
+
+def _draw_names(axes: Axes, panel: Panel) -> None:
+    """Draw the lines of marks, and their words leaning above the panel, moved apart where lines are close."""
+    to_axes = axes.transData + axes.transAxes.inverted()
+    marks = sorted(panel.marks, key=lambda mark: mark.x or 0.0)
+    places = [place_of(mark.x or 0.0, panel.x) for mark in marks]
+    texts = [plain(mark.text).replace("; ", ";\n") for mark in marks]
+    at = [float(to_axes.transform((place, 1.0))[0]) for place in places]
+    for place, text, foot in zip(places, texts, _spread(at, [text.count("\n") + 1 for text in texts])):
+        axes.axvline(place, color=_QUIET, linewidth=0.8, linestyle=(0, (2, 2)), zorder=0.5)
+        axes.annotate(
+            text,
+            (place, 1.0),
+            xycoords=axes.get_xaxis_transform(),
+            xytext=(foot, 1.05),
+            textcoords="axes fraction",
+            rotation=_NAMED_DEGREES,
+            rotation_mode="anchor",
+            ha="left",
+            va="bottom",
+            color=_QUIET,
+            fontsize=7.5,
+            arrowprops={"arrowstyle": "-", "color": _QUIET, "linewidth": 0.6, "shrinkA": 0, "shrinkB": 0},
+        )
+
+
+def _spread(at: Sequence[float], lines: Sequence[int]) -> list[float]:
+    """Return places in order that are as far apart as their lines need, and no more right than they must be."""
+    feet: list[float] = []
+    for place, count in zip(at, lines):
+        feet.append(max(place, feet[-1] + _NAMED_CLOSE * count) if feet else place)
+    limit = 1.0
+    for number in range(len(feet) - 1, -1, -1):
+        feet[number] = min(feet[number], limit)
+        limit = feet[number] - _NAMED_CLOSE * lines[number]
+    return feet
 
 
 def _draw_mark(axes: Axes, panel: Panel, mark: Mark, high: bool, right: bool) -> None:

@@ -7,8 +7,9 @@ from typing import Any
 
 from benchmarker.plots.caption import caption
 from benchmarker.plots.chart import Axis, Chart, Panel, Series
-from benchmarker.plots.gathering import Record, first_groups, gather
-from benchmarker.plots.naming import framework_of, names, work_in_common, works
+from benchmarker.plots.gathering import Record, gather
+from benchmarker.plots.limits import few_series, few_works
+from benchmarker.plots.naming import framework_of, names, panel_titles, work_in_common
 from benchmarker.plots.quantity import Row, Value
 from benchmarker.plots.scaling import counts, sizes
 from benchmarker.plots.side_by_side import MOST_PANELS, WIDEST, panels
@@ -18,11 +19,15 @@ from benchmarker.statistics import across_processes
 
 _KINDS = (
     ("peak of the process", "memory.peak_bytes", 6),
-    ("peak with all that it started", "monitors.tree_memory.peak_bytes", 14),
+    ("peak with all that it started, sampled", "monitors.tree_memory.peak_bytes", 14),
     ("peak that the framework allocated", "memory.framework.peak_allocated_bytes", 7),
     ("predicted", "memory.predicted.total", 5),
 )
 """Name of the series, where a record has it, place in the palette: none of a known framework."""
+_SAMPLED = (
+    "Sampled: memory that processes share is divided between them and shorter peaks may be missed, so it may be "
+    "below the peak of the process."
+)
 _WHAT = (
     "The process holds interpreter and libraries too. Predicted: parameters, activations, gradients and the "
     "optimizer's state, from the graph."
@@ -46,9 +51,9 @@ def chart(records: Sequence[Record], *, log: bool | None = None) -> Chart:
     """
     needs = "runs that ended well, with their memory measured"
     known = gather(records, needs, lambda record: value_at(record, "memory.peak_bytes"), "of unknown memory")
-    gathered = first_groups(known, lambda cell: cell.work, MOST_PANELS, "of further problems")
+    gathered = few_works(few_series(known), MOST_PANELS)
     cells = gathered.cells
-    work = works(cells)
+    work = panel_titles(cells)
     labels = names(cells, work)
     found = [_bytes(cell) for cell in cells]
     logarithmic = any(map(_far_apart, found)) if log is None else log
@@ -61,9 +66,14 @@ def chart(records: Sequence[Record], *, log: bool | None = None) -> Chart:
     return Chart(
         kind="memory",
         title=": ".join(filter(None, ("Memory", work_in_common(cells)))),
-        caption=caption(gathered, _WHAT, _energy_note(cells)),
+        caption=caption(gathered, _WHAT, _sampled_note(cells), _energy_note(cells)),
         panels=(*groups, *_energy(cells, work, labels, log)),
     )
+
+
+def _sampled_note(cells: Sequence[Cell]) -> str:
+    known = any(value_at(record, "monitors.tree_memory.peak_bytes") for cell in cells for record in cell.well)
+    return _SAMPLED if known else ""
 
 
 def _bytes(cell: Cell) -> dict[str, float]:

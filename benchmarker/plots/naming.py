@@ -52,14 +52,24 @@ def names(
 
 
 def works(cells: Sequence[Cell]) -> tuple[str, ...]:
-    """Return a name for the work of each cell: its problem, and what else differs between works."""
+    """Return a name for the work of each cell: its problem, and what else tells works apart."""
+    return _works(cells, ())
+
+
+def panel_titles(cells: Sequence[Cell]) -> tuple[str, ...]:
+    """Return a name for the work of each cell that tells mode and batch size too where any two differ in them."""
+    return _works(cells, ("mode", "batch size"))
+
+
+def _works(cells: Sequence[Cell], told: Sequence[str]) -> tuple[str, ...]:
     first: dict[str, Cell] = {}
     for cell in cells:
         first.setdefault(cell.work, cell)
     texts = {work: str(cell.first["problem"]["name"]) for work, cell in first.items()}
     aspects = asked_aspects([asked(cell.first) for cell in first.values()])
     for aspect in (aspect for aspect in aspects if aspect.title in _WORK):
-        if len(set(texts.values())) < len(texts) and _tells_apart(aspect, list(texts.values())):
+        needed = len(set(texts.values())) < len(texts) and _tells_apart(aspect, list(texts.values()))
+        if needed or (aspect.title in told and len(set(aspect.texts)) > 1):
             texts = {
                 work: ", ".join(filter(None, (text, _said(aspect, i))))
                 for i, (work, text) in enumerate(texts.items())

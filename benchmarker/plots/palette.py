@@ -18,6 +18,8 @@ PALE, FULL = "#F2F6FA", "#0B4F7D"
 """Ends of a scale from little to much."""
 
 
+VARIANTS = 3
+"""Of each colour: itself, lighter, darker."""
 _TINT, _SHADE = 0.5, 0.35
 """How far the second of a colour goes to white, and the third to black."""
 
@@ -29,7 +31,7 @@ def colour(index: int, *, dark: bool = False) -> str:
     """
     palette = DARK if dark else LIGHT
     variant, place = divmod(index, len(palette))
-    towards, share = ((0, 0.0), (255, _TINT), (0, _SHADE))[variant % 3]
+    towards, share = ((0, 0.0), (255, _TINT), (0, _SHADE))[variant % VARIANTS]
     channels = (int(palette[place][at : at + 2], 16) for at in (1, 3, 5))
     return "#" + "".join(f"{round(value + (towards - value) * share):02X}" for value in channels)
 

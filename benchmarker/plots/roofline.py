@@ -10,6 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from benchmarker.plots.caption import caption, intervals
 from benchmarker.plots.chart import Axis, Chart, Mark, Panel, Series
 from benchmarker.plots.gathering import Record, gather
+from benchmarker.plots.limits import few_series, few_works
 from benchmarker.plots.naming import device_name, framework_of, names, threads_of, work_in_common, works
 from benchmarker.plots.quantity import Row, Value, series, value_of
 from benchmarker.plots.scaling import Unit, counts
@@ -45,7 +46,7 @@ def chart(records: Sequence[Record]) -> Chart:
         If no run of a problem with convolutions, matrix or recurrent products ended well.
     """
     needs = "runs that ended well, of problems with convolutions, matrix or recurrent products"
-    gathered = gather(records, needs, _has_products, "of problems without products")
+    gathered = few_works(few_series(gather(records, needs, _has_products, "of problems without products")))
     cells = gathered.cells
     work = works(cells)
     rows = [_row(cell, name, of) for cell, name, of in zip(cells, names(cells, work), work)]

@@ -24,6 +24,7 @@ def panels(
     of: str,
     log: bool | None = None,
     separate: bool = False,
+    places: Sequence[str] = (),
 ) -> tuple[Panel, ...]:
     """Return the rows in one panel, or in a panel for each group where they lie too far apart for one.
 
@@ -43,6 +44,8 @@ def panels(
         Points on a logarithmic axis, or bars from 0; the values decide if not given.
     separate : bool
         A panel for each group in any case.
+    places : sequence of str
+        All places in their order; that of the rows if not given.
     """
     groups = list(dict.fromkeys(panel_of))
     apart = [[row for row, group in zip(rows, panel_of) if group == name] for name in groups]
@@ -53,11 +56,12 @@ def panels(
     colour = colours_of(rows)
     drawn = []
     for title, group in shown:
-        places = tuple(dict.fromkeys(str(row.place) for row in group))
+        found = dict.fromkeys(str(row.place) for row in group)
+        along = tuple(dict.fromkeys(place for place in places if place in found)) or tuple(found)
         scale = unit(group, points)
         values = series(group, "points" if points else "bars", scale, colour)
-        x = Axis(of, scale="category", categories=places)
-        drawn.append(Panel(x, axis(scale, points), "" if title in places else title, values))
+        x = Axis(of, scale="category", categories=along)
+        drawn.append(Panel(x, axis(scale, points), "" if title in along else title, values))
     return tuple(drawn)
 
 

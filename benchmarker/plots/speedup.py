@@ -7,7 +7,8 @@ from collections.abc import Mapping, Sequence
 from benchmarker.errors import UsageError, did_you_mean
 from benchmarker.plots.caption import caption
 from benchmarker.plots.chart import Axis, Chart, Heat, Panel
-from benchmarker.plots.gathering import MOST_WORKS, Record, first_groups, gather
+from benchmarker.plots.gathering import Record, gather
+from benchmarker.plots.limits import MOST_ROWS, few_series, few_works
 from benchmarker.plots.naming import names, work_in_common, works
 from benchmarker.report.cells import Cell
 from benchmarker.report.units import significant
@@ -29,14 +30,18 @@ def chart(records: Sequence[Record], *, baseline: str = FASTEST) -> Chart:
     Raises
     ------
     UsageError
-        If no run ended well, or none is of the baseline.
+        If no run ended well, all are of one framework, or none is of the baseline.
     """
-    ended = gather(records, "runs that ended well")
-    gathered = first_groups(ended, lambda cell: cell.work, MOST_WORKS, "of further problems")
+    gathered = few_works(few_series(gather(records, "runs that ended well")), MOST_ROWS)
     cells = gathered.cells
     rows, columns = works(cells), names(cells, works(cells))
     table = {(row, column): cell for row, column, cell in zip(rows, columns, cells)}
     problems, frameworks = tuple(dict.fromkeys(rows)), tuple(dict.fromkeys(columns))
+    if len(frameworks) < 2:
+        raise UsageError(
+            "such a picture needs runs of several frameworks, versions or settings, and all "
+            f"{len(gathered.records)} that ended well are of {frameworks[0]}"
+        )
     if baseline != FASTEST and baseline not in frameworks:
         hint = did_you_mean(baseline, frameworks)
         raise UsageError(f"a baseline must be 'fastest' or among what is shown, got '{baseline}'{hint}")

@@ -1,13 +1,15 @@
-"""What more CPU threads are worth: speed-up over the fewest, beside the ideal."""
+"""What more CPU threads are worth, in one campaign: speed-up over the fewest, beside the ideal."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 
+from benchmarker.errors import UsageError
 from benchmarker.plots.caption import caption, intervals
 from benchmarker.plots.chart import Axis, Chart, Panel, Series
-from benchmarker.plots.gathering import Gathered, Record, gather, keep, largest_group
-from benchmarker.plots.naming import framework_of, names, work_in_common
+from benchmarker.plots.gathering import Gathered, Record, gather, keep, split
+from benchmarker.plots.limits import few_series
+from benchmarker.plots.naming import framework_of, names, short, work_in_common
 from benchmarker.plots.quantity import Row, Value, axis_of, row_of, series, unit_of
 from benchmarker.plots.scaling import plain
 from benchmarker.report.asked import value_at
@@ -18,49 +20,94 @@ _PAIRED = (
     "Intervals of the speed-up: 95 %, Student's t over rounds in which both numbers of threads ran; none where "
     "there are fewer than 3."
 )
+_UNPAIRED = (
+    "The runs belong to no campaign and are no pairs: the speed-up has no interval, and what else changed between "
+    "them is in it."
+)
 
 
 def chart(records: Sequence[Record]) -> Chart:
-    """Return speed-up and throughput against threads, of the problem with the most numbers of threads.
+    """Return speed-up and throughput against threads, of the campaign with the most numbers of threads.
 
     The speed-up is the step time with the fewest threads over the step time with more, of one framework.
 
     Parameters
     ----------
     records : sequence of dict
-        Any; other problems, and devices other than CPUs, are left out.
+        Any; other problems and campaigns, and devices other than CPUs, are left out.
 
     Raises
     ------
     UsageError
-        If no run on a CPU ended well.
+        If no framework ran on a CPU with several numbers of threads in one campaign.
     """
     needs = "runs on a CPU that ended well, with several numbers of threads"
     on_cpu = gather(records, needs, lambda record: record["device"]["type"] == "cpu", "on other devices")
     known = keep(on_cpu, lambda cell: _threads(cell) > 0, "of an unknown number of threads")
-    gathered = largest_group(known, lambda cell: cell.work, _threads, "of other problems, modes or sizes")
-    cells = gathered.cells
-    labels = names(cells, [_threads(cell) for cell in cells])
-    work = cells[0].first["problem"]["name"]
+    gathered = few_series(_one_campaign(known), _labels, places=("threads",))
+    cells, labels = gathered.cells, _labels(gathered.cells)
+    work = short(cells[0].first["problem"]["name"])
     return Chart(
         kind="threads",
         title=f"{work} by CPU threads: {work_in_common(cells)}",
-        caption=caption(gathered, _PAIRED, intervals(cells).replace("Intervals", "Of the throughput")),
-        panels=(_speedup(gathered, labels), _throughput(cells, labels)),
+        caption=caption(
+            gathered,
+            _PAIRED if _campaign(cells[0].first) else _UNPAIRED,
+            intervals(cells).replace("Intervals", "Of the throughput"),
+        ),
+        panels=(_speedup(cells, labels), _throughput(cells, labels)),
     )
 
 
-def _speedup(gathered: Gathered, labels: Sequence[str]) -> Panel:
-    cells = gathered.cells
-    baselines: dict[str, Cell] = {}
-    for cell, name in sorted(zip(cells, labels), key=lambda pair: _threads(pair[0])):
-        baselines.setdefault(name, cell)
+def _one_campaign(known: Gathered) -> Gathered:
+    """Keep the campaign in which one framework has the most numbers of threads; runs of none are no pairs."""
+    divided = split(known, _campaign)
+    groups: dict[Hashable, list[Cell]] = {}
+    for cell in divided.cells:
+        groups.setdefault((cell.work, _campaign(cell.first)), []).append(cell)
+    several = [key for key, cells in groups.items() if _most_counts(cells) > 1]
+    if not several:
+        raise UsageError(
+            "such a picture needs runs of one problem and framework with several numbers of threads in one "
+            f"campaign, and none of {len(divided.records)} runs on a CPU that ended well has that"
+        )
+    best = max(several, key=lambda key: (_most_counts(groups[key]), bool(_campaign(groups[key][0].first))))
+    others = "of other problems, modes, sizes or campaigns"
+    return keep(divided, lambda cell: (cell.work, _campaign(cell.first)) == best, others)
+
+
+def _most_counts(cells: Sequence[Cell]) -> int:
+    return max(map(len, _counts(cells, _labels(cells)).values()), default=0)
+
+
+def _counts(cells: Sequence[Cell], labels: Sequence[str]) -> dict[str, set[int]]:
+    """Return the numbers of threads of each series."""
+    found: dict[str, set[int]] = {}
+    for cell, name in zip(cells, labels):
+        found.setdefault(name, set()).add(_threads(cell))
+    return found
+
+
+def _labels(cells: Sequence[Cell]) -> tuple[str, ...]:
+    return names(cells, [_threads(cell) for cell in cells])
+
+
+def _campaign(record: Record) -> str | None:
+    campaign: str | None = value_at(record, "replication.campaign")
+    return campaign
+
+
+def _speedup(cells: Sequence[Cell], labels: Sequence[str]) -> Panel:
+    found = _counts(cells, labels)
+    counts = sorted(set().union(*(numbers for numbers in found.values() if len(numbers) > 1)))
+    fewest = counts[0]
+    baselines = {name: cell for cell, name in zip(cells, labels) if _threads(cell) == fewest}
+    # A framework that has no run with the fewest threads has nothing to be compared with.
     rows = [
         Row(name, framework_of(cell), _threads(cell), _ratio(baselines[name], cell))
         for cell, name in zip(cells, labels)
+        if name in baselines and len(found[name]) > 1
     ]
-    counts = sorted({_threads(cell) for cell in cells})
-    fewest = counts[0]
     ideal = Series(
         "ideal", "line", tuple(counts), tuple(n / fewest for n in counts), colour=_LAST, dashed=True
     )
@@ -102,5 +149,5 @@ def _by_round(cell: Cell) -> Mapping[tuple[str, int], float]:
     return {
         (campaign, value_at(record, "replication.round")): record["timing"]["step_seconds"]["median"]
         for record in cell.well
-        if (campaign := value_at(record, "replication.campaign"))
+        if (campaign := _campaign(record))
     }

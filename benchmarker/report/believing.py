@@ -98,6 +98,6 @@ def beside(record: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
 
 
 def tree_memory(record: Mapping[str, Any]) -> str | None:
-    """Return the largest memory of the worker and all that it started; None if it was not measured."""
+    """Return the largest memory of the worker and all that it started, as sampled; None if it was not measured."""
     peak = ((record.get("monitors") or {}).get("tree_memory") or {}).get("peak_bytes")
-    return f"{size(peak)} peak of all its processes" if peak else None
+    return f"{size(peak)} sampled peak of all its processes" if peak else None

@@ -5,14 +5,16 @@ from __future__ import annotations
 import json
 import math
 import textwrap
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
 
 from benchmarker.comparison.gate import Gate
+from benchmarker.comparison.paired import FEWEST_PAIRS
 from benchmarker.comparison.pairing import CONTAMINATED, Pairing
 from benchmarker.comparison.resolution import Resolution
-from benchmarker.comparison.rows import UNPAIRED, Comparison, Number, Row
+from benchmarker.comparison.rows import OTHER_VALUES, UNPAIRED, Comparison, Number, Row
 from benchmarker.comparison.verdict import EQUIVALENT, INCONCLUSIVE, LEVEL
 from benchmarker.report.layout import Column, align_points, table
 from benchmarker.report.units import duration, significant, time_unit
@@ -24,6 +26,8 @@ _SAID = ("problem", "mode", "batch_size", "precision", "device", "threads")
 _WIDEST_RANGE = 1e4
 """Step times that lie farther apart have a unit each."""
 _LARGEST_EFFECT, _MOST_PAIRS = 10, 1000
+_MOST_WITHOUT = 20
+"""Rows without a verdict that are shown below others."""
 _RATIO = "Base and other: geometric means of the median steps. Ratio: other over base, above 1 is slower."
 _INTERVAL = "95 % interval: Student's t on the logarithms of the ratios of pairs of fresh processes; of each row alone."
 _UNPAIRED = (
@@ -116,11 +120,11 @@ def label(number: Number, against: Number) -> str:
 
 def gate_sentences(passed: Gate) -> Iterator[str]:
     """Yield what is to be said of rows that are too slow, or of which that cannot be told."""
-    for row in passed.slower:
-        yield f"slower by more than {_percent(_bound(row, passed))}: {_what(row)}: {sentence(row)}"
-    for row in passed.untold:
-        limit = _percent(_bound(row, passed))
-        yield f"cannot tell whether it is slower by more than {limit}: {_what(row)}: {sentence(row)}"
+    works = _works([*passed.slower, *passed.untold])
+    told = ["slower by more than"] * len(passed.slower)
+    told += ["cannot tell whether it is slower by more than"] * len(passed.untold)
+    for row, work, how in zip((*passed.slower, *passed.untold), works, told):
+        yield f"{how} {_percent(_bound(row, passed))}: {work}: {sentence(row)}"
 
 
 def _bound(row: Row, passed: Gate) -> float:
@@ -150,7 +154,7 @@ def resolution_text(resolution: Resolution | None, pairing: Pairing, *, kept: bo
 
 def as_text(comparison: Comparison, *, width: int = 80) -> str:
     """Return a comparison for the terminal: what all rows share, the table, and how to read it."""
-    rows = comparison.rows
+    rows = _shown(comparison.rows)
     flat = _conditions(rows)
     telling = _telling(flat)
     said = [_said(name, flat[0][name]) for name in _SAID if name not in telling]
@@ -163,11 +167,17 @@ def as_text(comparison: Comparison, *, width: int = 80) -> str:
         *_sides(rows),
         *_numbers(rows),
     ]
-    notes = [textwrap.fill(note, width, subsequent_indent="  ") for note in _notes(comparison)]
+    notes = [textwrap.fill(note, width, subsequent_indent="  ") for note in _notes(comparison, rows)]
     heading = textwrap.wrap(
         _joined([*said, *_same_sides(rows), _same_pairs(rows)]), width, break_on_hyphens=False
     )
     return "\n".join([*heading, "", table(columns, width), "", *notes])
+
+
+def _shown(rows: Sequence[Row]) -> Sequence[Row]:
+    """Return the rows of the table: many without a verdict are left out, unless there are no others."""
+    judged = [row for row in rows if row.verdict]
+    return judged if judged and len(rows) - len(judged) > _MOST_WITHOUT else rows
 
 
 def _places(rows: Sequence[Row]) -> tuple[str, ...]:
@@ -203,12 +213,16 @@ def _conditions(rows: Sequence[Row]) -> list[dict[str, Any]]:
 
 
 def _telling(keys: Sequence[Mapping[str, Any]]) -> list[str]:
-    """Return the keys that tell works apart: those that vary among works which the keys before them do not."""
+    """Return the keys that tell works apart: those that vary among works which the keys before them do not.
+
+    What is said of all rows else is among them wherever it varies.
+    """
     telling: list[str] = []
     for name in dict.fromkeys(name for one in keys for name in one):
         alike = {json.dumps([one.get(n) for n in telling], sort_keys=True) for one in keys}
         finer = {json.dumps([one.get(n) for n in (*telling, name)], sort_keys=True) for one in keys}
-        if len(finer) > len(alike):
+        varies = len({json.dumps(one.get(name), sort_keys=True) for one in keys}) > 1
+        if len(finer) > len(alike) or (name in _SAID and varies):
             telling.append(name)
     return telling
 
@@ -274,20 +288,39 @@ def _effect(row: Row) -> str:
 # --- notes -----------------------------------------------------------------------------------------
 
 
-def _notes(comparison: Comparison) -> list[str]:
-    rows = comparison.rows
+def _notes(comparison: Comparison, rows: Sequence[Row]) -> list[str]:
     judged = [row for row in rows if row.verdict]
     notes = [_RATIO]
     if any(row.paired for row in rows):
         notes.append(_INTERVAL)
     if judged:
         notes += [_verdict(rows), _smallest(judged)]
-    if any(row.why_none == UNPAIRED for row in rows):
+    if len(rows) < len(comparison.rows):
+        notes.append(_without([row for row in comparison.rows if row.verdict is None]))
+    if any(row.why_none == UNPAIRED for row in comparison.rows):
         notes.append(_UNPAIRED)
     notes += _by_row(rows, [list(_of_row(row)) for row in rows])
-    if any(CONTAMINATED in row.left_out for row in rows if row.why_none):
+    if any(CONTAMINATED in row.left_out for row in comparison.rows if row.why_none):
         notes.append("--include-contaminated counts what the machine disturbed too.")
     return notes + [f"{note[0].upper()}{note[1:]}." for note in comparison.notes]
+
+
+def _without(rows: Sequence[Row]) -> str:
+    """Return how many rows have no verdict, by the reason."""
+    counts = Counter(map(_reason, rows)).most_common()
+    told = ", ".join(f"{count} {reason}" for reason, count in counts)
+    return f"{len(rows)} rows without a verdict are not shown: {told}; --json has them all."
+
+
+def _reason(row: Row) -> str:
+    """Return why a row has no verdict, in the words of all that have none for the same reason."""
+    if row.why_none and row.why_none.startswith(OTHER_VALUES):
+        return OTHER_VALUES
+    if row.why_none == UNPAIRED:
+        return "unpaired"
+    if row.left_out:
+        return "disturbed" if CONTAMINATED in row.left_out else "without a steady state"
+    return f"with fewer than {FEWEST_PAIRS} pairs"
 
 
 def _by_row(rows: Sequence[Row], said: Sequence[Sequence[str]]) -> list[str]:
@@ -356,8 +389,19 @@ def _left_out(left_out: Mapping[str, int]) -> str:
     return f"pairs left out: {counts}" if counts else ""
 
 
-def _what(row: Row) -> str:
-    return f"{row.keys['problem']} {row.keys['mode']}, batch {row.keys['batch_size']}"
+def _works(rows: Sequence[Row]) -> list[str]:
+    """Return the work of each row, with what tells it from the other rows' work."""
+    flat = [_flat(row.keys) for row in rows]
+    telling = [name for name in _telling(flat) if name not in ("problem", "mode", "batch_size")]
+    return [
+        _joined(
+            [
+                f"{keys['problem']} {keys['mode']}, batch {keys['batch_size']}",
+                *(f"{_title(name)} {_text(keys.get(name))}" for name in telling),
+            ]
+        )
+        for keys in flat
+    ]
 
 
 # --- words -----------------------------------------------------------------------------------------

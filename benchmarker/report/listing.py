@@ -41,7 +41,13 @@ def _step(record: Record) -> str:
     if not step["ci95"] or not step["median"]:
         return duration(step["median"])
     low, high = step["ci95"]
-    return f"{duration(step['median'])} ±{100 * (high - low) / 2 / step['median']:.2g}%"
+    return f"{duration(step['median'])} ±{_percent((high - low) / 2 / step['median'])}"
+
+
+def _percent(share: float) -> str:
+    """Return a share with two significant digits, and never as a power of ten."""
+    percent = float(f"{100 * share:.2g}")
+    return f"{percent:.0f}%" if percent >= 10 else f"{percent:.2g}%"
 
 
 def _outcome(record: Record) -> str:
@@ -63,15 +69,23 @@ def values_table(names: Sequence[str], rows: Sequence[Sequence[Any]], *, width: 
     width : int
         Characters a line should have at most.
     """
-    return table([_column(name, [row[at] for row in rows]) for at, name in enumerate(names)], width)
+    columns = [[row[at] for row in rows] for at in range(len(names))]
+    # Where the table must be split, what names the rows is repeated.
+    keys = [at == 0 and _names_rows(values) for at, values in enumerate(columns)]
+    return table([_column(name, values, key) for name, values, key in zip(names, columns, keys)], width)
 
 
-def _column(name: str, values: Sequence[Any]) -> Column:
+def _names_rows(values: Sequence[Any]) -> bool:
+    return all(isinstance(value, str) for value in values) and len(set(values)) == len(values)
+
+
+def _column(name: str, values: Sequence[Any], key: bool) -> Column:
     numeric = any(map(_is_number, values)) and all(value is None or _is_number(value) for value in values)
     texts = tuple(_shown(value) for value in values)
     if numeric:
         texts = align_points([_NONE if text == _NONE else text for text in texts])
-    return Column(_line(name), texts, numeric=numeric, breaks="._/-")
+    # Names are never broken: they are there to be copied.
+    return Column(_line(name), texts, numeric=numeric, key=key)
 
 
 def _is_number(value: Any) -> bool:

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, overload
 
 from benchmarker.errors import BenchmarkerError, StoreError
-from benchmarker.results.fields import is_left_out
+from benchmarker.results.fields import is_untold
 from benchmarker.results.filters import column, look_up, select
 from benchmarker.results.reading import DamagedError
 from benchmarker.results.scanning import OnProgress, is_installed, read_newest, scan
@@ -77,11 +77,11 @@ class Results(Sequence[Record]):
         Raises
         ------
         UsageError
-            If a filter names no field of a record.
+            If a filter names no field of a record, or no record can have such a value.
         """
         if not filters:
             return self
-        return self._take(select(self._table, filters, is_left_out, self._look_up))
+        return self._take(select(self._table, filters, is_untold, self._look_up))
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -96,7 +96,7 @@ class Results(Sequence[Record]):
         name : str
             Dotted name; an object is told by its ``name`` or ``grade``.
         """
-        if is_left_out(name):
+        if is_untold(name):
             return [self._look_up(row, name) for row in range(len(self))]
         return list(column(self._table, name))
 

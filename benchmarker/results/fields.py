@@ -32,8 +32,10 @@ SAMPLES = "samples_seconds"
 
 _UNIQUE = {"path", "id", "log", "command", "error.message"}
 """Texts that are another one in each record; all other texts repeat."""
-_ENDS = ("low", "high")
+ENDS = ("low", "high")
 """Of an interval."""
+STANDS_FOR = ("name", "grade")
+"""Members that stand for the object that has them."""
 _KINDS = {"integer": INTEGER, "number": NUMBER, "boolean": BOOLEAN}
 _UNITS = (
     (r"\.throughput", "samples/s"),
@@ -80,7 +82,7 @@ def field(name: str) -> Field:
     """Return what is known of a column."""
     if name == "path":
         return _PATH
-    node = _node(name)
+    node = schema_of(name)
     if node is None:
         return Field(None, _unit(name), None)
     return Field(_kind(name, node), _unit(name), node.get("description"))
@@ -96,6 +98,29 @@ def is_left_out(name: str) -> bool:
     if (name and _is_unknown(parts)) or any(part.endswith(SAMPLES) for part in parts):
         return True
     return any(".".join(parts[:count]) in LEFT_OUT for count in range(1, len(parts) + 1))
+
+
+@functools.lru_cache(8192)
+def is_untold(name: str) -> bool:
+    """Tell whether the table does not say what a field is, so that the record must be asked.
+
+    That is what is left out of it, and a group that may be null while none of its columns tells that it is.
+    """
+    if is_left_out(name):
+        return True
+    node = schema_of(name)
+    if node is None or not {"object", "null"} <= {*types_of(node)}:
+        return False
+    members = node.get("properties", {})
+    if not members or any(member in members for member in STANDS_FOR):
+        # An open group may have a name too, which is a column then.
+        return bool(not members and "additionalProperties" in node)
+    return not any(_is_always_told(f"{name}.{member}") for member in node.get("required", ()))
+
+
+def _is_always_told(name: str) -> bool:
+    types = types_of(schema_of(name) or {})
+    return bool(types) and not {"null", "object", "array"} & {*types} and not is_left_out(name)
 
 
 def _is_unknown(parts: Sequence[str]) -> bool:
@@ -128,7 +153,7 @@ def place(name: str) -> tuple[tuple[int, str], ...]:
             found.append((int(part), ""))
             node = node.get("items", {})
         else:
-            found.append((_ENDS.index(part), "") if part in _ENDS else (len(known), part))
+            found.append((ENDS.index(part), "") if part in ENDS else (len(known), part))
             node = node.get("additionalProperties")
         if not isinstance(node, dict):
             node = {}
@@ -137,27 +162,28 @@ def place(name: str) -> tuple[tuple[int, str], ...]:
 
 def _leaves(node: Mapping[str, Any], before: str) -> Iterator[str]:
     for part, member in node.get("properties", {}).items():
-        name, types = before + part, _types(member)
+        name, types = before + part, types_of(member)
         if is_left_out(name):
             continue
         if "object" in types:
             if "null" not in types:
                 yield from _leaves(member, f"{name}.")
-        elif "array" not in types or "object" not in _types(member.get("items", {})):
+        elif "array" not in types or "object" not in types_of(member.get("items", {})):
             yield name
 
 
-def _types(node: Mapping[str, Any]) -> tuple[str, ...]:
+def types_of(node: Mapping[str, Any]) -> tuple[str, ...]:
+    """Return the types that a part of the schema allows; none if it leaves them open."""
     types = node.get("type", ())
     return (types,) if isinstance(types, str) else tuple(types)
 
 
-def _node(name: str) -> Mapping[str, Any] | None:
+def schema_of(name: str) -> Mapping[str, Any] | None:
     """Return what the schema says of a field; None if it leaves it open."""
     schema = load_schema()
     node: Any = schema
     for part in name.split("."):
-        if "items" in node and (part.isdecimal() or part in _ENDS):
+        if "items" in node and (part.isdecimal() or part in ENDS):
             # The ends of an interval are told by the interval's own description.
             node = {"description": node.get("description"), **node["items"]}
         else:
@@ -170,7 +196,7 @@ def _node(name: str) -> Mapping[str, Any] | None:
 
 
 def _kind(name: str, node: Mapping[str, Any]) -> str | None:
-    types = [kind for kind in _types(node) if kind != "null"]
+    types = [kind for kind in types_of(node) if kind != "null"]
     if types in (["string"], ["array"]):
         is_time = str(node.get("pattern", "")).startswith(r"^\d{4}-") or name.endswith("_at")
         return TIME if is_time else TEXT if name in _UNIQUE else CATEGORY

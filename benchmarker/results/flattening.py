@@ -95,19 +95,18 @@ class _Columns:
         """Add the members of groups of the same name, one in each of these rows."""
         if depth > _DEEPEST:
             raise _NoRecordError("is nested too deeply to be a record")
-        kinds = set(map(type, groups))
-        if len(kinds) == 1 and dict not in kinds:
-            for name in kinds.pop().__struct_fields__:
+        kind, *others = set(map(type, groups)) or {dict}
+        if issubclass(kind, Struct) and not others:
+            for name in kind.__struct_fields__:
                 self._add(f"{before}{name}", depth, rows, list(map(attrgetter(name), groups)))
             return
-        if kinds != {dict}:
-            groups = [asdict(group) if isinstance(group, Struct) else group for group in groups]
+        objects = [asdict(group) if isinstance(group, Struct) else group for group in groups]
         # Of one record this is the number of its values, and of several no less than that of any of them.
-        self._room -= max(map(len, groups), default=0)
+        self._room -= max(map(len, objects), default=0)
         if self._room < 0:
             raise _NoRecordError(f"has more than {MOST_CELLS} values, so it is no record")
-        for name in dict.fromkeys(chain.from_iterable(groups)):
-            self._add(f"{before}{encodable(name)}", depth, rows, _members(groups, name))
+        for name in dict.fromkeys(chain.from_iterable(objects)):
+            self._add(f"{before}{encodable(name)}", depth, rows, _members(objects, name))
 
     def _add(self, name: str, depth: int, rows: Sequence[int], values: list[Any]) -> None:
         """Add a member, whatever it is in each of these rows."""

@@ -13,6 +13,7 @@ from benchmarker.errors import StoreError, UsageError, printable
 from benchmarker.new_files import publish, publish_pair, remove
 from benchmarker.results.collection import Results
 from benchmarker.results.logs import log_of
+from benchmarker.results.reading import DamagedError, parse_record, read_bytes
 from benchmarker.schema import Record
 from benchmarker.store import add_record, load_results, read_record
 
@@ -66,8 +67,8 @@ def plan_merge(sources: Sequence[Path], into: Path, told: Told = lambda done, to
     known: dict[str, tuple[Path, str]] = {}
     for source, file in files:
         try:
-            record = read_record(file)
-        except StoreError as error:
+            record = parse_record(read_bytes(file, follow=True))
+        except DamagedError as error:
             merge.damaged[file] = str(error)
             continue
         identifier, content = str(record.get("id")), _content(record)
@@ -89,12 +90,9 @@ def _files(
     folders: Iterable[tuple[Path, Results]], there: Results | None
 ) -> Iterator[tuple[Path | None, Path]]:
     """Yield each file with the source it comes from; those that are there already first, without one."""
-    here = there.paths if there else ()
-    yield from ((None, file) for file in here)
-    already = {file.resolve() for file in here}
+    yield from ((None, file) for file in (there.paths if there else ()))
     for source, results in folders:
-        # The folder that takes the records may itself be among the sources, or hold one.
-        yield from ((source, file) for file in results.paths if file.resolve() not in already)
+        yield from ((source, file) for file in results.paths)
 
 
 def _counted(

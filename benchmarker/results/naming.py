@@ -19,8 +19,8 @@ def find_record(name: str, results: Path) -> Path:
     Parameters
     ----------
     name : str
-        A record's file, or in the folder its name with or without ending, the beginning or end of its
-        identifier, or ``last`` for the newest.
+        A record's file, or in the folder its name with or without ending, the beginning or end of its name
+        or identifier, or ``last`` for the newest.
     results : Path
         The folder to look in, and in those below it.
 
@@ -39,8 +39,8 @@ def find_record(name: str, results: Path) -> Path:
         return matching[0]
     several = f"{len(matching)} records" if matching else "no record"
     raise UsageError(
-        f"'{name}' is no file, and as a file's name or the beginning or end of an id it fits {several} in "
-        f"'{results}'; give a record's file, or more of its id and its folder as --results"
+        f"'{name}' is no file, and as a record's name or id, or the beginning or end of one, it fits {several} "
+        f"in '{results}'; give a record's file, or more of its id and its folder as --results"
     )
 
 
@@ -49,6 +49,7 @@ def _matching(name: str, results: Path) -> list[Path]:
     if name == LAST:
         return [known.paths[index] for index in ordered(known)[:1]]
     named = [path for path in known.paths if name in (path.name, path.stem)]
+    named = named or [path for path in known.paths if path.stem.startswith(name) or path.stem.endswith(name)]
     # What could not be in an identifier could mean something in a filter.
     if not _OF_IDENTIFIERS.fullmatch(name):
         return named

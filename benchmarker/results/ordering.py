@@ -7,9 +7,8 @@ from typing import Any
 
 from benchmarker.errors import UsageError, did_you_mean
 from benchmarker.results.collection import Results
+from benchmarker.results.fields import STANDS_FOR
 from benchmarker.schema import load_schema
-
-_STANDS_FOR = ("name", "grade")
 
 
 def field_at(record: Mapping[str, Any], name: str) -> Any:
@@ -21,7 +20,7 @@ def field_at(record: Mapping[str, Any], name: str) -> Any:
         else:
             value = value.get(part) if isinstance(value, Mapping) else None
     if isinstance(value, Mapping):
-        return next((value[member] for member in _STANDS_FOR if member in value), value)
+        return next((value[member] for member in STANDS_FOR if member in value), value)
     return value
 
 

@@ -45,7 +45,9 @@ class Unwanted:
 
     def __post_init__(self) -> None:
         if self.keep is not None and self.keep < 0:
-            raise UsageError(f"as many records as are kept of each cell must be at least 0, got {self.keep}")
+            raise UsageError(
+                f"--keep, how many records are kept of each cell, must be at least 0, got {self.keep}"
+            )
 
 
 @dataclass(frozen=True)

@@ -31,11 +31,19 @@ Row = Record | msgspec.Struct
 """A record whose groups are objects or, with the members that the schema knows, structs."""
 
 
-class _Check(NamedTuple):
-    """What the types do not tell of a member: the first bytes of one passed over, the names in an open group."""
+class _Text(NamedTuple):
+    """A member that stays JSON: its name, what it may begin with, and whether it is for the table."""
+
+    name: str
+    beginnings: bytes
+    is_kept: bool
+
+
+class _Rest(NamedTuple):
+    """What the types do not tell of a group at a path: its texts and, of an open one, the names it must have."""
 
     path: tuple[str, ...]
-    beginnings: bytes
+    texts: tuple[_Text, ...]
     names: frozenset[str]
 
 
@@ -47,13 +55,13 @@ def parse_row(data: bytes) -> Row:
     DamagedError
         If they are not JSON or not a record.
     """
-    decode, checks = _reader()
+    decode, rests = _reader()
     try:
-        row = decode(data)
+        row: msgspec.Struct = decode(data)
         if not data.isascii():
             # Texts that are passed over are not looked at.
             data.decode("utf-8")
-        if all(_holds(check, row) for check in checks):
+        if _is_whole(row, rests):
             return row
     except (msgspec.MsgspecError, ValueError, RecursionError):
         pass
@@ -62,15 +70,15 @@ def parse_row(data: bytes) -> Row:
 
 
 @functools.cache
-def _reader() -> tuple[Any, tuple[_Check, ...]]:
+def _reader() -> tuple[Any, tuple[_Rest, ...]]:
     schema, plan = load_schema(), newest_plan()
     kind = _struct_of("", {**schema, "properties": {**schema["properties"], "schema_version": {}}}, plan)
-    return msgspec.json.Decoder(kind).decode, tuple(_checks((), schema, plan))
+    return msgspec.json.Decoder(kind).decode, tuple(_rests((), schema, plan))
 
 
 def _struct_of(before: str, node: Mapping[str, Any], plan: Plan | None) -> Any:
     """Return the type of a group whose members the schema names."""
-    parts = {name: (kind, may_be_null, inner) for name, kind, may_be_null, inner in plan.parts} if plan else {}
+    parts = {part[0]: part[1:] for part in plan.parts} if plan else {}
     fields: list[Any] = []
     for name, member in node["properties"].items():
         own = before + name
@@ -98,23 +106,38 @@ def _stays_text(name: str, member: Mapping[str, Any], kind: Any) -> bool:
     return kind is not None and not is_closed and (name in _REPEATED or is_left_out(name))
 
 
-def _checks(before: tuple[str, ...], node: Mapping[str, Any], plan: Plan) -> Iterator[_Check]:
+def _rests(path: tuple[str, ...], node: Mapping[str, Any], plan: Plan) -> Iterator[_Rest]:
+    texts = []
     for name, kind, may_be_null, inner in plan.parts:
-        path, member = (*before, name), node["properties"][name]
-        if _stays_text(".".join(path), member, kind):
-            yield _Check(path, (b"[" if kind is list else b"{") + b"n" * may_be_null, frozenset())
+        own, member = ".".join((*path, name)), node["properties"][name]
+        if _stays_text(own, member, kind):
+            beginnings = (b"[" if kind is list else b"{") + b"n" * may_be_null
+            texts.append(_Text(name, beginnings, own in _REPEATED))
         elif inner and member.get("additionalProperties") is False:
-            yield from _checks(path, member, inner)
+            yield from _rests((*path, name), member, inner)
         elif inner and inner.names:
-            yield _Check(path, b"", inner.names)
+            yield _Rest((*path, name), (), inner.names)
+    if texts:
+        yield _Rest(path, tuple(texts), frozenset())
 
 
-def _holds(check: _Check, row: Any) -> bool:
-    value = row
-    for name in check.path:
-        value = getattr(value, name)
-        if value is None:
-            return True
-    if check.names:
-        return check.names <= value.keys()
-    return memoryview(value)[0] in check.beginnings
+def _is_whole(row: Any, rests: tuple[_Rest, ...]) -> bool:
+    """Tell whether all is there, and let go of the file's bytes."""
+    for path, texts, names in rests:
+        group = row
+        for part in path:
+            group = getattr(group, part)
+            if group is None:
+                break
+        else:
+            if names and not names <= group.keys():
+                return False
+            for name, beginnings, is_kept in texts:
+                text = getattr(group, name)
+                if memoryview(text)[0] not in beginnings:
+                    return False
+                setattr(group, name, text.copy() if is_kept else None)
+    platform = getattr(row, _OF_REPEATED)
+    for name, text in platform.items():
+        platform[name] = text.copy()
+    return True

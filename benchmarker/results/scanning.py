@@ -64,7 +64,7 @@ def scan(path: str | os.PathLike[str], on_progress: OnProgress | None = None) ->
     damaged: dict[Path, str] = {}
 
     def tell(file: Path, reason: str) -> None:
-        damaged[file] = f"'{file}' {reason}"
+        damaged[file] = reason
 
     files = find_files(path, tell)
     if len(files) > FEW and is_installed("pyarrow"):

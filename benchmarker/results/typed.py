@@ -68,22 +68,21 @@ def _fits(kind: str, types: set[type], values: list[Any]) -> bool:
     if kind in (CATEGORY, TEXT):
         return types == {str} and all(map(str.isascii, filter(None, values)))
     if kind == INTEGER:
-        return (
-            types == {int}
-            and -_LARGEST
-            <= min(filter(None, values), default=0)
-            <= max(filter(None, values), default=0)
-            <= _LARGEST
-        )
+        return types == {int} and _are_small(values)
     return types == _FITTING.get(kind)
 
 
 def _kind(types: set[type], values: list[Any]) -> str:
-    if types == {int} and any(v is not None and not -_LARGEST <= v <= _LARGEST for v in values):
+    if types == {int} and not _are_small(values):
         return NUMBER
     if types <= {int, float} and float in types:
         return NUMBER
     return _INFERRED.get(frozenset(types), CATEGORY)
+
+
+def _are_small(values: list[Any]) -> bool:
+    known = list(filter(None, values))
+    return not known or -_LARGEST <= min(known) <= max(known) <= _LARGEST
 
 
 def _integer(value: Any) -> int | None:

@@ -13,7 +13,7 @@ from benchmarker.plots import palette
 from benchmarker.report.page import embedding
 from benchmarker.report.page.overview import overview
 from benchmarker.report.page.picturing import Picture, pictures
-from benchmarker.report.page.rows import Row, table
+from benchmarker.report.page.rows import GRADES, Row, table
 from benchmarker.report.page.runs import Runs, gather
 from benchmarker.report.page.sharing import SharedSections
 from benchmarker.schema import Record
@@ -87,7 +87,7 @@ def make_page(
         )
     shown = tuple(pictures([run.record for run in found.runs], note))
     note("writing the page")
-    html = _html(found, shown, title=title, left_out=missing, plotly=plotly)
+    html = _html(found.newest_first(), shown, title=title, left_out=missing, plotly=plotly)
     return Page(html, len(found.runs), tuple(picture.chart.kind for picture in shown), missing)
 
 
@@ -126,9 +126,9 @@ def _html(
 
 
 def _choices(rows: Sequence[Row]) -> dict[str, list[str]]:
-    """Return what each filter of one column can choose; one with a single value is no choice."""
+    """Return what each filter of one column can choose; one with a single value is no choice, but for trust."""
     found = {name: sorted({one.choices[name] for one in rows} - {""}) for name in rows[0].choices}
-    return {name: values for name, values in found.items() if len(values) > 1}
+    return {name: values for name, values in found.items() if len(values) > 1} | {"trust": list(GRADES)}
 
 
 def _data(found: Runs, shown: Sequence[Picture]) -> dict[str, Any]:
@@ -143,5 +143,10 @@ def _data(found: Runs, shown: Sequence[Picture]) -> dict[str, Any]:
         "runs": runs,
         "whole": found.whole,
         "figures": [picture.drawn.figures for picture in shown],
-        "palette": {"light": palette.LIGHT, "dark": palette.DARK},
+        "palette": {"light": _colours(dark=False), "dark": _colours(dark=True)},
     }
+
+
+def _colours(*, dark: bool) -> list[str]:
+    """Return every colour of the palette with its variants; then they come again."""
+    return [palette.colour(place, dark=dark) for place in range(palette.VARIANTS * len(palette.LIGHT))]

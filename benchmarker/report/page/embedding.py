@@ -11,7 +11,7 @@ from typing import Any
 
 from benchmarker.errors import BenchmarkerError
 
-_SCRIPTS = ("theme.js", "runs.js", "elements.js", "record.js", "pictures.js", "printing.js")
+_SCRIPTS = ("theme.js", "runs.js", "elements.js", "record.js", "swatches.js", "pictures.js", "printing.js")
 _ESCAPES = {"<": "\\u003c", ">": "\\u003e", "&": "\\u0026", "\u2028": "\\u2028", "\u2029": "\\u2029"}
 
 

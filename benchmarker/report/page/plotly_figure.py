@@ -16,6 +16,7 @@ from typing import Any
 
 from benchmarker.plots.chart import Axis, Chart, Heat, Mark, Panel, Place, Series
 from benchmarker.plots.palette import FULL, LESS, MIDDLE, MORE, PALE
+from benchmarker.report.page.signs import hatched, is_marked, marker
 from benchmarker.report.page.thinning import kept, quantiles, rounded
 
 Figure = dict[str, Any]
@@ -99,7 +100,7 @@ def _trace(series: Series, panel: Panel, limit: int, *, first: bool) -> Figure:
         **shared,
         "x": [_place(series.x[i], panel.x) for i in places],
         "y": [_place(series.y[i], panel.y) for i in places],
-        **_drawn_as(series),
+        **_drawn_as(series, len(places)),
     }
     if series.texts:
         trace.update(hovertext=[as_text(series.texts[i]) for i in places], hoverinfo="text")
@@ -108,25 +109,19 @@ def _trace(series: Series, panel: Panel, limit: int, *, first: bool) -> Figure:
     return trace
 
 
-def _drawn_as(series: Series) -> Figure:
-    colour = f"@{series.colour}"
+def _drawn_as(series: Series, count: int) -> Figure:
     if series.kind in ("bars", "stacked"):
-        return {"type": "bar", "marker": {"color": colour}}
+        return {"type": "bar", "marker": hatched(series)}
+    sign = {"marker": marker(series, count)} if is_marked(series) else {}
     if series.kind == "points":
-        return {
-            "type": "scatter",
-            "mode": "markers",
-            "marker": {"color": colour, "size": 5 if series.faint else 8},
-        }
-    few = len(series.y) <= 60
+        return {"type": "scatter", "mode": "markers", **sign}
     line = {
-        "color": colour,
+        "color": f"@{series.colour}",
         "width": 1 if series.faint else 2,
         "dash": "dash" if series.dashed else "solid",
         "shape": "hv" if series.kind == "steps" else "linear",
     }
-    mode = "lines+markers" if series.kind == "line" and few and not series.dashed else "lines"
-    return {"type": "scatter", "mode": mode, "line": line, "marker": {"color": colour, "size": 6}}
+    return {"type": "scatter", "mode": "lines+markers" if sign else "lines", "line": line, **sign}
 
 
 def _violin(series: Series, x: Axis, limit: int) -> Figure:
@@ -157,7 +152,8 @@ def _interval(series: Series, places: Sequence[int]) -> Figure:
         "symmetric": False,
         "array": [length(i, series.high[i], 1) for i in places],
         "arrayminus": [length(i, series.low[i], -1) for i in places],
-        "color": "@ink",
+        # Upon a bar its own colour could not be seen.
+        "color": "@ink" if series.kind in ("bars", "stacked") else f"@{series.colour}",
         "thickness": 1.3,
         "width": 4,
     }

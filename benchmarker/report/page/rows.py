@@ -37,6 +37,8 @@ class Heading:
         Whether its words are sorted by their rank, the best first.
     setting : bool
         Whether it is a part of what was asked, and is said once where it is the same in all runs.
+    wraps : bool
+        Whether its words may be long, and go on in a second line.
     """
 
     title: str
@@ -44,6 +46,7 @@ class Heading:
     hint: str = ""
     ranked: bool = False
     setting: bool = False
+    wraps: bool = False
 
 
 @dataclass(frozen=True)
@@ -73,8 +76,10 @@ class Row:
 
 HEADINGS = (
     Heading("started, UTC"),
-    Heading("framework"),
-    Heading("problem"),
+    Heading("framework", wraps=True),
+    Heading("problem", wraps=True),
+    Heading("trust", ranked=True, hint="what the machine did meanwhile"),
+    Heading("status"),
     Heading("mode", setting=True),
     Heading("batch", numeric=True, hint="samples in a mini-batch", setting=True),
     Heading("precision", setting=True),
@@ -85,8 +90,6 @@ HEADINGS = (
     Heading("samples/s", numeric=True),
     Heading("memory, MiB", numeric=True, hint="largest resident size of the process"),
     Heading("verified", hint="whether it computed the same as the reference"),
-    Heading("trust", ranked=True, hint="what the machine did meanwhile"),
-    Heading("status"),
 )
 
 
@@ -134,6 +137,8 @@ def _row(record: Record) -> Row:
         Cell(when(record["started_at"])),
         Cell(framework_label(record)),
         Cell(str(record["problem"]["name"])),
+        Cell(grade, GRADES.index(grade) if grade in GRADES else None, TONES.get(grade, "")),
+        Cell(status, tone=TONES.get(status, "")),
         Cell(str(record["mode"])),
         _number(record["batch_size"]),
         Cell(str(record["precision"])),
@@ -144,8 +149,6 @@ def _row(record: Record) -> Row:
         _number(value_at(record, "metrics.throughput")),
         _number(value_at(record, "memory.peak_bytes"), 2**-20),
         Cell(verified, tone=TONES.get(verified, "")),
-        Cell(grade, GRADES.index(grade) if grade in GRADES else None, TONES.get(grade, "")),
-        Cell(status, tone=TONES.get(status, "")),
     )
     choices = {
         "framework": str(record["framework"]["name"]),

@@ -62,6 +62,14 @@ class Runs:
     whole: tuple[str, ...] | None
     faulty: tuple[tuple[str, str], ...]
 
+    def newest_first(self) -> Runs:
+        """Return the same in the order in which a reader looks for them: what started last comes first."""
+        places = sorted(
+            range(len(self.runs)), key=lambda place: str(self.runs[place].record["started_at"]), reverse=True
+        )
+        whole = self.whole and tuple(self.whole[place] for place in places)
+        return Runs(tuple(self.runs[place] for place in places), whole, self.faulty)
+
 
 def gather(records: Sequence[Record], files: Sequence[str], note: Callable[[str], None]) -> Runs:
     """Return the runs of some records, each read once."""

@@ -54,17 +54,16 @@ const pictures = (() => {
   const draw = (holder) => {
     const { data: traces, layout: given, hidden, legend } = drawn.get(holder);
     const shown = themed(traces).map((trace) => ({ ...trace, visible: !hidden.has(trace.legendgroup) }));
-    legend.querySelectorAll("button").forEach((button, place) => {
-      button.style.setProperty("--swatch", colour(legendColour(traces.filter((trace) => trace.showlegend)[place])));
-    });
+    const listed = shown.filter((trace) => trace.showlegend);
+    legend.querySelectorAll("button svg").forEach((old, place) => old.replaceWith(swatchOf(listed[place])));
     return plotly().react(holder, shown, layout(given, holder), settings);
   };
-  const legendColour = (trace) => trace.marker?.color || trace.line.color;
   // Names to press: what is not wanted is hidden. It stands outside of the drawing, to leave that its size.
   const legendOf = (traces, holder, hidden) => {
     const legend = element("div", { className: "legend" });
-    traces.filter((trace) => trace.showlegend).forEach(({ legendgroup: name }) => {
-      const button = element("button", { type: "button" }, name);
+    traces.filter((trace) => trace.showlegend).forEach((trace) => {
+      const name = trace.legendgroup;
+      const button = element("button", { type: "button" }, swatchOf(trace), name);
       const show = () => button.setAttribute("aria-pressed", String(!hidden.has(name)));
       button.addEventListener("click", () => {
         if (!hidden.delete(name)) hidden.add(name);

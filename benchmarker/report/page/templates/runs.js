@@ -1,7 +1,8 @@
 // The table of runs: sorted by its headings, filtered by words and choices.
 const table = (() => {
   const body = document.querySelector("#table tbody");
-  const headings = [...document.querySelectorAll("#table thead th")];
+  const head = document.querySelector("#table thead");
+  const headings = [...head.querySelectorAll("th")];
   const rows = [...body.rows];
   const form = document.getElementById("filters");
   const words = document.getElementById("words");
@@ -46,8 +47,12 @@ const table = (() => {
       return sign * (byValue ? left - right : collator.compare(left, right));
     };
     order = [...rows].sort(compare);
+    // Taken out all at once: moved one by one, rows that are laid out take most of a second.
+    body.remove();
+    body.replaceChildren();
     arrange();
     body.append(...order);
+    head.after(body);
     headings.forEach((heading) => heading.removeAttribute("aria-sort"));
     headings[column].setAttribute("aria-sort", descending ? "descending" : "ascending");
   };
@@ -69,7 +74,7 @@ const table = (() => {
   headings.forEach((heading, column) => {
     const button = document.createElement("button");
     button.type = "button";
-    button.textContent = heading.textContent;
+    button.append(...heading.childNodes);
     heading.replaceChildren(button);
     button.addEventListener("click", () => sort(column, heading.getAttribute("aria-sort") === "ascending"));
   });
