@@ -27,7 +27,7 @@ class Clock:
         self.now += int((self._seconds.pop(0) if len(self._seconds) > 1 else self._seconds[0]) * SECOND)
         return "output"
 
-    def pulse(self, done: int, seconds: float) -> None:
+    def pulse(self, done: int, seconds: float, output: object) -> None:
         self.pulses.append(done)
         self.now += self._between
 

@@ -301,7 +301,7 @@ def test_damaged_files_are_skipped_and_named(tmp_path: Path) -> None:
     assert {path.name for path in results.damaged} == set(expected)
     for path, reason in results.damaged.items():
         assert expected[path.name] in reason
-        assert str(path) in reason
+        assert str(path) not in reason
 
 
 def test_damaged_files_are_warned_of_without_anyone_to_tell(tmp_path: Path) -> None:
