@@ -118,7 +118,19 @@ def _figure(chart: Chart) -> Figure:
     # Laid out once: each time anew, the parts would move a little, and no two files be the same.
     whole.draw_without_rendering()
     whole.set_layout_engine("none")
+    _round_positions(whole)
     return whole
+
+
+def _round_positions(part: Figure | SubFigure) -> None:
+    """Drop the last bits of what the layout's solver found: they follow the addresses of its variables."""
+    for axes in part.axes:
+        place = axes.get_position(original=True)
+        left, bottom, width, height = (round(float(value), 6) for value in place.bounds)
+        axes.set_position((left, bottom, width, height))
+    for below in part.subfigs:
+        below.bbox_relative.set_points(below.bbox_relative.get_points().round(6))
+        _round_positions(below)
 
 
 def _size(panel: Panel) -> tuple[float, float]:
