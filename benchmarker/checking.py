@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import math
 import tempfile
-from collections.abc import Callable
-from dataclasses import asdict, dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -14,8 +14,9 @@ from benchmarker.environments import resolve
 from benchmarker.errors import UsageError
 from benchmarker.experiment import RunSpec
 from benchmarker.experiment_faults import parse_framework
-from benchmarker.framework import Device
+from benchmarker.framework import Device, FrameworkPlugin
 from benchmarker.launchers import Event, Outcome, WorkerCommand
+from benchmarker.onnx_files import node_tests
 from benchmarker.outcomes import failure, log_tail
 from benchmarker.packages import package_folders
 from benchmarker.worker.job import Job
@@ -60,6 +61,61 @@ class CheckReport:
         return {**asdict(self), "passed": self.passed}
 
 
+@dataclass(frozen=True)
+class GradientRequest:
+    """Which gradients are checked.
+
+    Parameters
+    ----------
+    problem : str or None
+        Those of a problem at its reduced size; None for those of every operator.
+    settings : mapping
+        The problem's parameters that are other than in its reduced size.
+    """
+
+    problem: str | None = None
+    settings: Mapping[str, Any] = field(default_factory=dict)
+
+    def require(self, plugin: FrameworkPlugin, device: str) -> None:
+        """Refuse a framework that has no gradients, or not in float64.
+
+        Raises
+        ------
+        UsageError
+            With what it has.
+        """
+        precisions = plugin.precisions.get(device, ())
+        if "fp64" not in precisions:
+            raise UsageError(
+                f"gradients are checked in precision fp64, and framework '{plugin.name}' has "
+                f"{', '.join(precisions) or 'none'} on the {device}"
+            )
+        if "gradient" not in plugin.modes:
+            raise UsageError(
+                f"gradients are checked in mode gradient, and framework '{plugin.name}' has {', '.join(plugin.modes)}"
+            )
+
+    def asked_of(self, job: Job) -> Job:
+        """Return the job that checks them.
+
+        Raises
+        ------
+        UsageError
+            On settings that the problem does not take.
+        """
+        if self.problem is None:
+            return replace(job, action="check_gradients")
+        problem = registry.problem(self.problem)
+        return replace(
+            job,
+            action="check_gradients",
+            problem=registry.find("problems", self.problem).value,
+            problem_parameters=problem.configure({**problem.reduced, **self.settings}),
+            batch_size=problem.reduced_batch_size,
+            mode="gradient",
+        )
+
+
 class _Heard:
     """What the worker has said so far."""
 
@@ -95,6 +151,13 @@ class _Heard:
         )
 
 
+def _require_sense(threads: int | None, timeout: float | None) -> None:
+    if threads is not None and threads < 1:
+        raise UsageError(f"the number of threads must be at least 1, got {threads}")
+    if timeout is not None and not 0 < timeout < math.inf:
+        raise UsageError(f"the timeout must be more than 0 seconds and finite, got {timeout:g}")
+
+
 def check_framework(
     request: str,
     *,
@@ -102,6 +165,8 @@ def check_framework(
     device: str = "cpu",
     threads: int | None = None,
     timeout: float | None = None,
+    onnx: bool = False,
+    gradients: GradientRequest | None = None,
     note: Callable[[str], None] = lambda text: None,
     show: Callable[[dict[str, Any]], None] = lambda result: None,
 ) -> CheckReport:
@@ -113,27 +178,37 @@ def check_framework(
         ``name`` or ``name==version``.
     environment, device, threads, timeout
         As in :class:`~benchmarker.experiment.RunSpec`.
+    onnx : bool
+        Whether to run the ONNX project's node tests instead of the suite.
+    gradients : GradientRequest, optional
+        Check gradients against differences in float64 instead.
     note, show : callable
         Told of what takes time, and of each result as it comes.
     """
     plugin, version = parse_framework(request)
-    if threads is not None and threads < 1:
-        raise UsageError(f"the number of threads must be at least 1, got {threads}")
-    if timeout is not None and not 0 < timeout < math.inf:
-        raise UsageError(f"the timeout must be more than 0 seconds and finite, got {timeout:g}")
+    _require_sense(threads, timeout)
+    if gradients is not None:
+        gradients.require(plugin, device)
     cuda = device == "cuda"
     interpreter = resolve(plugin, choice=environment, version=version, cuda=cuda, progress=note)
-    spec = RunSpec(
-        plugin.name, "", threads=threads or default_threads(), device=device, gpus=(0,) if cuda else ()
+    # What is differentiated is small: several threads would only wait for each other.
+    usual = 1 if gradients else default_threads()
+    spec = RunSpec(plugin.name, "", threads=threads or usual, device=device, gpus=(0,) if cuda else ())
+    job = Job(
+        "check_onnx" if onnx else "check",
+        registry.find("frameworks", plugin.name).value,
+        device=Device(device),
+        onnx={"folder": str(node_tests(note)), "model": None} if onnx else None,
     )
-    job = Job("check", registry.find("frameworks", plugin.name).value, device=Device(device))
+    if gradients is not None:
+        job = gradients.asked_of(job)
     heard = _Heard(show)
     with tempfile.TemporaryDirectory(prefix="benchmarker-") as folder:
         log = Path(folder) / "check.log"
         command = WorkerCommand(
             interpreter.path,
             {**asdict(job), "threads": spec.threads},
-            package_folders((job.framework,)),
+            package_folders(filter(None, (job.framework, job.problem))),
             worker_environment(spec, plugin),
             (),
             log,

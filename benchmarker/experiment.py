@@ -48,7 +48,11 @@ class RunSpec:
     minimum_samples : int
         The least number of samples then.
     breakdown : bool
-        Whether the parts of a step are timed too, in a pass of their own.
+        Whether the parts of a step, and its operators, are timed too, in passes of their own.
+    micro_batch : int or None
+        Samples of each of the micro-batches that a mini-batch is trained in; None for all of it at once.
+    fold_batch_norm : bool
+        Whether batch normalizations of inference become part of the convolutions before them.
     monitors : tuple of str or None
         Collectors to use; ``None`` for all there are.
     repetition : int
@@ -92,6 +96,8 @@ class RunSpec:
     target_seconds: float = 3.0
     minimum_samples: int = 20
     breakdown: bool = False
+    micro_batch: int | None = None
+    fold_batch_norm: bool = False
     monitors: tuple[str, ...] | None = None
     repetition: int = 0
     verify: bool = True
@@ -111,6 +117,17 @@ class RunSpec:
             f"{self.framework}{version} {self.problem} {self.mode}, batch {self.batch_size}, {self.precision}"
         )
 
+
+LEVELS = ("operator", "network", "training")
+"""Deep500's levels (Ben-Nun et al. 2019, arXiv 1901.10183, section III): single operators, a network without
+its optimizer, and training."""
+MODES_OF_LEVEL: Mapping[str | None, tuple[str, ...]] = {
+    None: ("training",),
+    "operator": ("inference", "gradient"),
+    "network": ("inference", "gradient"),
+    "training": ("training",),
+}
+"""The modes of an experiment that names none, by its level."""
 
 _OF_NO_INFLUENCE = ("timeout", "anonymous", "price_per_hour")
 
@@ -196,6 +213,9 @@ class Experiment:
         Over those of the profile: relative half-width of the interval, processes, seconds for a cell.
     seconds, min_samples
         Over those of the profile: how long the timed part of a process lasts, and its least samples.
+    level : str or None
+        One of :data:`LEVELS`, to which all problems must belong. It decides the modes and, for networks, the
+        breakdown, where those are not given.
     sampling : tuple of str
         Empty: throughput in training, latency in inference.
     Other fields
@@ -205,7 +225,7 @@ class Experiment:
     frameworks: tuple[Asked, ...]
     problems: tuple[Asked, ...]
     settings: Mapping[str, tuple[Any, ...]] = field(default_factory=dict)
-    modes: tuple[str, ...] = ("training",)
+    modes: tuple[str, ...] = ()
     batch_sizes: tuple[int, ...] = ()
     precisions: tuple[str, ...] = ("fp32",)
     optimizers: tuple[Asked, ...] = ()
@@ -226,7 +246,10 @@ class Experiment:
     sampling: tuple[str, ...] = ()
     seconds: float | None = None
     min_samples: int | None = None
-    breakdown: bool = False
+    breakdown: bool | None = None
+    micro_batches: tuple[int, ...] = ()
+    fold_batch_norm: bool = False
+    level: str | None = None
     monitors: tuple[str, ...] | None = None
     repeats: int | None = None
     profile: str | None = None
@@ -244,3 +267,9 @@ class Experiment:
     anonymous: bool = False
     accept: Mapping[str, float] = field(default_factory=dict)
     early_stop: bool = False
+
+    def __post_init__(self) -> None:
+        if not self.modes:
+            object.__setattr__(self, "modes", MODES_OF_LEVEL.get(self.level, MODES_OF_LEVEL[None]))
+        if self.breakdown is None:
+            object.__setattr__(self, "breakdown", self.level == "network")

@@ -11,15 +11,15 @@ from benchmarker import registry
 from benchmarker.acceptance import limit_faults
 from benchmarker.environments.requirements import wanted
 from benchmarker.errors import BenchmarkerError, UsageError, did_you_mean
-from benchmarker.experiment import Experiment, Request
+from benchmarker.experiment import LEVELS, Experiment, Request
 from benchmarker.framework import MODES, OPTIMIZERS, PRECISIONS, FrameworkPlugin
-from benchmarker.graph.graph import Graph
 from benchmarker.hyperparameters import constant_faults
 from benchmarker.layers.rules import LARGEST_COUNT
 from benchmarker.options import option_types, parse_options
 from benchmarker.problem import Problem
 from benchmarker.replication import PROFILES, Precision
 from benchmarker.settings import choices
+from benchmarker.suitability import lacking, wrong_level, wrong_modes
 
 DEVICES = ("cpu", "cuda")
 DATA = ("digits", "mnist", "cifar10", "imdb", "npy")
@@ -111,7 +111,6 @@ def _names(experiment: Experiment) -> Iterator[Fault]:
     for name, values in (
         ("framework", experiment.frameworks),
         ("problem", experiment.problems),
-        ("mode", experiment.modes),
         ("precision", experiment.precisions),
         ("device", experiment.devices),
         ("seed", experiment.seeds),
@@ -119,7 +118,9 @@ def _names(experiment: Experiment) -> Iterator[Fault]:
         if not values:
             yield Fault((name,), f"there must be at least one {name}, got none")
         yield from _twice(name, values)
+    yield from _twice("mode", experiment.modes)
     yield from _one_of("mode", experiment.modes, MODES)
+    yield from _one_of("level", _given_names(experiment.level), LEVELS)
     yield from _one_of("precision", experiment.precisions, PRECISIONS)
     yield from _one_of("device", experiment.devices, DEVICES)
     yield from _one_of("launcher", experiment.launchers, _known("launchers"))
@@ -424,24 +425,24 @@ def _graphs(experiment: Experiment) -> Iterator[Fault]:
     """Yield the first impossible size of each problem, and what cannot be trained."""
     for index, problem in _problems(experiment).items():
         request = Request.of(experiment.problems[index])
+        other = wrong_level(experiment.level, problem)
+        if other:
+            yield Fault(("problem", index), other)
         try:
-            lacking = [
-                _lacking(problem.graph(size, **values))
+            lacked = [
+                lacking(problem.graph(size, **values))
                 for values in choices(request, experiment.settings, problem.name, problem.parameters)
                 for size in _batch_sizes(experiment, problem)
             ]
         except UsageError as error:
             yield Fault(("problem", index), str(error))
             continue
-        missing = next(filter(None, lacking), "")
+        unable = wrong_modes(experiment.modes, problem)
+        if unable:
+            yield Fault(("mode",), unable)
+            continue
+        missing = next(filter(None, lacked), "")
         if missing and "training" in experiment.modes:
             yield Fault(
                 ("mode",), f"problem '{problem.name}' has no {missing}; choose the mode inference alone"
             )
-
-
-def _lacking(graph: Graph) -> str:
-    """Return what a graph lacks for training, nothing if it can be trained."""
-    if graph.loss is None:
-        return "loss to train with"
-    return "" if graph.trainable else "weights to train"

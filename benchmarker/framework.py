@@ -15,10 +15,12 @@ if TYPE_CHECKING:
 
     from benchmarker.graph.graph import Graph
     from benchmarker.graph.operators import Operators
+    from benchmarker.profiling import Profile
 
     Array = npt.NDArray[np.generic]
 
-MODES = ("inference", "training")
+MODES = ("inference", "training", "gradient")
+"""``gradient`` goes forward and backward and updates nothing."""
 PRECISIONS = ("fp32", "fp64", "tf32", "bf16", "fp16")
 
 
@@ -134,8 +136,8 @@ class Device:
 class Program(ABC):
     """A graph made native: NumPy at its edges, native tensors on the timed path.
 
-    The timed path is :meth:`infer` or :meth:`train_step` followed by :meth:`synchronize`, on what
-    :meth:`load` returned; it must be straight-line native code.
+    The timed path is :meth:`infer`, :meth:`gradient_step` or :meth:`train_step`, by mode, followed by
+    :meth:`synchronize`, on what :meth:`load` returned; it must be straight-line native code.
     """
 
     @abstractmethod
@@ -162,20 +164,70 @@ class Program(ABC):
         """
         raise UnsupportedError("the framework runs a training step in one piece")
 
+    def gradient_step(self, batch: Any) -> tuple[Any, Any]:
+        """Run forward as in training, and backward; update no parameter.
+
+        Returns
+        -------
+        value : object
+            The loss; of a graph without one the tuple of its outputs, whose gradients are in the mini-batch
+            (:attr:`Graph.upstream <benchmarker.graph.graph.Graph.upstream>`). :meth:`fetch` takes it.
+        gradients : object
+            Native gradients of all trainable parameters.
+        """
+        raise NotImplementedError
+
+    def train_micro(self, batches: Sequence[Any]) -> Any:
+        """Train with one update from several micro-batches, each forward and backward before the next.
+
+        The update follows the mean of their gradients, and their mean loss is returned, natively. The
+        activations of one micro-batch are in memory at a time.
+
+        Raises
+        ------
+        UnsupportedError
+            If the framework cannot.
+        """
+        raise UnsupportedError("the framework has no training in micro-batches")
+
+    def profile(self, batch: Any, steps: int) -> Profile:
+        """Run ``steps`` steps of the program's mode under the framework's own profiler.
+
+        Raises
+        ------
+        UnsupportedError
+            If there is none.
+        """
+        raise UnsupportedError("the framework has no profiler that tells of single operators")
+
     def gradients(self, batch: Any) -> tuple[float, dict[str, Array]]:
         """Return the loss and its gradient for each trainable parameter, in the graph's layout.
 
-        Dropout is off, nothing is updated (neither parameters nor running statistics). Not timed.
+        Dropout is off, nothing is updated (neither parameters nor running statistics). Not timed. Without a
+        loss it is the sum of the products of outputs and upstream gradients.
         """
         raise NotImplementedError
 
     @abstractmethod
     def parameters(self) -> dict[str, Array]:
-        """Return copies of all parameters, state included, in the graph's layout and float32. Not timed."""
+        """Return copies of all parameters, state included, in the graph's layout. Not timed.
+
+        They are float32, in precision ``fp64`` float64.
+        """
+
+    def assign(self, values: Mapping[str, Array]) -> None:
+        """Take other values of some parameters, in the graph's layout. Not timed.
+
+        Raises
+        ------
+        UnsupportedError
+            If the framework has made them part of the program; it can be built anew.
+        """
+        raise UnsupportedError("the framework takes the values of parameters only when a program is built")
 
     @abstractmethod
     def fetch(self, output: Any) -> tuple[Array, ...]:
-        """Return what :meth:`infer` or :meth:`train_step` returned as NumPy arrays in the graph's layout."""
+        """Return what a step returned as NumPy arrays in the graph's layout, float64 in precision ``fp64``."""
 
     @abstractmethod
     def synchronize(self, output: Any) -> None:
@@ -245,10 +297,11 @@ class Framework(ABC):
         Parameters
         ----------
         graph : Graph
-            With its loss in training, without in inference.
+            With its loss in training, without in inference; made by
+            :meth:`~benchmarker.graph.graph.Graph.for_gradient` in mode ``gradient``.
         parameters : mapping
-            float32 values by name, in the graph's layout.
-        mode : {"inference", "training"}
+            float32 values by name, in the graph's layout; float64 ones stay so in precision ``fp64``.
+        mode : {"inference", "training", "gradient"}
             Which of the program's methods will be called.
         device : Device
             As given to :meth:`configure`.

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from benchmarker.framework import FrameworkPlugin
     from benchmarker.launchers import Launcher
     from benchmarker.problem import Problem
+    from benchmarker.suite import Suite
 
 PROJECT = "benchmarker"
 hookspec = pluggy.HookspecMarker(PROJECT)
@@ -93,3 +94,11 @@ class LauncherHooks:
     @hookspec
     def benchmarker_launcher(self) -> Launcher:  # type: ignore[empty-body]
         """Return what starts the isolated process."""
+
+
+class SuiteHooks:
+    """Group ``benchmarker.suites``."""
+
+    @hookspec
+    def benchmarker_suites(self) -> tuple[Suite, ...]:  # type: ignore[empty-body]
+        """Return suites, each of which has a name of its own."""

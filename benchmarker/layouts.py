@@ -119,6 +119,16 @@ def directions(one: Layout, count: int) -> Layout:
     return Layout(f"{one.name} in {count} directions", encode, decode)
 
 
+def sparse_operands(graph: Graph) -> frozenset[str]:
+    """Return the parameters that only ``sparse_matmul`` takes, as its sparse operand, and no update moves."""
+    return frozenset(
+        parameter.name
+        for parameter in graph.parameters
+        if not parameter.trainable
+        and {(node.operator, place) for node, place in graph.uses(parameter.name)} == {("sparse_matmul", 0)}
+    )
+
+
 LayoutTable = Mapping[tuple[str, int], Callable[[Node], Layout]]
 """``(operator, position of the argument)`` to the layout that the framework wants there."""
 

@@ -6,7 +6,7 @@ import contextlib
 import errno
 import os
 import secrets
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import BinaryIO
 
@@ -40,14 +40,25 @@ def staged(target: Path, *, replace: bool = False, durable: bool = True) -> Iter
             stream.flush()
             if durable:
                 os.fsync(stream.fileno())
-        if replace:
-            temporary.replace(target)
-        else:
-            _name_once(temporary, target)
+        give_name(temporary, target, replace=replace)
     finally:
         remove(temporary)
     if durable:
         _sync_folder(target.parent)
+
+
+def give_name(temporary: Path, target: Path, *, replace: bool = False) -> None:
+    """Give a finished file its name, which takes the temporary one from it or leaves both.
+
+    Raises
+    ------
+    FileExistsError
+        If the name is taken and ``replace`` is false.
+    """
+    if replace:
+        temporary.replace(target)
+    else:
+        _name_once(temporary, target)
 
 
 def publish(target: Path, data: bytes, *, durable: bool = True) -> bool:
@@ -60,18 +71,21 @@ def publish(target: Path, data: bytes, *, durable: bool = True) -> bool:
     return True
 
 
-def publish_pair(target: Path, data: bytes, log: Path, log_data: bytes, *, durable: bool = True) -> bool:
-    """Write a new record and its log, or neither; return whether both names were free."""
-    # The log first: a record never names a log that is not there.
-    if not publish(log, log_data, durable=durable):
-        return False
-    written = False
+def publish_with(target: Path, data: bytes, beside: Mapping[Path, bytes], *, durable: bool = True) -> bool:
+    """Write a new record and what lies beside it, or nothing; return whether all names were free."""
+    # The record last: it never names a file that is not there.
+    files = {**beside, target: data}
+    made: list[Path] = []
     try:
-        written = publish(target, data, durable=durable)
+        for path, content in files.items():
+            if not publish(path, content, durable=durable):
+                break
+            made.append(path)
     finally:
-        if not written:
-            remove(log)
-    return written
+        if len(made) < len(files):
+            for path in made:
+                remove(path)
+    return len(made) == len(files)
 
 
 def remove(path: Path) -> None:

@@ -36,6 +36,7 @@ from benchmarker.references import (
     remove_least_recently_used,
     verification_samples,
 )
+from benchmarker.results.beside import TRACE, beside, naming
 from benchmarker.store import Store
 from benchmarker.worker.job import Job
 from benchmarker.worker_environment import worker_environment
@@ -146,9 +147,13 @@ class Orchestrator:
             record = self._run_one(spec, log)
             record["acceptance"] = judge(record, self._accept)
             record["replication"] = campaign.take(turn, record)
-            text = _log_text(log)
-            path = self._store.save(record, without_names(text) if spec.anonymous else text)
-            record["log"] = path.with_suffix(".log").name if path.with_suffix(".log").exists() else None
+            text, trace = _log_text(log), _trace_beside(log)
+            path = self._store.save(
+                record,
+                without_names(text) if spec.anonymous else text,
+                trace.read_bytes() if record["profile"] and trace.exists() else None,
+            )
+            record = naming(record, path.stem, beside(path))
         self._progress.finished(record, path)
         expected = outlook(record["replication"])
         if expected:
@@ -173,7 +178,7 @@ class Orchestrator:
             facts = replace(facts, interpreter=interpreter)
             data = prepared_data(spec)
             facts = replace(facts, data=data.description if data else None)
-            job = self._job(spec, data)
+            job = self._job(spec, data, log)
             if spec.verify:
                 job = self._with_reference(spec, job, log)
             return self._measure(spec, plugin, interpreter, job, log, facts)
@@ -259,7 +264,7 @@ class Orchestrator:
             )
         return self._interpreters[key]
 
-    def _job(self, spec: RunSpec, data: PreparedData | None) -> Job:
+    def _job(self, spec: RunSpec, data: PreparedData | None, log: Path) -> Job:
         return Job(
             action="run",
             framework=registry.find("frameworks", spec.framework).value,
@@ -282,12 +287,16 @@ class Orchestrator:
             target_seconds=spec.target_seconds,
             minimum_samples=spec.minimum_samples,
             breakdown=spec.breakdown,
+            trace=str(_trace_beside(log)) if spec.breakdown else None,
+            micro_batch=spec.micro_batch,
+            fold_batch_norm=spec.fold_batch_norm,
             orchestrator=os.getpid(),
         )
 
     def _with_reference(self, spec: RunSpec, job: Job, log: Path) -> Job:
         """Return the job with its reference, computing that by an isolated run if it is not there yet."""
-        samples = verification_samples(spec.batch_size, step_cost(spec).forward_flops / spec.batch_size)
+        flops = step_cost(spec).forward_flops / spec.batch_size
+        samples = verification_samples(spec.batch_size, flops, spec.micro_batch)
         job = replace(job, verification_samples=samples)
         packages = package_folders((job.problem,))
         folder = reference_folder()
@@ -333,6 +342,11 @@ def _failure(
         killed_for_memory,
         spec.timeout,
     )
+
+
+def _trace_beside(log: Path) -> Path:
+    """Return where the worker of a run leaves its trace."""
+    return log.with_suffix(TRACE)
 
 
 def _log_text(log: Path) -> str | None:

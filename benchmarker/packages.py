@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from benchmarker.errors import PluginError
+from benchmarker.problem_files import is_problem_file
 
 
 def package_folders(values: Iterable[str]) -> dict[str, str]:
@@ -18,14 +19,15 @@ def package_folders(values: Iterable[str]) -> dict[str, str]:
     Parameters
     ----------
     values : iterable of str
-        Entry points' values, ``module:attribute``.
+        Entry points' values, ``module:attribute``, or those of problems that are files and have no package.
 
     Raises
     ------
     PluginError
         If a package is not in an ordinary folder.
     """
-    names = {"benchmarker", *(value.partition(":")[0].split(".")[0] for value in values)}
+    modules = [value.partition(":")[0] for value in values if not is_problem_file(value)]
+    names = {"benchmarker", *(module.split(".")[0] for module in modules)}
     return {name: str(_folder(name)) for name in sorted(names)}
 
 

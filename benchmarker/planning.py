@@ -44,7 +44,8 @@ def plan(experiment: Experiment) -> list[RunSpec]:
     UsageError
         When no run of the matrix is possible.
     """
-    for fault in itertools.chain(faults(experiment), _machine_faults(experiment)):
+    every = (faults(experiment), _transformation_faults(experiment), _machine_faults(experiment))
+    for fault in itertools.chain(*every):
         raise ExperimentError(fault)
     runs = matrix(experiment)
     first = [run for run in runs if run.repetition == 0]
@@ -69,7 +70,15 @@ def matrix(experiment: Experiment) -> list[RunSpec]:
 
 
 _OF_REFUSAL = operator.attrgetter(
-    "framework", "mode", "device", "precision", "start", "launcher", "compile_cache"
+    "framework",
+    "mode",
+    "device",
+    "precision",
+    "start",
+    "launcher",
+    "compile_cache",
+    "batch_size",
+    "micro_batch",
 )
 """All that :func:`refusal` looks at."""
 
@@ -93,6 +102,11 @@ def refusal(run: RunSpec) -> str | None:
         return (
             f"framework '{plugin.name}' has no {run.precision} on {run.device}; "
             f"it has {', '.join(able) or 'nothing there'}"
+        )
+    if run.micro_batch is not None and run.batch_size % run.micro_batch:
+        return (
+            f"--micro-batch must divide the batch size, so that all parts weigh the same, got {run.micro_batch} "
+            f"for a batch size of {run.batch_size}"
         )
     if run.start == "fork" and run.device != "cpu":
         return (
@@ -159,6 +173,17 @@ def without_interpreter(run: RunSpec) -> str | None:
     return None
 
 
+def _transformation_faults(experiment: Experiment) -> Iterator[Fault]:
+    modes = ", ".join(experiment.modes)
+    if experiment.micro_batches and "training" not in experiment.modes:
+        yield Fault(("micro_batch",), f"micro-batches are for training, got the mode {modes}; add training")
+    if experiment.fold_batch_norm and "inference" not in experiment.modes:
+        yield Fault(
+            ("fold_batch_norm",),
+            f"batch normalization is folded in inference, got the mode {modes}; in training its statistics move",
+        )
+
+
 def _machine_faults(experiment: Experiment) -> Iterator[Fault]:
     usable = usable_cpus()
     unusable = sorted({cpu for cpus in experiment.affinity for cpu in cpus} - set(usable))
@@ -200,12 +225,13 @@ class _Cell:
     launcher: str
     start: str
     compile_cache: str
+    micro_batch: int | None
     framework: tuple[FrameworkPlugin, str | None, Mapping[str, Any]]
 
 
 def _cells(experiment: Experiment, problem: Problem) -> Iterator[_Cell]:
     axes = itertools.product(
-        experiment.modes,
+        [mode for mode in experiment.modes if mode in problem.modes],
         experiment.batch_sizes or (problem.batch_size,),
         experiment.precisions,
         _optimizers(experiment, problem),
@@ -225,6 +251,7 @@ def _cells(experiment: Experiment, problem: Problem) -> Iterator[_Cell]:
         experiment.launchers,
         experiment.starts,
         experiment.compile_caches,
+        experiment.micro_batches or (None,),
         _frameworks(experiment),
     )
     return itertools.starmap(_Cell, axes)
@@ -336,7 +363,9 @@ def _run(
         inputs=cell.inputs,
         sampling=cell.sampling or DEFAULT_SAMPLING[cell.mode],
         **(length if steps is None and window is None else {}),
-        breakdown=experiment.breakdown,
+        breakdown=bool(experiment.breakdown),
+        micro_batch=cell.micro_batch if cell.mode == "training" else None,
+        fold_batch_norm=experiment.fold_batch_norm and cell.mode == "inference",
         monitors=experiment.monitors,
         verify=experiment.verify,
         timeout=experiment.timeout,
@@ -349,7 +378,7 @@ def _run(
     )
 
 
-DEFAULT_SAMPLING = {"training": "throughput", "inference": "latency"}
+DEFAULT_SAMPLING = {"training": "throughput", "inference": "latency", "gradient": "latency"}
 """Who trains asks how many samples a second, who infers how long one takes."""
 
 

@@ -9,10 +9,13 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from benchmarker.errors import BenchmarkerError, PluginError, UsageError, first_line
-from benchmarker.framework import Optimizer
+from benchmarker.framework import MODES, Optimizer
 from benchmarker.graph.graph import Graph
 from benchmarker.graph.network import Network
 from benchmarker.options import parse_options
+
+OPERATOR = "operator"
+"""The task of a problem that is one operator."""
 
 
 @dataclass(frozen=True)
@@ -65,6 +68,8 @@ class Problem:
         Mini-batch size of that version.
     semantics : int
         Raised with every change of what the problem computes: records of different ones are not compared.
+    modes : tuple of str
+        What a step of it may do; training needs a loss besides.
     """
 
     name: str
@@ -78,6 +83,7 @@ class Problem:
     reduced: Mapping[str, Any] = field(default_factory=dict)
     reduced_batch_size: int = 2
     semantics: int = 1
+    modes: tuple[str, ...] = MODES
 
     def configure(self, values: Mapping[str, Any]) -> dict[str, Any]:
         """Return all parameters: the defaults, overridden by ``values`` (text or typed).

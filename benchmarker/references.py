@@ -12,6 +12,7 @@ from typing import Any
 
 from benchmarker.environments import home
 from benchmarker.errors import UsageError
+from benchmarker.problem_files import is_problem_file, python_files
 from benchmarker.worker.coarse import FRACTION_BITS
 from benchmarker.worker.job import Job
 
@@ -21,10 +22,15 @@ KEPT_BYTES = 2 << 30
 """Least recently used references beyond this are removed."""
 
 
-def verification_samples(batch_size: int, flops_per_sample: float) -> int:
-    """Return how many samples of the mini-batch are verified: all of them if the budget allows."""
-    affordable = int(BUDGET_FLOPS // max(flops_per_sample, 1.0))
-    return min(batch_size, max(2, affordable))
+def verification_samples(batch_size: int, flops_per_sample: float, micro_batch: int | None = None) -> int:
+    """Return how many samples of the mini-batch are verified: all of them if the budget allows.
+
+    Of micro-batches they are several whole ones, so that their mean is verified too.
+    """
+    affordable = max(2, int(BUDGET_FLOPS // max(flops_per_sample, 1.0)))
+    if micro_batch is not None:
+        affordable = max(2, affordable // micro_batch) * micro_batch
+    return min(batch_size, affordable)
 
 
 def reference_folder() -> Path:
@@ -65,6 +71,7 @@ def reference_path(folder: Path, job: Job, packages: Mapping[str, str]) -> Path:
         "precision": job.precision if job.precision in FRACTION_BITS else None,
         "batch_size": job.batch_size,
         "samples": job.verification_samples,
+        "micro_batch": job.micro_batch,
         "seed": job.seed,
         "data": Path(job.data).name if job.data else None,
         "code": _code_digest(job.problem, packages),
@@ -87,7 +94,13 @@ def _code_digest(problem: str, packages: Mapping[str, str]) -> str:
 
 
 def _problem_files(problem: str, packages: Mapping[str, str]) -> list[Path]:
-    """Return the problem's module; of another distribution its whole package, helpers included."""
+    """Return the problem's module; of another distribution its whole package, helpers included.
+
+    Of a Python file that file, and of an ONNX model the code that imports it: the value names its content.
+    """
+    if is_problem_file(problem):
+        importing = Path(packages["benchmarker"], "benchmarker", "onnx_model")
+        return python_files(problem) or sorted(importing.rglob("*.py"))
     module = problem.partition(":")[0].split(".")
     top = Path(packages[module[0]], module[0])
     if module[0] != "benchmarker" and top.is_dir():
@@ -104,6 +117,8 @@ def reference_job(job: Job, path: Path) -> dict[str, Any]:
         framework_options={},
         device={"type": "cpu", "index": 0},
         reference=str(path),
+        breakdown=False,
+        trace=None,
     )
     return values
 

@@ -15,16 +15,17 @@ from typing import TYPE_CHECKING, Any
 
 import pluggy
 
-from benchmarker import __version__, hookspecs
+from benchmarker import __version__, hookspecs, problem_files
 from benchmarker.errors import PluginError, UsageError, did_you_mean, first_line
 
 if TYPE_CHECKING:
     from benchmarker.framework import FrameworkPlugin
     from benchmarker.launchers import Launcher
     from benchmarker.problem import Problem
+    from benchmarker.suite import Suite
 
 OWN_DISTRIBUTION = "benchmarker"
-KINDS = ("frameworks", "problems", "collectors", "launchers")
+KINDS = ("frameworks", "problems", "collectors", "launchers", "suites")
 _HOOKS: dict[str, tuple[type[Any], tuple[str, ...]]] = {
     "frameworks": (hookspecs.FrameworkHooks, ("benchmarker_framework",)),
     "problems": (hookspecs.ProblemHooks, ("benchmarker_problem",)),
@@ -33,6 +34,7 @@ _HOOKS: dict[str, tuple[type[Any], tuple[str, ...]]] = {
         ("benchmarker_collect", "benchmarker_watch", "benchmarker_watch_apart"),
     ),
     "launchers": (hookspecs.LauncherHooks, ("benchmarker_launcher",)),
+    "suites": (hookspecs.SuiteHooks, ("benchmarker_suites",)),
 }
 """The hooks of each kind, and those of which a plugin must define one."""
 
@@ -111,8 +113,22 @@ def _normalised(name: str) -> str:
     return re.sub(r"[-_.]+", "-", name).lower()
 
 
+def _find_file(name: str) -> PluginEntry:
+    """Return the entry of a problem that is a file: ``onnx:MODEL`` or a path that ends in ``.py``."""
+    from benchmarker import onnx_files
+
+    return onnx_files.entry(name) if name.startswith("onnx:") else _python_entry(Path(name))
+
+
+def _python_entry(path: Path) -> PluginEntry:
+    file = path.expanduser().absolute()
+    if not file.is_file():
+        raise UsageError(f"a problem that ends in .py must be a file that is there, got '{path}'")
+    return PluginEntry("problems", str(file), problem_files.python_value(file), "file", "on this machine")
+
+
 def find(kind: str, name: str) -> PluginEntry:
-    """Return the entry point of that name.
+    """Return the entry point of that name, or of a problem the entry of the file that it names.
 
     Raises
     ------
@@ -121,6 +137,8 @@ def find(kind: str, name: str) -> PluginEntry:
     PluginError
         If two distributions claim it.
     """
+    if kind == "problems" and (name.startswith("onnx:") or name.endswith(".py")):
+        return _find_file(name)
     claimed = [entry for entry in entries() if entry.kind == kind and entry.name == name]
     if not claimed:
         known = {entry.name for entry in entries() if entry.kind == kind}
@@ -148,13 +166,10 @@ def load(entry: PluginEntry) -> Any:
         With the plugin's name, its origin and what went wrong.
     """
     try:
-        module_name, _, attribute = entry.value.partition(":")
-        plugin: Any = importlib.import_module(module_name)
-        for part in filter(None, attribute.split(".")):
-            plugin = getattr(plugin, part)
-        if inspect.isclass(plugin):
-            plugin = plugin()
+        plugin = _imported(entry.value)
     except (Exception, SystemExit) as error:
+        if isinstance(error, UsageError) and problem_files.is_problem_file(entry.value):
+            raise  # what is wrong with a model is no fault of a plugin
         raise _broken(entry, f"failed to import: {first_line(error)}") from error
     manager = _PrefixPluginManager(hookspecs.PROJECT)
     hooks, required = _HOOKS[entry.kind]
@@ -169,6 +184,16 @@ def load(entry: PluginEntry) -> Any:
     if not any(getattr(manager.hook, name).get_hookimpls() for name in required):
         raise _broken(entry, f"defines no function {' or '.join(map(repr, required))}")
     return plugin
+
+
+def _imported(value: str) -> Any:
+    if problem_files.is_problem_file(value):
+        return problem_files.load_problem_file(value)
+    module_name, _, attribute = value.partition(":")
+    plugin: Any = importlib.import_module(module_name)
+    for part in filter(None, attribute.split(".")):
+        plugin = getattr(plugin, part)
+    return plugin() if inspect.isclass(plugin) else plugin
 
 
 def _broken(entry: PluginEntry, problem: str) -> PluginError:
@@ -229,3 +254,37 @@ def collectors() -> tuple[dict[str, Any], dict[str, str]]:
         except PluginError as error:
             broken[name] = str(error)
     return loaded, broken
+
+
+@cache
+def suites() -> dict[str, Suite]:
+    """Return every suite by name.
+
+    Raises
+    ------
+    PluginError
+        If a plugin with suites is broken, or two suites have one name.
+    """
+    found: dict[str, Suite] = {}
+    for entry in (entry for entry in entries() if entry.kind == "suites"):
+        for suite in suites_of(entry):
+            if suite.name in found:
+                raise _broken(entry, f"has a suite '{suite.name}', a name that is taken")
+            found[suite.name] = suite
+    return found
+
+
+def suites_of(entry: PluginEntry) -> tuple[Suite, ...]:
+    """Return the suites of one plugin.
+
+    Raises
+    ------
+    PluginError
+        If it is broken.
+    """
+    from benchmarker.suite import Suite
+
+    described: tuple[Suite, ...] = _described(entry, "benchmarker_suites", tuple)
+    if not all(isinstance(suite, Suite) for suite in described):
+        raise _broken(entry, "returned from benchmarker_suites() something that is no Suite")
+    return described

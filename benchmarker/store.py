@@ -13,7 +13,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from benchmarker.errors import StoreError, UsageError
-from benchmarker.new_files import publish, publish_pair, remove
+from benchmarker.new_files import publish, publish_with, remove
+from benchmarker.results.beside import LOG, TRACE, naming
 from benchmarker.results.listing import find_files
 from benchmarker.results.reading import parse_json as parse_json
 from benchmarker.results.reading import read_record as read_record
@@ -76,11 +77,13 @@ class Store:
         finally:
             remove(probe)
 
-    def save(self, record: Mapping[str, Any], log_text: str | None = None) -> Path:
-        """Write a record, and its log beside it; never over another file, never half.
+    def save(
+        self, record: Mapping[str, Any], log_text: str | None = None, trace: bytes | None = None
+    ) -> Path:
+        """Write a record, its log and its trace beside it; never over another file, never half.
 
         Numbers that are not finite, which JSON does not have, are written as null; where the schema
-        asks for a number (a sample, say) the record is refused. ``log`` is filled in.
+        asks for a number (a sample, say) the record is refused. ``log`` and ``profile.trace`` are filled in.
 
         Parameters
         ----------
@@ -88,6 +91,8 @@ class Store:
             A record of the newest schema version; it is not changed.
         log_text : str or None
             What the worker printed.
+        trace : bytes or None
+            The trace of its profile, compressed.
 
         Returns
         -------
@@ -107,20 +112,20 @@ class Store:
             raise ValueError("the record is not valid: " + "; ".join(map(str, faults)))
         try:
             self.folder.mkdir(parents=True, exist_ok=True)
-            return self._save(clean, log_text)
+            return self._save(clean, log_text, trace)
         except OSError as error:
             raise StoreError(
                 f"the record could not be written to '{self.folder}': {error.strerror or error}"
             ) from error
 
-    def _save(self, record: Record, log_text: str | None) -> Path:
-        return add_record(
-            self.folder, record_name(record), record, None if log_text is None else _encoded(log_text)
-        )
+    def _save(self, record: Record, log_text: str | None, trace: bytes | None) -> Path:
+        log = None if log_text is None else _encoded(log_text)
+        files = {ending: data for ending, data in ((LOG, log), (TRACE, trace)) if data is not None}
+        return add_record(self.folder, record_name(record), record, files)
 
 
-def add_record(folder: Path, base: str, record: Record, log: bytes | None) -> Path:
-    """Write a record and its log as new files of a folder that exists; return the record's file.
+def add_record(folder: Path, base: str, record: Record, beside: Mapping[str, bytes]) -> Path:
+    """Write a record and what lies beside it as new files of a folder that exists; return the record's file.
 
     Parameters
     ----------
@@ -129,9 +134,9 @@ def add_record(folder: Path, base: str, record: Record, log: bytes | None) -> Pa
     base : str
         Name without ending; if it is taken, something is added.
     record : dict
-        A valid record; its ``log`` is filled in.
-    log : bytes or None
-        What the worker printed.
+        A valid record; the names of the files beside it are filled in.
+    beside : mapping
+        Ending to the file's content.
 
     Raises
     ------
@@ -140,9 +145,9 @@ def add_record(folder: Path, base: str, record: Record, log: bytes | None) -> Pa
     """
     stem = base
     while True:
-        target, beside = folder / f"{stem}.json", folder / f"{stem}.log"
-        data = _encoded(format_record({**record, "log": None if log is None else beside.name}))
-        if publish(target, data) if log is None else publish_pair(target, data, beside, log):
+        target = folder / f"{stem}.json"
+        data = _encoded(format_record(naming(record, stem, beside)))
+        if publish_with(target, data, {folder / f"{stem}{ending}": file for ending, file in beside.items()}):
             return target
         stem = f"{base}-{secrets.token_hex(4)}"
 

@@ -55,6 +55,7 @@ _RECORDED_PREFIXES = (
     "OMP_",
     "ONEDNN_",
     "OPENBLAS_",
+    "ORT_",
     "PYTORCH_",
     "TF_",
     "TORCH",

@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 
+from benchmarker.errors import UnsupportedError
 from benchmarker.framework import Device, Optimizer, Program
 from benchmarker.graph.graph import Graph
 from benchmarker.graph.initializers import ONES, ZEROS
@@ -23,7 +24,10 @@ from benchmarker.graph.types import Distribution
 from benchmarker.plugins.pytorch import Options
 from benchmarker.plugins.pytorch.lowering import lower
 from benchmarker.plugins.pytorch.program import PytorchFramework
+from benchmarker.problems import deepbench_sparse_gemm
+from benchmarker.profiling import Profile
 from benchmarker.testing.subject import draw_batch, draw_parameters, fetch_outputs, reference_program
+from benchmarker.worker.micro_batching import MicroBatched
 
 TOLERANCES = {"fp32": 2e-5, "bf16": 0.05, "fp16": 0.01}
 
@@ -335,9 +339,110 @@ def check_loading_a_mini_batch_waits_for_no_other_thread() -> None:
     assert before == loaded < stepped, printed  # threads are started by the first work that is shared
 
 
+def check_a_constant_matrix_of_a_sparse_product_is_kept_sparse_where_pytorch_can() -> None:
+    graph = deepbench_sparse_gemm.benchmarker_problem().graph(m=40, n=6, k=30, sparsity=0.9)
+    values = draw_parameters(graph, 0)
+    expected = values["a"].astype(np.float64) @ draw_batch(graph, 0)["b"]
+    for precision, options, sparse in (
+        ("fp32", {}, True),
+        ("fp64", {}, True),
+        ("bf16", {}, False),  # MKL has no such product
+        ("fp32", {"compile": True}, False),
+    ):
+        program = build(graph, "inference", precision, **options)
+        (output,) = program.fetch(program.infer(program.load(draw_batch(graph, 0))))
+        (native,) = program._tensors.native["a"]
+        assert native.is_sparse_csr == sparse, (precision, options)
+        assert not sparse or native.values().numel() == np.count_nonzero(values["a"])
+        tolerance = 1e-2 if precision == "bf16" else 1e-6
+        assert far(output, expected) < tolerance
+        assert far(program.parameters()["a"], values["a"]) < tolerance
+
+
+def check_a_sparse_product_goes_backward_to_its_dense_operand() -> None:
+    graph = deepbench_sparse_gemm.benchmarker_problem().graph(m=40, n=6, k=30, sparsity=0.9).for_gradient()
+    values, batch = draw_parameters(graph, 0), draw_batch(graph, 0)
+    program = build(graph, "gradient")
+    _, gradients = program.gradients(program.load(batch))
+    assert far(gradients["b"], values["a"].T @ batch["upstream.gemm"]) < 1e-6
+
+
 CHECKS: Mapping[str, Callable[[], None]] = {
     name: value for name, value in list(globals().items()) if name.startswith("check_")
 }
+
+
+def check_a_profile_tells_of_every_node_forward_and_backward() -> None:
+    for options in ({}, {"channels_last": False}):
+        net = Network("profiled", 2)
+        x = net.input("image", (3, 16, 16))
+        label = net.labels("label", 4)
+        x = net.relu(net.batch_norm("bn", net.convolution("conv", x, 8, 3, pad=1, bias=False)))
+        y = net.convolution("conv2", x, 8, 3, pad=1)
+        x = net.relu(net.add(y, x))
+        x = net.dense("fc", net.flatten(net.global_average_pool(x)), 4)
+        net.output(x)
+        net.loss(net.softmax_cross_entropy_loss(x, label))
+        graph = net.graph()
+        profile = profile_of(graph, "training", **options)
+        everything = {node.name for node in graph.nodes}
+        for phase in ("forward", "backward"):
+            assert {c.node for c in profile.calls if c.phase == phase and c.node} == everything, phase
+        natives = {(c.node, c.native) for c in profile.calls if c.phase == "backward"}
+        assert ("conv2", "aten::convolution_backward") in natives, natives
+        assert any("native_batch_norm_backward" in name for node, name in natives if node == "bn"), natives
+        assert any(c.phase == "update" for c in profile.calls)
+        assert len(profile.steps) == 3
+        each = sorted((c.start_seconds, c.start_seconds + c.seconds) for c in profile.calls)
+        assert all(end <= start + 1e-9 for (_, end), (start, _) in zip(each, each[1:]))
+        assert sum(c.seconds for c in profile.calls) <= sum(seconds for _, seconds in profile.steps)
+
+
+def check_an_operator_alone_is_profiled_in_gradient_mode() -> None:
+    net = Network("alone", 1)
+    net.output(net.matmul(net.input("a", (8, 16)), net.input("b", (16, 4))))
+    graph = net.graph().for_gradient()
+    calls = profile_of(graph, "gradient").calls
+    assert {(c.node, c.phase) for c in calls if c.node} == {
+        ("matmul_1", "forward"),
+        ("matmul_1", "backward"),
+    }, calls
+
+
+def check_a_compiled_program_says_why_it_has_no_profile() -> None:
+    net = Network("compiled", 2)
+    net.output(net.relu(net.input("x", (4,))))
+    reason = ""
+    try:
+        profile_of(net.graph(), "inference", compile=True)
+    except UnsupportedError as error:
+        reason = str(error)
+    assert "compile=false" in reason
+
+
+def profile_of(graph: Graph, mode: str, **options: Any) -> Profile:
+    program = build(graph, mode, **options)
+    return program.profile(program.load(draw_batch(graph, 0)), 3)
+
+
+def check_micro_batches_make_the_step_of_the_whole() -> None:
+    graphs = []
+    for size in (6, 2):
+        net = Network("micro", size)
+        x = net.input("x", (5,))
+        label = net.labels("label", 4)
+        x = net.dense("fc2", net.relu(net.dense("fc1", x, 7)), 4)
+        net.output(x)
+        net.loss(net.softmax_cross_entropy_loss(x, label))
+        graphs.append(net.graph())
+    whole, part = graphs
+    batch = draw_batch(whole, 0)
+    one, many = build(whole, "training"), MicroBatched(build(part, "training"), 2, "pytorch")
+    for _ in range(3):
+        first = one.train_step(one.load(batch))
+        assert far(many.fetch(many.train_step(many.load(batch)))[0], one.fetch(first)[0]) < 1e-5
+    for name, value in one.parameters().items():
+        assert far(many.parameters()[name], value) < 1e-5, name
 
 
 def main() -> None:

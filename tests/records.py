@@ -237,6 +237,7 @@ _SINCE_1_2 = (
     "memory.predicted",
     "collectors.utilization",
     "collectors.energy",
+    "metrics.arithmetic_intensity",
     "metrics.bytes_per_second",
     "metrics.flops_share_of_peak",
     "metrics.bytes_share_of_peak",
@@ -331,7 +332,7 @@ _TRUST = {
 }
 
 _BASE: dict[str, Any] = {
-    "schema_version": "1.3",
+    "schema_version": "1.4",
     "id": "",
     "status": "ok",
     "error": None,
@@ -366,6 +367,7 @@ _BASE: dict[str, Any] = {
         "flops_per_sample": 218112,
         "elementwise_flops_per_step": 1800,
         "bytes_per_step": 460000,
+        "custom_operators": {},
     },
     "optimizer": None,
     "device": {"type": "cpu", "name": "Example CPU 3000", "count": 1},
@@ -477,12 +479,16 @@ _BASE: dict[str, Any] = {
         "flop_per_joule": 844000.0,
         "cost_per_million_samples": 1.41,
         "cost_of_run": 0.00106,
+        "arithmetic_intensity": None,
         "flops_share_of_peak": None,
         "bytes_share_of_peak": None,
     },
     "peaks": _PEAKS,
     "peaks_reason": None,
     "learning": None,
+    "operator": None,
+    "profile": None,
+    "transformations": None,
     "memory": {
         "peak_bytes": 412000256,
         "framework": {},

@@ -16,16 +16,21 @@ WORKER_SIDE = (
     "errors",
     "framework",
     "graph",
+    "kernels",
     "layers",
     "layouts",
+    "onnx_model",
     "options",
     "plugins",
     "problem",
+    "problem_files",
     "problems",
     "procfs",
+    "profiling",
     "statistics",
     "straight_line",
     "testing",
+    "windows",
     "worker",
 )
 """Modules and packages that run inside the worker."""
@@ -35,6 +40,9 @@ OWN_FRAMEWORK = {
     "tensorflow": {"tensorflow"},
     "mxnet": {"mxnet"},
     "chainer": {"chainer", "cupy"},
+    "onnxruntime": {"onnxruntime", "onnx"},
+    "jax": {"jax", "jaxlib"},
+    "keras": {"keras", "jax", "jaxlib", "tensorflow", "torch"},
 }
 
 

@@ -123,7 +123,11 @@ FAULTS = [
     (3, "framework[2].compile", "'compile' must be true or false, got 'often'"),
     (3, "framework[2].compil", "has no parameter 'compil'; did you mean 'compile'?"),
     (6, "batch_size[1]", "must be a whole number of at least 1, got 0"),
-    (8, "mode", "must be 'inference' or 'training', or a list of them, got 'train'; did you mean"),
+    (
+        8,
+        "mode",
+        "must be 'inference', 'training' or 'gradient', or a list of them, got 'train'; did you mean",
+    ),
     (9, "epochs", "3 epochs need a problem size, the number of samples of an epoch"),
     (12, "optimizer.momentum", "optimizer 'sgd' has no momentum; momentum, nesterov have it"),
     (13, "optimizer.learning_rate", "must be a number of at least 0, or a list of them, got -1"),

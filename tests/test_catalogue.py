@@ -15,6 +15,7 @@ from tests.sources import files, imports, tree
 
 OWN = registry.OWN_DISTRIBUTION
 PROBLEMS = tuple(catalogue.names("problems", OWN))
+FRAMEWORKS = sorted(catalogue.names("frameworks", OWN))
 HINT = "run python -m benchmarker.catalogue"
 
 
@@ -53,10 +54,13 @@ def test_list_shows_task_parameters_and_flops(command: Command) -> None:
 def test_the_matrix_shows_each_problem_by_framework(command: Command) -> None:
     finished = command("list", "problems", "--matrix")
     assert finished.status == 0, finished.stderr
-    titles, _, *rows = finished.stdout.splitlines()
-    assert titles.split() == ["problem", "chainer", "mxnet", "numpy", "pytorch", "tensorflow"]
-    cells = {row.split()[0]: row.split()[1:] for row in rows if row}
-    assert cells["resnet50"] == ["both"] * 5
+    titles = [line.split() for line in finished.stdout.splitlines() if line.startswith("row")]
+    shown = [title for line in titles for title in line if title not in ("row", "problem")]
+    assert shown == FRAMEWORKS
+    number = next(row.split()[0] for row in finished.stdout.splitlines() if " resnet50 " in row)
+    rows = [line.split()[1:] for line in finished.stdout.splitlines() if line.split()[:1] == [number]]
+    cells = [cell for row in rows for cell in row if cell != "resnet50"]
+    assert dict(zip(shown, cells)) == {**dict.fromkeys(FRAMEWORKS, "both"), "onnxruntime": "inference"}
 
 
 def test_the_matrix_as_json_has_a_cell_for_each_pair(command: Command) -> None:

@@ -5,17 +5,17 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from benchmarker.graph.composites import written_out
 from benchmarker.graph.graph import Graph
 from benchmarker.graph.network import Network
 from benchmarker.graph.operators import OPERATORS
-from benchmarker.plugins.chainer.composites import written_out
 from benchmarker.plugins.chainer.layouts import GATES, LAYOUTS
 from benchmarker.plugins.chainer.operators import BINDERS
 from benchmarker.testing.subject import draw_batch, draw_parameters, fetch_outputs, reference_program
 
 Array = np.ndarray
 HIDDEN = 3
-ROWS = {"lstm": 4 * HIDDEN, "gru": 3 * HIDDEN}
+ROWS = {"rnn": HIDDEN, "lstm": 4 * HIDDEN, "gru": 3 * HIDDEN}
 
 
 def attending() -> Graph:

@@ -49,11 +49,12 @@ def why_not(record: dict[str, Any]) -> str:
     return f"{name}: {record['status']}: {reason}"
 
 
-@pytest.mark.parametrize("framework", ["numpy", *FRAMEWORKS])
+@pytest.mark.parametrize("framework", ["numpy", *FRAMEWORKS, "jax"])
 def test_it_conforms(command: Command, framework: str) -> None:
+    if framework == "jax":
+        # XLA then compiles the hundreds of small programs twice as fast.
+        command.environment["XLA_FLAGS"] = "--xla_backend_optimization_level=0"
     finished = command("check", framework, "--json", timeout=600)
-    if finished.status == 1 and not finished.stdout:
-        pytest.skip(finished.stderr)
     report = json.loads(finished.stdout)
     failed = [
         f"{result['name']}: {result['detail']} (error {result['error']}, allowed {result['tolerance']})"

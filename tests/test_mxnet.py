@@ -22,7 +22,7 @@ def recurrent(operator: str, directions: int, *, layers: int = 1, frozen_bias: b
     """Return a graph that applies one set of recurrent weights ``layers`` times."""
     net = Network("recurrent", STEPS)
     x = net.input("x", (BATCH, SIZE))
-    rows = {"lstm": 4, "gru": 3}[operator] * HIDDEN
+    rows = {"rnn": 1, "lstm": 4, "gru": 3}[operator] * HIDDEN
     weights = (
         net.parameter("w", (directions, rows, SIZE), NORMAL),
         net.parameter("r", (directions, rows, HIDDEN), NORMAL),
@@ -45,7 +45,7 @@ def numbered(slot: Slot) -> dict[str, np.ndarray]:
     return values
 
 
-@pytest.mark.parametrize("operator", ["lstm", "gru"])
+@pytest.mark.parametrize("operator", ["rnn", "lstm", "gru"])
 @pytest.mark.parametrize("directions", [1, 2])
 def test_flat_weights_come_back(operator: str, directions: int) -> None:
     (slot,) = slots(recurrent(operator, directions))

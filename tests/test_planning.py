@@ -268,7 +268,7 @@ def test_epochs_need_a_problem_size() -> None:
 
 USAGE: tuple[tuple[dict[str, Any], str], ...] = (
     ({"modes": ("train",)}, "unknown mode 'train'; did you mean 'training'?"),
-    ({"modes": ("gradient",)}, "unknown mode 'gradient'"),
+    ({"modes": ("sampling",)}, "unknown mode 'sampling'"),
     ({"precisions": ("fp8",)}, "unknown precision 'fp8'; known: bf16, fp16, fp32, fp64, tf32"),
     ({"optimizers": ("lion",)}, "unknown optimizer 'lion'; known: adagrad, adam, adamw"),
     ({"devices": ("tpu",)}, "unknown device 'tpu'"),
@@ -301,7 +301,6 @@ USAGE: tuple[tuple[dict[str, Any], str], ...] = (
     ({"gpus": ((-1,),)}, "the index of the GPU must be at least 0, got -1"),
     ({"affinity": ((9999,),)}, "CPU 9999 cannot be used; usable are "),
     ({"affinity": ((-1,),)}, "CPU -1 cannot be used; usable are "),
-    ({"modes": ()}, "there must be at least one mode, got none"),
     ({"precisions": ()}, "there must be at least one precision, got none"),
     ({"seeds": ()}, "there must be at least one seed, got none"),
     ({"devices": ()}, "there must be at least one device, got none"),

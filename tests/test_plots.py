@@ -65,10 +65,39 @@ def training(losses: Sequence[float], *, steps: int = 24, **changes: Any) -> dic
     )
 
 
+def verified_operator() -> dict[str, Any]:
+    """A record of an operator with a map of its differences."""
+    norms = ("l1_absolute", "l1_relative", "l2_absolute", "l2_relative", "max_absolute", "max_relative")
+    errors = {
+        **dict.fromkeys(norms, 1e-7),
+        "compared": 6,
+        "worst": {"index": [0, 0], "expected": 1.0, "found": 1.0},
+    }
+    repeatability = {"bitwise_equal": True, "varying_share": 0.0, "largest_variance": 0.0}
+    tensor = {
+        "name": "gemm",
+        "kind": "output",
+        "shape": [2, 3],
+        "errors": errors,
+        "repeatability": repeatability,
+        "difference_map": {"rows": 2, "columns": 3, "cells": [[0.0, 1e-7, 2e-7], [3e-7, None, 4e-7]]},
+    }
+    operator = {
+        "reference": "NumPy, float64",
+        "reruns": 5,
+        **{f"{norm}_relative": 1e-7 for norm in ("l1", "l2", "max")},
+        "bitwise_equal": True,
+        "varying_share": 0.0,
+        "tensors": [tensor],
+    }
+    return steady(0.002, operator=operator, mode="inference", optimizer=None)
+
+
 SECOND = {
     "batch_size": training([2.0], batch_size=64),
     "threads": training([2.0], execution__threads=1),
     "speedup": training([2.0], framework__name="mxnet", framework__full="mxnet-1.9.1"),
+    "differences": verified_operator(),
     "history": training([2.0], **ANOTHER_DAY),
 }
 """What some kinds need beside one training."""
@@ -97,7 +126,7 @@ def kept() -> list[Any]:
     return [
         *load_results(ROOT / "results"),
         training([2.0, 1.0, 0.5], metrics__accuracy=0.75),
-        *(SECOND[kind] for kind in ("batch_size", "threads")),
+        *(SECOND[kind] for kind in ("batch_size", "threads", "differences")),
         training([2.0, 1.0, 0.5]),
     ]
 

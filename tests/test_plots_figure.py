@@ -22,7 +22,7 @@ from benchmarker.plots.matplotlib_figure import figure, rendered
 from benchmarker.plots.saving import save
 from tests.conftest import ROOT
 from tests.records import make_record
-from tests.test_plots import ANOTHER_DAY, processes, steady, training
+from tests.test_plots import ANOTHER_DAY, processes, steady, training, verified_operator
 
 EVIL = "</text><script>alert(1)</script> $\\frac{ --> ${x}$ \n\x00 ünïcode_" + "long " * 30
 
@@ -35,6 +35,7 @@ def some_records() -> list[dict[str, Any]]:
         training([2.0, 1.0, 0.5], metrics__accuracy=0.9),
         steady(0.08, execution__threads=1),
         steady(0.1, batch_size=8),
+        verified_operator(),
     ]
 
 

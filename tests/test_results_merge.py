@@ -11,6 +11,7 @@ import pytest
 from benchmarker.errors import StoreError, UsageError
 from benchmarker.results.merging import carry_out, plan_merge
 from benchmarker.store import Store, load_results, read_record
+from benchmarker.worker.operators_profile import unprofiled
 from tests.conftest import Command
 from tests.records import make_record
 
@@ -160,3 +161,16 @@ def test_the_command(command: Command) -> None:
     assert (itself.status, itself.stdout) == (0, "0 records added to 'a', 1 there already, 0 damaged\n")
     missing = command("results", "merge", "nowhere", "--into=c")
     assert (missing.status, missing.stdout) == (2, "")
+
+
+def test_a_trace_comes_along_also_under_another_name(tmp_path: Path) -> None:
+    a, b, into = tmp_path / "a", tmp_path / "b", tmp_path / "into"
+    for folder, content in ((a, b"one"), (b, b"other")):
+        folder.mkdir()
+        profile = {**unprofiled("only its trace matters here"), "trace": "same.trace.json.gz"}
+        (folder / "same.json").write_text(json.dumps({**make_record(profile=profile), "log": None}))
+        (folder / "same.trace.json.gz").write_bytes(content)
+    merge(a, b, into=into)
+    traces = {(into / record["profile"]["trace"]).read_bytes() for record in load_results(into)}
+    assert traces == {b"one", b"other"}
+    assert merge(a, b, into=into) == {}

@@ -81,7 +81,7 @@ def test_what_was_never_measured_is_null_and_not_zero() -> None:
 
 def test_a_failed_old_record_keeps_its_nulls() -> None:
     old = make_failed_record()
-    for name in ("learning", "trust"):
+    for name in ("learning", "operator", "profile", "transformations", "trust"):
         del old[name]
     old["schema_version"] = "1.1"
     migrated = newest(old)
@@ -90,13 +90,23 @@ def test_a_failed_old_record_keeps_its_nulls() -> None:
     assert (migrated["timing"]["steps"], migrated["trust"]) == (None, None)
 
 
-def test_a_record_of_the_version_before_only_lacks_the_course_of_its_losses() -> None:
-    old = make_record(schema_version="1.2")
-    del old["learning"]
+@pytest.mark.parametrize(
+    ("version", "since"),
+    [
+        ("1.2", ("learning", "operator", "profile", "transformations")),
+        ("1.3", ("operator", "profile", "transformations")),
+    ],
+)
+def test_a_record_of_a_version_before_only_lacks_what_came_since(
+    version: str, since: tuple[str, ...]
+) -> None:
+    old = make_record(schema_version=version)
+    for name in since:
+        del old[name]
     assert validate(old) == []
     migrated = newest(old)
     assert validate(migrated) == []
-    assert migrated == {**old, "schema_version": NEWEST, "learning": None}
+    assert migrated == {**old, "schema_version": NEWEST, **dict.fromkeys(since)}
 
 
 def test_a_new_record_comes_back_itself() -> None:
@@ -104,7 +114,7 @@ def test_a_new_record_comes_back_itself() -> None:
     assert newest(record) is record
 
 
-@pytest.mark.parametrize("version", ["1.0", "1.1", "1.2", "1.3"])
+@pytest.mark.parametrize("version", ["1.0", "1.1", "1.2", "1.3", "1.4"])
 @pytest.mark.parametrize(
     ("name", "value", "reason"),
     [
@@ -130,11 +140,11 @@ def test_a_record_that_lacks_a_member_is_skipped_and_named(tmp_path: Path) -> No
     record = make_record()
     del record["metrics"]["joules"]
     (tmp_path / "a.json").write_text(json.dumps(record))
-    (tmp_path / "b.json").write_text(json.dumps({"schema_version": "1.3"}))
+    (tmp_path / "b.json").write_text(json.dumps({"schema_version": "1.4"}))
     results = load_results(tmp_path)
     assert len(results) == 0
     reasons = {path.name: reason for path, reason in results.damaged.items()}
-    assert "is not a record of schema 1.3: 'metrics.joules' is missing" in reasons["a.json"]
+    assert "is not a record of schema 1.4: 'metrics.joules' is missing" in reasons["a.json"]
     assert "is missing" in reasons["b.json"]
 
 

@@ -12,6 +12,7 @@ from benchmarker.errors import StoreError, UsageError
 from benchmarker.results.moments import beginning
 from benchmarker.results.pruning import Pruned, Unwanted, find_unwanted, prune
 from benchmarker.store import Store, load_results
+from benchmarker.worker.operators_profile import unprofiled
 from tests.conftest import Command
 from tests.records import make_failed_record, make_record
 
@@ -168,3 +169,11 @@ def test_what_cannot_be_meant_removes_nothing(command: Command, words: tuple[str
     assert text in finished.stderr
     assert finished.stderr.count("\n") == 1
     assert path.exists()
+
+
+def test_a_trace_goes_with_its_record(tmp_path: Path) -> None:
+    record = started(1, profile=unprofiled("only its trace matters here"))
+    path = Store(tmp_path).save(record, "log", b"trace")
+    prune(find_unwanted(load_results(tmp_path), Unwanted(keep=0)), tmp_path)
+    assert not path.exists()
+    assert list(tmp_path.iterdir()) == []

@@ -37,7 +37,7 @@ def test_what_is_no_record_is_named_and_the_rest_is_read(folder: Path, indexed: 
     whole = Store(folder).save(make_record()).read_bytes()
     (folder / "cut.json").write_bytes(whole[:-100])
     (folder / "folder.json").mkdir()
-    (folder / "older.json").write_bytes(whole.replace(b'"1.3"', b'"0.9"'))
+    (folder / "older.json").write_bytes(whole.replace(b'"1.4"', b'"0.9"'))
     (folder / "nan.json").write_bytes(whole.replace(b'"seed": 42', b'"seed": -Infinity'))
     os.mkfifo(folder / "pipe.json")
     Store(folder / "folder.json").save(make_record())

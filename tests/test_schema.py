@@ -97,6 +97,9 @@ def test_a_base_record_knows_everything() -> None:
         "imported",
         "inputs.data.",
         "learning.",
+        "operator.",
+        "profile.",
+        "transformations.",
         "acceptance.",
         "timing.step_seconds.ci95_coverage",
         "platform.",
@@ -220,10 +223,10 @@ def put_sample(value: Any) -> Callable[[dict[str, Any]], None]:
         (put("execution.timeout_seconds", 0), "$.execution.timeout_seconds", "must be more than 0"),
         (remove("digests.batch"), "$.digests.batch", "is missing"),
         (remove("schema_version"), "$.schema_version", "is missing"),
-        (put("schema_version", "1.4"), "$.schema_version", "newer than '1.3'"),
+        (put("schema_version", "1.5"), "$.schema_version", "newer than '1.4'"),
         (put("schema_version", "2.0"), "$.schema_version", "update benchmarker"),
         (put("schema_version", "0.9"), "$.schema_version", "never existed"),
-        (put("schema_version", 1), "$.schema_version", "must be a text like '1.3', got 1"),
+        (put("schema_version", 1), "$.schema_version", "must be a text like '1.4', got 1"),
     ],
 )
 def test_a_fault_is_named_with_its_path(

@@ -19,6 +19,7 @@ import benchmarker
 from benchmarker.errors import BenchmarkerError, StoreError, UsageError
 from benchmarker.schema import validate
 from benchmarker.store import Store, format_record, iter_records, load_results, read_record, record_name
+from benchmarker.worker.operators_profile import unprofiled
 from tests.records import make_failed_record, make_record
 
 WRITERS, PROCESSES = 1000, 40
@@ -93,7 +94,7 @@ def test_schema_version_comes_first_and_lists_stay_on_a_line(tmp_path: Path) -> 
     record = make_record()
     shuffled = dict(reversed(record.items()))
     text = Store(tmp_path).save(shuffled).read_text()
-    assert text.startswith('{\n  "schema_version": "1.3",\n')
+    assert text.startswith('{\n  "schema_version": "1.4",\n')
     assert re.search(r'"samples_seconds": \[0.0507, .*\],\n', text)
 
 
@@ -280,7 +281,7 @@ def damage(folder: Path) -> dict[str, str]:
     (folder / "empty.json").write_bytes(b"")
     (folder / "nan.json").write_bytes(whole.replace(b'"seed": 42', b'"seed": NaN'))
     (folder / "other.json").write_text("[1]")
-    (folder / "newer.json").write_bytes(whole.replace(b'"1.3"', b'"7.0"'))
+    (folder / "newer.json").write_bytes(whole.replace(b'"1.4"', b'"7.0"'))
     (folder / "deep.json").write_text("[" * 200_000)
     (folder / ".hidden.json").write_text("no record")
     return {
@@ -396,3 +397,29 @@ def test_reading_needs_neither_pandas_nor_the_schema(folder: Path) -> None:
     )
     out, _ = run_python(code, str(folder)).communicate(timeout=60)
     assert out.strip() == "3"
+
+
+# --- traces ----------------------------------------------------------------------------------------
+
+
+def profiled_record() -> dict[str, Any]:
+    return make_record(profile=unprofiled("only its trace matters here"))
+
+
+def test_a_trace_lies_beside_its_record_and_is_named_in_it(tmp_path: Path) -> None:
+    path = Store(tmp_path).save(profiled_record(), "log", b"trace")
+    record = read_record(path)
+    assert record["profile"]["trace"] == f"{path.stem}.trace.json.gz"
+    assert (tmp_path / record["profile"]["trace"]).read_bytes() == b"trace"
+    assert (tmp_path / record["log"]).read_text() == "log"
+    assert read_record(Store(tmp_path).save(profiled_record()))["profile"]["trace"] is None
+
+
+def test_a_trace_of_another_program_is_not_written_over(tmp_path: Path) -> None:
+    record = profiled_record()
+    theirs = tmp_path / f"{record_name(record)}.trace.json.gz"
+    theirs.write_bytes(b"mine")
+    path = Store(tmp_path).save(record, "log", b"trace")
+    assert theirs.read_bytes() == b"mine"
+    assert path.with_suffix(".trace.json.gz").read_bytes() == b"trace"
+    assert {p.name for p in tmp_path.glob("*.log")} == {path.with_suffix(".log").name}

@@ -6,8 +6,10 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from benchmarker import registry
 from benchmarker.acceptance import LIMITS
 from benchmarker.errors import nearest
+from benchmarker.experiment import LEVELS
 from benchmarker.experiment_faults import COMPILE_CACHES, DATA, DEVICES, INPUTS, SAMPLINGS, STARTS
 from benchmarker.framework import MODES, OPTIMIZERS, PRECISIONS
 from benchmarker.hyperparameters import HYPERPARAMETERS
@@ -219,6 +221,29 @@ _OPTIMIZER = NameOrTable(
 )
 
 
+class SuiteName(Rule):
+    """The name of a suite that is installed."""
+
+    @property
+    def allowed(self) -> str:
+        """What is allowed."""
+        return "the name of a suite, as 'list suites' has them"
+
+    def accepts(self, value: Any) -> bool:
+        """Tell whether there is such a suite."""
+        return isinstance(value, str) and value in registry.suites()
+
+    def schema(self) -> dict[str, Any]:
+        """Return the same as JSON Schema."""
+        return {"enum": list(registry.suites())}
+
+    def faults(self, value: Any) -> list[Found]:
+        """Return what is wrong with the name; one that is near is offered."""
+        return [
+            (steps, text + nearest(value, tuple(registry.suites()))) for steps, text in super().faults(value)
+        ]
+
+
 class Settings(Rule):
     """Parameters and options by name, or by owner and name."""
 
@@ -282,6 +307,8 @@ FIELDS: Mapping[str, Field] = {
     "problem": Field(
         OneOrMany(Problem()), "A problem by name, with its parameters, or layer by layer; or a list of them."
     ),
+    "suite": Field(OneOrMany(SuiteName()), "Problems as somebody has listed them."),
+    "sample": Field(Whole(), "How many configurations of each suite, spread by cost; default: all."),
     "framework": Field(OneOrMany(_FRAMEWORK), "A framework by name, with version and options; or several."),
     "set": Field(Settings(), "Parameters and options of all problems and frameworks that have them."),
     "mode": Field(OneOrMany(Choice(MODES)), "What a step does; default: training."),
@@ -328,7 +355,18 @@ FIELDS: Mapping[str, Field] = {
         OneOrMany(Choice(SAMPLINGS)),
         "Synchronised each step (latency) or each block of steps (throughput); default: throughput in training.",
     ),
-    "breakdown": Field(Flag(), "Whether to time the parts of a step too; default: false."),
+    "breakdown": Field(
+        Flag(), "Whether to time the parts of a step, and its operators, too; default: false."
+    ),
+    "micro_batch": Field(
+        OneOrMany(Whole()), "Samples of each of the micro-batches that a mini-batch is trained in."
+    ),
+    "fold_batch_norm": Field(
+        Flag(), "Whether inference folds batch normalizations into convolutions; default: false."
+    ),
+    "level": Field(
+        Choice(LEVELS), "Operators by themselves, networks without an optimizer, or training; sets the mode."
+    ),
     "price_per_hour": Field(Real(least=0.0), "What the machine costs, for the cost of a run."),
     "timeout": Field(Real(above=0.0), "Seconds after which a run is ended."),
     "verify": Field(Flag(), "Whether to compare with the reference first; default: true."),
@@ -345,8 +383,8 @@ FIELDS: Mapping[str, Field] = {
 }
 """Every field of a blueprint, by name."""
 
-REQUIRED = ("problem", "framework")
-"""Fields without a default; options of the command may give them instead."""
+REQUIRED = (("problem", "suite"), ("framework",))
+"""Fields without a default, each with what may stand in its place; options of the command may give them instead."""
 
 
 def field_faults(data: Mapping[str, Any]) -> list[Found]:

@@ -23,7 +23,7 @@ def blueprint_schema() -> dict[str, Any]:
         "title": "benchmarker blueprint",
         "description": "An experiment; every list of alternatives spans the matrix of runs.",
         "type": "object",
-        "required": list(REQUIRED),
+        "allOf": [{"anyOf": [{"required": [name]} for name in names]} for names in REQUIRED],
         "properties": {name: _property(name) for name in FIELDS},
         "additionalProperties": False,
         "$defs": {

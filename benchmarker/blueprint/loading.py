@@ -25,6 +25,7 @@ _DEPENDS: Mapping[str, frozenset[str]] = {
     "gpus": frozenset({"device"}),
     "mode": frozenset({"problem"}),
     "optimizer": frozenset({"problem"}),
+    "problem": frozenset({"suite"}),
     "problem_size": frozenset({"batch_size", "problem"}),
     "set": frozenset({"framework", "problem"}),
     "steps": frozenset({"problem_size"}),
@@ -93,7 +94,7 @@ class Blueprint:
 
     def fault(self, fault: Fault) -> BlueprintFault | None:
         """Return a fault of the experiment with its place, or None if the blueprint does not have the field."""
-        if fault.where[0] not in self.document.fields:
+        if self.converted.located(fault.where)[0] not in self.document.fields:
             return None
         return _placed(self.document, self.converted, fault)
 
@@ -152,7 +153,7 @@ def check(path: Path) -> tuple[list[BlueprintFault], int]:
     found = list(_own_faults(document))
     found += _missing(document)
     own = [steps for steps, _ in field_faults(document.fields)]
-    wrong = {str(steps[0]) for steps in own} | {name for name in REQUIRED if name not in document.fields}
+    wrong = {str(steps[0]) for steps in own} | {names[0] for names in _not_there(document)}
     converted = convert(without(document.fields, own))
     experiment = Experiment(**{"frameworks": (), "problems": (), **converted.values})
     for fault in faults(experiment):
@@ -184,12 +185,20 @@ def _own_faults(document: Document) -> Iterator[BlueprintFault]:
         # A fault of a layer names the layer by its position, which says more than the field.
         text = f"{name}: {message}" if _LAYER.match(message) else f"{name} {message}"
         yield BlueprintFault(document.path, document.line(steps), name, text)
+    if "sample" in document.fields and "suite" not in document.fields:
+        text = "sample is of a suite, and there is no field suite"
+        yield BlueprintFault(document.path, document.line(("sample",)), "sample", text)
+
+
+def _not_there(document: Document) -> list[tuple[str, ...]]:
+    """Return the required fields that the file has not, each with what may stand in its place."""
+    return [names for names in REQUIRED if not set(names) & set(document.fields)]
 
 
 def _missing(document: Document) -> Iterator[BlueprintFault]:
     told = {steps[0] for steps, _ in document.found}
-    for name in REQUIRED:
-        if name not in document.fields and not {name, _RYSIA_NAMES[name]} & told:
+    for name, *_ in _not_there(document):
+        if not {name, _RYSIA_NAMES[name]} & told:
             text = f"{name} is missing: {FIELDS[name].description}"
             yield BlueprintFault(document.path, None, name, text)
 

@@ -8,7 +8,7 @@ from typing import Any
 from benchmarker import registry
 from benchmarker.blueprint.requests import keyword
 from benchmarker.errors import BenchmarkerError
-from benchmarker.experiment import Request
+from benchmarker.experiment import MODES_OF_LEVEL, Asked, Request
 from benchmarker.experiment_faults import Fault, parse_framework
 from benchmarker.options import option_types
 
@@ -37,7 +37,8 @@ def overridden(fields: Mapping[str, Any], given: Mapping[str, Any]) -> dict[str,
     given : mapping
         Of the command; only what was given.
     """
-    modes = given.get("modes", fields.get("modes", ("training",)))
+    level = given.get("level", fields.get("level"))
+    modes = given.get("modes", fields.get("modes", MODES_OF_LEVEL.get(level, ())))
     values = {name: value for name, value in fields.items() if not _replaced(name, given, modes)}
     values.update({name: value for name, value in given.items() if name != "settings"})
     for name in ("problems", "frameworks", "optimizers"):
@@ -60,8 +61,8 @@ def _replaced(name: str, given: Mapping[str, Any], modes: Sequence[str]) -> bool
     return any(name in others and amount in given for amount, others in _AMOUNTS.items())
 
 
-def _described(asked: Sequence[str], described: Sequence[Request]) -> tuple[str | Request, ...]:
-    found: list[str | Request] = []
+def _described(asked: Sequence[Asked], described: Sequence[Asked]) -> tuple[Asked, ...]:
+    found: list[Asked] = []
     for name in asked:
         same = [r for r in map(Request.of, described) if name in (r.name, r.name.partition("==")[0])]
         found += same or [name]

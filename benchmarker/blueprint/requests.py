@@ -10,6 +10,7 @@ from benchmarker.blueprint.fields import FIELDS
 from benchmarker.experiment import Request
 from benchmarker.layers.declared import layers_from_json, layers_to_text
 from benchmarker.layers.rules import Steps
+from benchmarker.suites.choosing import requests
 
 ARCHITECTURE = "architecture"
 """The problem that an inline architecture is a parameter of."""
@@ -32,6 +33,7 @@ _TUPLES = {
     "launcher": "launchers",
     "start": "starts",
     "compile_cache": "compile_caches",
+    "micro_batch": "micro_batches",
 }
 _SETS = ("gpus", "affinity")
 _SINGLE = (
@@ -44,6 +46,8 @@ _SINGLE = (
     "seconds",
     "min_samples",
     "breakdown",
+    "fold_batch_norm",
+    "level",
     "price_per_hour",
     "verify",
     "anonymous",
@@ -98,6 +102,8 @@ def convert(fields: Mapping[str, Any]) -> Converted:
             values[name] = value
         elif name in _REQUESTS:
             values[_REQUESTS[name]] = _requests(converted, name, value)
+    if "suite" in fields:
+        values["problems"] = (*values.get("problems", ()), *_suites(converted, fields))
     if "window" in fields:
         values["windows"] = tuple(map(float, _tuple(fields["window"])))
     if "timeout" in fields:
@@ -140,6 +146,14 @@ def _requests(converted: Converted, name: str, value: Any) -> tuple[Request, ...
             converted.places[name, len(found)] = place
             found.append(request)
     return tuple(found)
+
+
+def _suites(converted: Converted, fields: Mapping[str, Any]) -> tuple[Request, ...]:
+    """Return the requests of the suites and note where their names stand."""
+    found = requests(_tuple(fields["suite"]), fields.get("sample"))
+    first = len(converted.values.get("problems", ()))
+    converted.places.update({("problem", first + index): ("suite",) for index in range(len(found))})
+    return found
 
 
 def _others(table: Mapping[str, Any], *names: str) -> dict[str, tuple[Any, ...]]:

@@ -25,6 +25,7 @@ STAGES = {
     "evaluate": "classifying the data set",
     "monitor": "monitoring apart",
     "breakdown": "timing the parts of a step",
+    "profile": "profiling operators",
     "reference": "computing the reference",
 }
 """What is said of each stage of a run."""

@@ -1,4 +1,4 @@
-"""Show frameworks, problems, collectors and launchers: where each comes from and whether it can run here."""
+"""Show frameworks, problems, collectors, launchers and suites: where each comes from and whether it can run here."""
 
 from __future__ import annotations
 
@@ -38,6 +38,17 @@ def _row(entry: registry.PluginEntry) -> PluginRow:
         return replace(row, usable=False, note=str(error))
 
 
+def _rows(entry: registry.PluginEntry) -> list[PluginRow]:
+    """Return the row of a plugin; of one with suites a row for each of them."""
+    if entry.kind != "suites":
+        return [_row(entry)]
+    try:
+        suites = registry.suites_of(entry)
+    except UsageError as error:
+        return [PluginRow(entry.kind, entry.name, entry.origin, usable=False, note=str(error))]
+    return [PluginRow(entry.kind, suite.name, entry.origin, usable=True, suite=suite) for suite in suites]
+
+
 def _looked_at(entry: registry.PluginEntry, row: PluginRow) -> PluginRow:
     registry.find(entry.kind, entry.name)
     if entry.kind == "frameworks":
@@ -59,7 +70,8 @@ def main(arguments: argparse.Namespace) -> int:
     """Print the list."""
     if arguments.matrix:
         return _matrix(arguments)
-    rows = [_row(entry) for entry in registry.entries() if arguments.kind in (None, entry.kind)]
+    chosen = (entry for entry in registry.entries() if arguments.kind in (None, entry.kind))
+    rows = [row for entry in chosen for row in _rows(entry)]
     if arguments.json:
         print(json.dumps([row.to_json() for row in rows], indent=2))
     else:

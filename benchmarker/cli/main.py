@@ -17,9 +17,10 @@ from benchmarker.errors import BenchmarkerError, did_you_mean
 
 COMMANDS = {
     "run": "run benchmarks (the default command)",
-    "list": "show frameworks, problems, collectors and launchers",
+    "list": "show frameworks, problems, collectors, launchers and suites",
     "show": "show a problem: parameters, layers, cost",
     "verify": "prove that frameworks compute the same function",
+    "export": "write a problem as an ONNX model",
     "blueprint": "check blueprint files, or print their schema for editors",
     "check": "run the conformance suite over a framework",
     "env": "list, make and remove the environments of frameworks",

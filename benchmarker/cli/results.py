@@ -308,7 +308,12 @@ def _prune(arguments: argparse.Namespace) -> int:
         prune(found, arguments.results)
     if arguments.json:
         listed = [
-            {"record": str(item.record), "log": str(item.log) if item.log else None, "bytes": item.size_bytes}
+            {
+                "record": str(item.record),
+                "log": str(item.log) if item.log else None,
+                "trace": str(item.trace) if item.trace else None,
+                "bytes": item.size_bytes,
+            }
             for item in found
         ]
         _print_json({"removed": arguments.yes, "records": listed})

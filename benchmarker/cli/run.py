@@ -36,7 +36,11 @@ def experiment(arguments: argparse.Namespace, blueprint: Blueprint | None = None
         from benchmarker.blueprint.overriding import overridden
 
         values = overridden(blueprint.values, values)
-    missing = [f"--{name}" for name in ("framework", "problem") if f"{name}s" not in values]
+    missing = [
+        option
+        for option, name in (("--framework", "frameworks"), ("--problem or --suite", "problems"))
+        if name not in values
+    ]
     if missing:
         where = (
             "a blueprint that names it" if blueprint is None else f"a field of it in {arguments.blueprint}"
@@ -169,18 +173,20 @@ def _run(
     # Cells run in an order of their own each round; people look for them as they asked for them.
     every = sorted(orchestrator.every, key=lambda run: run.cell)
     if not arguments.json:
-        _print_results(every, new, folder)
+        _print_results(every, new, folder, operators=asked.level == "operator")
     return _verdict(arguments, asked, every, orchestrator.skipped)
 
 
-def _print_results(found: Sequence[FinishedRun], new: int, folder: Path) -> None:
+def _print_results(found: Sequence[FinishedRun], new: int, folder: Path, *, operators: bool) -> None:
     from benchmarker.cli.terminal import output_width
+    from benchmarker.report.operators import operators_report
     from benchmarker.report.table import comparison_table, record_summary
 
     if len(found) == 1:
         print(record_summary(found[0].record, found[0].path, width=output_width()))
         return
-    print(comparison_table([run.record for run in found], width=output_width()))
+    report = operators_report if operators else comparison_table
+    print(report([run.record for run in found], width=output_width()))
     before = f", {len(found) - new} of them from before" if len(found) > new else ""
     print(f"\n{len(found)} records in {folder}{before}")
 

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from benchmarker.errors import UsageError
+from benchmarker.experiment import Asked
 from benchmarker.framework import OPTIMIZERS
 from benchmarker.hyperparameters import owners
 from benchmarker.options import split_values
@@ -74,11 +75,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     what.add_argument(
         "blueprint", nargs="?", type=Path, metavar="BLUEPRINT", help="a .toml or .py file; options go over it"
     )
-    _option(
-        what, "framework", type=names, metavar="NAME[==VERSION],...", help="as 'list frameworks' names them"
-    )
-    _option(what, "problem", type=names, metavar="NAME,...", help="as 'list problems' names them")
-    _option(what, "mode", type=names, metavar="NAME,...", help="inference or training")
+    _add_names(what)
+    _option(what, "mode", type=names, metavar="NAME,...", help="inference, training or gradient")
     _option(what, "batch-size", type=_numbers, metavar="N,...", help="samples in a mini-batch")
     _option(what, "precision", type=names, metavar="NAME,...", help="fp32, fp64, tf32, bf16 or fp16")
     _option(
@@ -98,6 +96,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="NAME=VALUE,...",
         help="a parameter of the problem or an option of the framework; OWNER.NAME=VALUE if both have it",
     )
+    _option(
+        what, "micro-batch", type=_numbers, metavar="N,...", help="train a mini-batch in parts of N samples"
+    )
+    _switch(what, "fold-batch-norm", "in inference, fold batch normalizations into convolutions")
     _option(what, "seed", type=_numbers, metavar="N,...", help="of weights and mini-batches; default: 42")
     _option(
         what,
@@ -117,6 +119,21 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     _add_where(parser.add_argument_group("where and how"))
     _add_how_much(parser.add_argument_group("how much"))
     _add_output(parser.add_argument_group("output"))
+
+
+def _add_names(what: Any) -> None:
+    _option(
+        what, "framework", type=names, metavar="NAME[==VERSION],...", help="as 'list frameworks' names them"
+    )
+    _option(what, "problem", type=names, metavar="NAME,...", help="as 'list problems' names them")
+    _option(what, "suite", type=names, metavar="NAME,...", help="as 'list suites' names them")
+    _option(what, "sample", type=int, metavar="N", help="of each suite N configurations, spread by cost")
+    _option(
+        what,
+        "level",
+        metavar="NAME",
+        help="operator, network or training: sets the mode, checks the problems",
+    )
 
 
 def _owners(name: str) -> str:
@@ -175,7 +192,7 @@ def _add_how_much(how: Any) -> None:
         metavar="NAME,...",
         help="latency: synchronised each step; throughput: each block",
     )
-    _switch(how, "breakdown", "time the parts of a step too, in a pass of their own")
+    _switch(how, "breakdown", "time the parts of a step and its operators too, in passes of their own")
     _option(how, "repeats", type=int, metavar="N", help="fresh processes for each run; default: 1")
     _option(
         how, "profile", metavar="NAME", help="quick, standard or rigorous: until a number is known this well"
@@ -227,11 +244,22 @@ def _environment(choice: str) -> str:
     return str(Path(choice).absolute()) if "/" in choice else choice
 
 
+def _problems(arguments: argparse.Namespace) -> tuple[Asked, ...] | None:
+    """Return the problems by name and those of suites; None if neither was given."""
+    if arguments.suite is None:
+        if arguments.sample is not None:
+            raise UsageError(f"--sample={arguments.sample} is of a suite; name one with --suite")
+        return arguments.problem  # type: ignore[no-any-return]
+    from benchmarker.suites.choosing import requests
+
+    return (*(arguments.problem or ()), *requests(arguments.suite, arguments.sample))
+
+
 def given(arguments: argparse.Namespace) -> dict[str, Any]:
     """Return what the options say, by the experiment's names; nothing of those that were not given."""
     named = {
         "frameworks": arguments.framework,
-        "problems": arguments.problem,
+        "problems": _problems(arguments),
         "modes": arguments.mode,
         "batch_sizes": arguments.batch_size,
         "precisions": arguments.precision,
@@ -255,6 +283,9 @@ def given(arguments: argparse.Namespace) -> dict[str, Any]:
         "seconds": arguments.seconds,
         "min_samples": arguments.min_samples,
         "breakdown": arguments.breakdown,
+        "micro_batches": arguments.micro_batch,
+        "fold_batch_norm": arguments.fold_batch_norm,
+        "level": arguments.level,
         "profile": arguments.profile,
         "half_width": arguments.half_width,
         "min_processes": arguments.min_processes,

@@ -13,6 +13,7 @@ from typing import Any, Protocol
 
 from benchmarker.errors import UsageError
 from benchmarker.graph.counting import ELEMENTWISE, Application, products
+from benchmarker.graph.custom import Body, registered
 from benchmarker.graph.graph import Graph, apply_node
 from benchmarker.graph.memory import ActivationUse, Costed, activation_peak, activations_kept
 from benchmarker.graph.operators import Operators
@@ -140,11 +141,12 @@ class GraphCost:
         Parameters
         ----------
         optimizer : Optimizer, optional
-            Whose state is counted; None in inference.
+            Whose state is counted; None where nothing is updated.
         """
         parts = {"parameters": self.parameter_bytes, "activations": self.activation_bytes}
-        if optimizer is not None:
+        if optimizer is not None or self.gradient_bytes:
             parts["gradients"] = self.gradient_bytes
+        if optimizer is not None:
             parts["optimizer_state"] = self.gradient_bytes * OPTIMIZER_VALUES[optimizer.kind]
         return {**parts, "total": sum(parts.values())}
 
@@ -221,6 +223,14 @@ class Cost(Operators):
         return tuple(self.tensor(type_, needs_gradient=needs_gradient) for type_ in outputs)
 
 
+def _custom(cost: Cost, *xs: Costed | None, name: str) -> Any:
+    """Count a user's operator as its author does, else as its body."""
+    operator = registered(name)
+    if operator.flops is None and isinstance(operator.reference, Body):
+        return Operators.custom(cost, *xs, name=name)
+    return cost.count("custom", xs, {"name": name})
+
+
 def _bytes_moved(operator: str, a: Application) -> tuple[int, int]:
     if operator == "gather":  # only the rows that are asked for, and their gradients added to them
         rows = 2 * a.outputs[0].bytes + a.input(1).bytes
@@ -241,6 +251,7 @@ def _counting(operator: str) -> Callable[..., Any]:
 
 for _name in ELEMENTWISE:
     setattr(Cost, _name, _counting(_name))
+Cost.custom = _custom  # type: ignore[method-assign,assignment]
 
 
 def graph_cost(graph: Graph, *, training: bool = False) -> GraphCost:
@@ -249,7 +260,7 @@ def graph_cost(graph: Graph, *, training: bool = False) -> GraphCost:
     Parameters
     ----------
     graph : Graph
-        With its loss for training; usually ``without_loss()`` for inference.
+        With its loss for training, or made by ``for_gradient()``; usually ``without_loss()`` for inference.
     training : bool
         Whether a step goes forward and backward.
 
@@ -258,14 +269,15 @@ def graph_cost(graph: Graph, *, training: bool = False) -> GraphCost:
     UsageError
         If a graph without a loss is to be trained.
     """
-    if training and graph.loss is None:
+    if training and graph.loss is None and not graph.upstream:
         raise UsageError(f"training needs a loss, and graph '{graph.name}' has none; count it as inference")
     cost = Cost(training=training)
     values: dict[str, Costed] = {i.name: cost.tensor(i.type) for i in graph.inputs}
     batch = tuple(values.values())
     for p in graph.parameters:
         values[p.name] = cost.tensor(p.type, needs_gradient=p.trainable, is_parameter=True)
-    nodes = _node_costs(graph, cost, values, _behind(graph, graph.loss) if training else set())
+    differentiated = (graph.loss,) if graph.loss else tuple(graph.upstream)
+    nodes = _node_costs(graph, cost, values, _behind(graph, differentiated) if training else set())
     results = [values[name] for name in graph.outputs]
     peak = activation_peak(cost.uses, batch, results)
     return GraphCost(
@@ -305,9 +317,9 @@ def _node_costs(
     return tuple(nodes)
 
 
-def _behind(graph: Graph, value: str | None) -> set[str]:
-    """Return the values to which a gradient of ``value`` can flow back, itself included."""
-    needed = {value} if value else set()
+def _behind(graph: Graph, values: tuple[str, ...]) -> set[str]:
+    """Return the values to which a gradient of ``values`` can flow back, themselves included."""
+    needed = set(values)
     for node in reversed(graph.nodes):
         if needed.intersection(node.outputs) and node.operator not in STOPS:
             needed.update(node.inputs)

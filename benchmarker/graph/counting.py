@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from benchmarker.graph.custom import registered
 from benchmarker.graph.types import TensorType
 
 
@@ -77,6 +78,7 @@ PRODUCTS: Mapping[str, Callable[[Application], tuple[int, int]]] = {
     "conv_transpose": _conv_transpose_products,
     "gemm": _gemm_products,
     "matmul": _matmul_products,
+    "rnn": _recurrent_products(1),
     "lstm": _recurrent_products(4),
     "gru": _recurrent_products(3),
 }
@@ -105,6 +107,11 @@ def _ctc_rest(a: Application) -> int:
     return steps * batch * (5 * classes + 6 * states)
 
 
+def _custom_rest(a: Application) -> int:
+    flops = registered(a.attributes["name"]).flops
+    return flops(*a.inputs) if flops else 0
+
+
 def _window(a: Application) -> int:
     kernel: tuple[int, ...] = a.attributes["kernel_shape"]
     return math.prod(kernel)
@@ -115,6 +122,8 @@ ELEMENTWISE: Mapping[str, Callable[[Application], int]] = {
     "gemm": _gemm_rest,
     "conv_transpose": lambda a: a.out if a.has(2) else 0,
     "matmul": lambda a: 0,
+    # 2 additions before the activation, and it.
+    "rnn": _recurrent_rest(3),
     # A cell and step: 8 additions before the gates, 3 sigmoids of 3, 2 tanh, 3 products, 1 addition.
     "lstm": _recurrent_rest(23),
     # 6 additions before the gates, 2 sigmoids of 3, 1 tanh, 3 products, 2 additions.
@@ -171,8 +180,9 @@ ELEMENTWISE: Mapping[str, Callable[[Application], int]] = {
     "expand": lambda a: 0,
     "gather": lambda a: 0,
     "gather_elements": lambda a: 0,
+    "custom": _custom_rest,
 }
-"""Every primitive: operations that are not matrix products, forward."""
+"""Every primitive, and users' operators that have no body: operations that are not matrix products, forward."""
 
 
 def products(operator: str, application: Application) -> tuple[int, int]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 from benchmarker.errors import BenchmarkerError
@@ -31,6 +31,11 @@ class Graph:
         The scalar that training minimises.
     types : mapping
         Type of every value by name (inputs, parameters, node outputs).
+    upstream : mapping
+        Without a loss, what goes backward instead of one: the output's name to that of the input which
+        holds its gradient. Empty otherwise.
+    operands : bool
+        Whether the inputs are operands of one operator, whose first axis counts no samples.
     """
 
     name: str
@@ -40,11 +45,13 @@ class Graph:
     outputs: tuple[str, ...]
     loss: str | None
     types: Mapping[str, TensorType]
+    upstream: Mapping[str, str] = field(default_factory=dict)
+    operands: bool = False
 
     @property
     def batch_size(self) -> int:
-        """Number of samples in a mini-batch."""
-        return self.inputs[0].type.shape[0]
+        """Number of samples in a mini-batch; operands are one sample."""
+        return 1 if self.operands else self.inputs[0].type.shape[0]
 
     @property
     def parameter_count(self) -> int:
@@ -75,6 +82,26 @@ class Graph:
             parameters=tuple(p for p in self.parameters if p.name in needed),
             nodes=tuple(reversed(nodes)),
             loss=None,
+            upstream={},
+        )
+
+    def for_gradient(self) -> Graph:
+        """Return the graph that goes backward: with a loss itself, without one that of an operator.
+
+        The gradients of an operator are those of all its floating-point operands. So those become trainable
+        parameters, and the mini-batch holds the gradient of each output, ``upstream.<output>``.
+        """
+        if self.loss is not None:
+            return self
+        floats = [i for i in self.inputs if i.type.dtype == "float32"]
+        upstream = {name: f"upstream.{name}" for name in self.outputs}
+        added = [Input(upstream[name], self.types[name]) for name in self.outputs]
+        return replace(
+            self,
+            inputs=(*(i for i in self.inputs if i not in floats), *added),
+            parameters=(*(Parameter(i.name, i.type, i.distribution) for i in floats), *self.parameters),
+            types={**self.types, **{i.name: i.type for i in added}},
+            upstream=upstream,
         )
 
     def uses(self, name: str) -> list[tuple[Node, int]]:
@@ -96,6 +123,8 @@ class Graph:
             "outputs": list(self.outputs),
             "loss": self.loss,
             "types": {name: asdict(t) for name, t in self.types.items()},
+            "upstream": dict(self.upstream),
+            "operands": self.operands,
         }
 
     @staticmethod
@@ -123,6 +152,8 @@ class Graph:
             outputs=tuple(data["outputs"]),
             loss=data["loss"],
             types={name: _type(t) for name, t in data["types"].items()},
+            upstream=data.get("upstream", {}),
+            operands=data.get("operands", False),
         )
 
 

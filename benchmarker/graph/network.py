@@ -38,6 +38,7 @@ class Network(Recorder):
         self._parameters: list[Parameter] = []
         self._outputs: list[str] = []
         self._loss: str | None = None
+        self._operands = False
 
     # --- tensors -----------------------------------------------------------------------------
 
@@ -50,6 +51,30 @@ class Network(Recorder):
     ) -> Value:
         """Declare a tensor of the mini-batch; ``sample_shape`` is without the batch axis."""
         type_ = TensorType((self.batch_size, *self._positive(name, sample_shape)), dtype)
+        self._inputs.append(Input(name, type_, distribution))
+        return self._declare(name, type_)
+
+    def operand(
+        self,
+        name: str,
+        shape: Sequence[int],
+        dtype: str = "float32",
+        distribution: Distribution = Distribution("normal"),
+    ) -> Value:
+        """Declare an operand of an operator that is measured by itself; its first axis counts no samples.
+
+        Raises
+        ------
+        UsageError
+            If the mini-batch is to have several samples: the sizes of such a problem are its parameters.
+        """
+        if self.batch_size != 1:
+            raise UsageError(
+                f"'{self.name}' takes all its sizes from its parameters; the batch size must be 1, got "
+                f"{self.batch_size}"
+            )
+        self._operands = True
+        type_ = TensorType(self._positive(name, shape), dtype)
         self._inputs.append(Input(name, type_, distribution))
         return self._declare(name, type_)
 
@@ -88,6 +113,7 @@ class Network(Recorder):
             tuple(self._outputs),
             self._loss,
             dict(self.types),
+            operands=self._operands,
         )
 
     def _declare(self, name: str, type_: TensorType) -> Value:
@@ -235,6 +261,20 @@ class Network(Recorder):
             ceil_mode=ceil_mode,
         )
         return result
+
+    def rnn_layer(
+        self,
+        name: str,
+        x: Value,
+        units: int,
+        *,
+        direction: str = "forward",
+        activation: str = "tanh",
+        start: Distribution | None = None,
+    ) -> tuple[Value, Value]:
+        """One layer of plain cells over ``x (T, N, I)`` with two bias vectors; returns ``y`` and ``y_h``."""
+        w, r, b = self._recurrent(name, x, units, 1, direction, start)
+        return self.named(name).rnn(x, w, r, b, hidden_size=units, direction=direction, activation=activation)
 
     def lstm_layer(
         self,

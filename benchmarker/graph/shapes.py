@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 
+from benchmarker.graph.custom import Body, registered
 from benchmarker.graph.requirements import broadcast, require, require_integers, require_shape
 from benchmarker.graph.types import TensorType
 from benchmarker.graph.window_shapes import WindowShapes
@@ -294,6 +295,22 @@ class Shapes(WindowShapes):
         )
         return x
 
+    def rnn(
+        self,
+        x: TensorType,
+        w: TensorType,
+        r: TensorType,
+        b: TensorType,
+        *,
+        hidden_size: int,
+        direction: str = "forward",
+        activation: str = "tanh",
+    ) -> tuple[TensorType, TensorType]:
+        require(
+            activation in ("tanh", "relu"), f"rnn: the activation must be tanh or relu, got '{activation}'"
+        )
+        return _recurrent("rnn", 1, x, (w, r, b), hidden_size, direction)
+
     def lstm(
         self,
         x: TensorType,
@@ -353,6 +370,19 @@ class Shapes(WindowShapes):
         )
         require_integers("ctc_loss", labels)
         return TensorType((), scores.dtype)
+
+    def custom(self, *xs: TensorType, name: str) -> TensorType | tuple[TensorType, ...]:
+        operator = registered(name)
+        declared = operator.types(xs)
+        if isinstance(operator.reference, Body):
+            result = super().custom(*xs, name=name)
+            found = result if isinstance(result, tuple) else (result,)
+            require(
+                len(found) == operator.outputs and declared in ((), found),
+                f"custom operator '{name}' declares {operator.outputs} outputs {declared}, its body has {found}",
+            )
+            return result  # type: ignore[no-any-return]
+        return declared if len(declared) > 1 else declared[0]
 
     def _axis(self, operator: str, x: TensorType, axis: int) -> int:
         rank = len(x.shape)

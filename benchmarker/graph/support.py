@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from benchmarker.errors import UnsupportedError
+from benchmarker.graph.custom import Body, is_composed, registered
 from benchmarker.graph.graph import Graph, apply_node
 from benchmarker.graph.operators import OPERATORS, Operators, native_operators
 from benchmarker.graph.shapes import Shapes
@@ -42,7 +43,12 @@ for _name in OPERATORS:
     setattr(_Expansion, _name, _noting(_name))
 
 
-def _comes_down_to(node: Node, graph: Graph, native: frozenset[str]) -> set[str]:
+def _comes_down_to(node: Node, graph: Graph, native: frozenset[str], framework: str) -> set[str]:
+    if is_composed(node, framework):
+        name = node.attributes["name"]
+        if not isinstance(registered(name).reference, Body):
+            return {f"custom '{name}'"}
+        native -= {"custom"}
     if node.operator not in OPERATORS or node.operator in native:
         return {node.operator}
     expansion = _Expansion(native)
@@ -58,7 +64,7 @@ def missing_operators(graph: Graph, meaning: type[Operators]) -> dict[str, list[
     native = native_operators(meaning)
     missing: dict[str, list[str]] = {}
     for node in graph.nodes:
-        for operator in sorted(_comes_down_to(node, graph, native) - native):
+        for operator in sorted(_comes_down_to(node, graph, native, meaning.framework) - native):
             missing.setdefault(operator, []).append(node.name)
     return missing
 
@@ -66,7 +72,10 @@ def missing_operators(graph: Graph, meaning: type[Operators]) -> dict[str, list[
 def composed_operators(graph: Graph, meaning: type[Operators]) -> tuple[str, ...]:
     """Return the operators of ``graph`` that ``meaning`` runs as composites."""
     native = native_operators(meaning)
-    return tuple(sorted(o for o in graph.operators if o not in native and OPERATORS[o].kind == "composite"))
+    composed = {o for o in graph.operators if o not in native and OPERATORS[o].kind == "composite"}
+    if any(is_composed(node, meaning.framework) for node in graph.nodes):
+        composed.add("custom")
+    return tuple(sorted(composed))
 
 
 def check_operators(graph: Graph, meaning: type[Operators], framework: str) -> None:

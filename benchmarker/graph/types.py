@@ -60,6 +60,8 @@ class Distribution:
         Of an element being drawn as above; otherwise it is ``otherwise``.
     otherwise : float
         See ``probability``.
+    source : str
+        ``stored`` values are those of this ``.npy`` file.
     """
 
     kind: str
@@ -68,6 +70,7 @@ class Distribution:
     values: tuple[float, ...] = ()
     probability: float = 1.0
     otherwise: float = 0.0
+    source: str = ""
 
     @property
     def interval(self) -> tuple[float, float] | None:

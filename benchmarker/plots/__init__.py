@@ -31,6 +31,7 @@ KINDS: Mapping[str, str] = {
     "learning": "loss and accuracy against steps and against time",
     "memory": "peak memory beside what the graph predicts, and energy per sample",
     "speedup": "heat map of problems by frameworks: step time over a baseline's",
+    "differences": "heat map of where an operator differs from float64, by framework",
     "history": "step time over weeks, with change points",
 }
 """Each kind of picture, and what it shows in a line."""

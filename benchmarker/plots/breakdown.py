@@ -7,6 +7,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from benchmarker.errors import BenchmarkerError
+from benchmarker.plots import measured_operators
 from benchmarker.plots.caption import caption
 from benchmarker.plots.chart import Axis, Chart, Panel, Series
 from benchmarker.plots.gathering import Record, first_groups, gather
@@ -29,6 +30,8 @@ _MEASURED = (
     "Measured: medians, in a pass of its own with a synchronisation after each part, so a step takes longer than "
     "in the other pictures."
 )
+_PROFILED = "Operators: by the frameworks' own profilers, which slow a step down; medians over processes."
+_UNKNOWN = "The problem is not known here, so nothing is predicted."
 _PREDICTED = "Predicted: from the graph, elementwise operations included, bytes without fusion or caches."
 _Cost = tuple["NodeCost", ...]
 _QUANTITIES: Mapping[str, Callable[[NodeCost], int]] = {
@@ -53,29 +56,45 @@ def chart(records: Sequence[Record], *, problems: int = 2) -> Chart:
         If no run ended well with a breakdown, and no problem is known here.
     """
     gathered = gather(records, "runs with --breakdown, or of a problem that is known here", _has_any)
-    with_parts = [cell for cell in gathered.cells if _parts(cell)]
-    if with_parts:
-        gathered = gather(records, "runs with --breakdown", _record_parts, "without a breakdown")
+    if any(map(_has_breakdown, (record for cell in gathered.cells for record in cell.well))):
+        gathered = gather(records, "runs with --breakdown", _has_breakdown, "without a breakdown")
     gathered = first_groups(
         few_series(gathered), lambda cell: cell.work, max(1, problems), "of further problems"
     )
     groups: dict[str, list[Cell]] = {}
     for cell, work in zip(gathered.cells, works(gathered.cells)):
         groups.setdefault(work, []).append(cell)
-    measured = [_measured(name, cells) for name, cells in groups.items() if _parts(cells[0])]
-    costs = {name: nodes for name, cells in groups.items() if (nodes := _nodes(cells[0].first))}
-    ranked = _ranked(list(costs.values()))
-    predicted = [_predicted(name, nodes, ranked) for name, nodes in costs.items()]
+    with_parts = {name: [cell for cell in cells if _parts(cell)] for name, cells in groups.items()}
+    measured = [_measured(name, cells) for name, cells in with_parts.items() if cells]
+    profiled = [cell for cell in gathered.cells if measured_operators.shares(cell)]
+    operators = _measured_operators(groups, profiled) if profiled else _predicted_operators(groups)
     return Chart(
         kind="breakdown",
         title=": ".join(filter(None, ("Parts of a step", work_in_common(gathered.cells)))),
         caption=caption(
             gathered,
             _MEASURED if measured else "No run has measured parts: --breakdown does.",
-            _PREDICTED if predicted else "The problem is not known here, so nothing is predicted.",
+            _PROFILED if profiled else _PREDICTED if operators else _UNKNOWN,
         ),
-        panels=tuple(panel for pair in _side_by_side(measured, predicted) for panel in pair),
+        panels=tuple(panel for pair in _side_by_side(measured, operators) for panel in pair),
     )
+
+
+def _measured_operators(groups: Mapping[str, Sequence[Cell]], profiled: Sequence[Cell]) -> list[Panel]:
+    """Return a panel of each problem for which a profiler saw operators."""
+    ranks = measured_operators.ranked(profiled)
+    return [
+        measured_operators.panel(name, cells, ranks)
+        for name, cells in groups.items()
+        if any(cell in profiled for cell in cells)
+    ]
+
+
+def _predicted_operators(groups: Mapping[str, Sequence[Cell]]) -> list[Panel]:
+    """Return a panel of each problem that is known here."""
+    costs = {name: nodes for name, cells in groups.items() if (nodes := _nodes(cells[0].first))}
+    ranked = _ranked(list(costs.values()))
+    return [_predicted(name, nodes, ranked) for name, nodes in costs.items()]
 
 
 def _side_by_side(measured: Sequence[Panel], predicted: Sequence[Panel]) -> list[tuple[Panel, ...]]:
@@ -86,7 +105,11 @@ def _side_by_side(measured: Sequence[Panel], predicted: Sequence[Panel]) -> list
 
 
 def _has_any(record: Record) -> bool:
-    return bool(_record_parts(record) or _nodes(record))
+    return bool(_has_breakdown(record) or _nodes(record))
+
+
+def _has_breakdown(record: Record) -> bool:
+    return bool(_record_parts(record) or measured_operators.has_operators(record))
 
 
 def _record_parts(record: Record) -> Mapping[str, Any]:

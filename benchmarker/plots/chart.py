@@ -89,6 +89,10 @@ class Heat:
         Of the colour bar, with its unit.
     centre : float or None
         The value without colour, for ratios 1 on a logarithmic scale; None for a scale from pale to dark.
+    limits : tuple of float or None
+        Ends of the scale from pale to dark, for panels that share it; the values decide without.
+    fine : bool
+        For many small cells: no gaps between them, and only some of their names are shown.
     """
 
     rows: tuple[str, ...]
@@ -97,6 +101,8 @@ class Heat:
     texts: tuple[tuple[str, ...], ...]
     label: str
     centre: float | None = None
+    limits: tuple[float, float] | None = None
+    fine: bool = False
 
 
 @dataclass(frozen=True)

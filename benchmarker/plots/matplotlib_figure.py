@@ -27,6 +27,8 @@ _NARROWEST, _WIDEST = 7.0, 14.0
 _TITLE_POINTS, _CAPTION_POINTS = 12.0, 8.0
 _NARROW_NAME = 24
 """Characters of a column of a table that may need turning."""
+_FINE_INCHES = (4.4, 3.3)
+"""Of a table of many small cells."""
 _NAMED_WIDTH, _LEANING_INCHES = 9.5, 0.042
 """Of a panel with names above it, and what a character of these adds to its height."""
 _LEGEND_POINTS = 8.5
@@ -135,6 +137,8 @@ def _round_positions(part: Figure | SubFigure) -> None:
 
 def _size(panel: Panel) -> tuple[float, float]:
     """Return inches for a panel with its labels."""
+    if panel.heat and panel.heat.fine:
+        return _FINE_INCHES
     if panel.heat:
         turned = 1.6 if max(map(len, panel.heat.columns)) > _NARROW_NAME else 0.0
         lines = max(len(broken(name, ROW_CHARACTERS).splitlines()) for name in panel.heat.rows)

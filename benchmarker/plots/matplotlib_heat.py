@@ -17,6 +17,8 @@ from benchmarker.plots.palette import FULL, LESS, MIDDLE, MORE, PALE
 _LABEL_CHARACTERS = 26
 ROW_CHARACTERS = 30
 """Of a line of a row's name."""
+_FINE_STEP = 8
+"""Of many small cells every eighth is named."""
 _TICKS = (0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 20, 50, 100, 200, 500, 1000)
 _FINE_TICKS = (0.1, 0.2, 0.3, 0.5, 0.7, 0.8, 0.9, 1, 1.1, 1.2, 1.5, 2, 3, 5, 7, 10)
 """For a scale that reaches less than ten times as far."""
@@ -26,13 +28,12 @@ def draw_heat(axes: Axes, heat: Heat) -> None:
     """Draw cells with their texts, and a colour bar; around a centre on a logarithmic scale."""
     values = np.array([[np.nan if v is None else v for v in row] for row in heat.values], dtype=float)
     shown = values if heat.centre is None else np.log(values / heat.centre)
-    colours, norm = _scale(shown, centred=heat.centre is not None)
+    colours, norm = _scale(shown, heat)
+    edges, width = ("face", 0.5) if heat.fine else ("white", 2.0)
     image = axes.pcolormesh(
-        np.ma.masked_invalid(shown), cmap=colours, norm=norm, edgecolors="white", linewidth=2
+        np.ma.masked_invalid(shown), cmap=colours, norm=norm, edgecolors=edges, linewidth=width
     )
-    put_names(axes, [place + 0.5 for place in range(len(heat.columns))], heat.columns)
-    rows = [broken(name, ROW_CHARACTERS) for name in heat.rows]
-    axes.set_yticks([place + 0.5 for place in range(len(rows))], rows)
+    _put_names(axes, heat)
     axes.tick_params(length=0)
     axes.invert_yaxis()
     for spine in axes.spines.values():
@@ -55,10 +56,18 @@ def draw_heat(axes: Axes, heat: Heat) -> None:
         bar.update_ticks()
 
 
-def _scale(shown: np.ndarray, *, centred: bool) -> tuple[LinearSegmentedColormap, Normalize]:
+def _put_names(axes: Axes, heat: Heat) -> None:
+    every = _FINE_STEP if heat.fine else 1
+    columns, rows = heat.columns[::every], [broken(name, ROW_CHARACTERS) for name in heat.rows[::every]]
+    put_names(axes, [every * place + 0.5 for place in range(len(columns))], columns)
+    axes.set_yticks([every * place + 0.5 for place in range(len(rows))], rows)
+
+
+def _scale(shown: np.ndarray, heat: Heat) -> tuple[LinearSegmentedColormap, Normalize]:
     finite = shown[np.isfinite(shown)]
     low, high = (float(finite.min()), float(finite.max())) if finite.size else (0.0, 1.0)
-    if not centred:
+    if heat.centre is None:
+        low, high = heat.limits or (low, high)
         return LinearSegmentedColormap.from_list("much", [PALE, FULL]), Normalize(low, max(high, low + 1e-9))
     if low >= -1e-9:
         return LinearSegmentedColormap.from_list("more", [MIDDLE, MORE]), Normalize(0.0, max(high, 0.1))

@@ -11,7 +11,7 @@ from benchmarker import __version__, registry
 from benchmarker.anonymity import without_names
 from benchmarker.environments.home import home
 from benchmarker.errors import BenchmarkerError
-from benchmarker.experiment import RunSpec, specification
+from benchmarker.experiment import specification
 from benchmarker.graph.cost import GraphCost
 from benchmarker.outcomes import Failure
 from benchmarker.record.believing import trust_of
@@ -21,11 +21,12 @@ from benchmarker.record.cost import step_cost
 from benchmarker.record.facts import FinishedRun, RunFacts
 from benchmarker.record.metrics import metrics_of, peaks_of, shares_of_peak
 from benchmarker.record.timing import timing_of
+from benchmarker.record.transformations import transformations_of
 from benchmarker.worker_environment import recorded
 
 __all__ = ["PATHS", "SCHEMA_VERSION", "FinishedRun", "RunFacts", "make_record", "rerun_command", "step_cost"]
 
-SCHEMA_VERSION = "1.3"
+SCHEMA_VERSION = "1.4"
 PATHS = ("environment", "data_dir")
 """Members of a specification that may hold a path, and in it a name."""
 OWN_FOLDER = "$BENCHMARKER_HOME"
@@ -66,7 +67,7 @@ def make_record(facts: RunFacts, failed: Failure | None, log_tail: str = "") -> 
         "seed": spec.seed,
         "repetition": spec.repetition,
         "framework": _framework(facts),
-        "problem": _problem(spec, cost),
+        "problem": _problem(facts, cost),
         "optimizer": asdict(spec.optimizer) if spec.mode == "training" else None,
         "device": {"type": spec.device, "name": device_name, "count": max(1, len(spec.gpus))},
         "execution": _execution(facts),
@@ -80,6 +81,9 @@ def make_record(facts: RunFacts, failed: Failure | None, log_tail: str = "") -> 
         "peaks": peaks,
         "peaks_reason": peaks_reason,
         "learning": facts.event("result").get("learning"),
+        "operator": facts.event("result").get("operator"),
+        "profile": facts.event("result").get("profile"),
+        "transformations": transformations_of(spec, cost),
         "memory": _memory(facts, cost),
         "monitors": dict(facts.monitors),
         "trust": trust_of(facts, timing),
@@ -141,7 +145,8 @@ def _framework(facts: RunFacts) -> dict[str, Any]:
     }
 
 
-def _problem(spec: RunSpec, cost: GraphCost) -> dict[str, Any]:
+def _problem(facts: RunFacts, cost: GraphCost) -> dict[str, Any]:
+    spec = facts.spec
     problem = registry.problem(spec.problem)
     return {
         "name": spec.problem,
@@ -154,6 +159,7 @@ def _problem(spec: RunSpec, cost: GraphCost) -> dict[str, Any]:
         "flops_per_sample": cost.forward_flops // spec.batch_size,
         "elementwise_flops_per_step": cost.elementwise_flops,
         "bytes_per_step": cost.bytes,
+        "custom_operators": facts.event("prepared").get("custom_operators", {}),
     }
 
 

@@ -38,6 +38,7 @@ def rerun_command(spec: RunSpec, version: str | None) -> list[str]:
         "problem-size": spec.samples_per_epoch,
         "data": spec.data,
         "data-dir": spec.data_dir,
+        "micro-batch": spec.micro_batch,
         "inputs": None if spec.inputs == "resident" else spec.inputs,
         "sampling": spec.sampling,
         "seconds": None if spec.target_seconds == RunSpec.target_seconds else spec.target_seconds,
@@ -57,14 +58,22 @@ def rerun_command(spec: RunSpec, version: str | None) -> list[str]:
     if spec.samples_per_epoch and spec.steps:
         options["epochs"] = spec.steps * spec.batch_size // spec.samples_per_epoch
     command += [f"--{name}={value}" for name, value in options.items() if value is not None]
+    return command + _settings(spec) + _switches(spec)
+
+
+def _settings(spec: RunSpec) -> list[str]:
     settings = {
         **{f"{spec.problem}.{name}": value for name, value in spec.problem_parameters.items()},
         **{f"{spec.framework}.{name}": value for name, value in spec.framework_options.items()},
     }
-    command += [f"--set={name}={as_text(value)}" for name, value in settings.items()]
+    return [f"--set={name}={as_text(value)}" for name, value in settings.items()]
+
+
+def _switches(spec: RunSpec) -> list[str]:
     switches = {
         "--breakdown": spec.breakdown,
+        "--fold-batch-norm": spec.fold_batch_norm,
         "--no-verify": not spec.verify,
         "--anonymous": spec.anonymous,
     }
-    return command + [name for name, given in switches.items() if given]
+    return [name for name, given in switches.items() if given]

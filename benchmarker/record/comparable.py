@@ -37,8 +37,15 @@ def comparable(spec: RunSpec, data: Mapping[str, Any] | None) -> dict[str, Any]:
         "data": data["digest"] if data else None,
         "inputs": spec.inputs,
         "sampling": spec.sampling,
+        **_transformations(spec),
     }
     return {"hash": hash_of(keys), "keys": keys}
+
+
+def _transformations(spec: RunSpec) -> dict[str, Any]:
+    """Return what was changed about the graph; nothing usually, so that older records stay comparable."""
+    asked = {"micro_batch": spec.micro_batch, "fold_batch_norm": spec.fold_batch_norm}
+    return {name: value for name, value in asked.items() if value}
 
 
 def differences(first: Mapping[str, Any], second: Mapping[str, Any]) -> dict[str, tuple[Any, Any]]:

@@ -10,5 +10,6 @@ from benchmarker.graph.cost import GraphCost, graph_cost
 def step_cost(spec: RunSpec) -> GraphCost:
     """Return what one step of the run computes."""
     graph = registry.problem(spec.problem).graph(spec.batch_size, **spec.problem_parameters)
-    training = spec.mode == "training"
-    return graph_cost(graph if training else graph.without_loss(), training=training)
+    if spec.mode == "inference":
+        return graph_cost(graph.without_loss())
+    return graph_cost(graph.for_gradient(), training=True)

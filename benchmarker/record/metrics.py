@@ -25,6 +25,7 @@ def metrics_of(facts: RunFacts, cost: GraphCost, timing: Mapping[str, Any]) -> d
         "throughput": throughput,
         "flops_per_second": cost.flops * steps / total if total else None,
         "bytes_per_second": cost.bytes * steps / total if total else None,
+        "arithmetic_intensity": cost.flops / cost.bytes if cost.bytes else None,
         "loss_first": result.get("loss_first"),
         "loss_last": result.get("loss_last"),
         "accuracy": result.get("accuracy"),

@@ -10,6 +10,7 @@ from typing import Any
 from benchmarker.catalogue import ProblemFacts
 from benchmarker.report.layout import Column, table
 from benchmarker.report.units import count
+from benchmarker.suite import Suite
 
 _MANY = 1000
 
@@ -28,6 +29,8 @@ class PluginRow:
         Where a framework's interpreter is, or why the plugin cannot run.
     facts : ProblemFacts or None
         Of a problem that is not broken.
+    suite : Suite or None
+        If it is one.
     """
 
     kind: str
@@ -36,10 +39,19 @@ class PluginRow:
     usable: bool
     note: str = ""
     facts: ProblemFacts | None = None
+    suite: Suite | None = None
 
     def to_json(self) -> dict[str, Any]:
         """Return the row as JSON values; those of a problem's facts are null if it is broken."""
         row = {name: getattr(self, name) for name in ("kind", "name", "origin", "usable", "note")}
+        if self.kind == "suites":
+            suite = self.suite
+            return {
+                **row,
+                "description": suite and suite.description,
+                "source": suite and suite.source,
+                "configurations": suite and len(suite.requests),
+            }
         if self.kind != "problems":
             return row
         facts = self.facts
@@ -70,6 +82,7 @@ def _of_kind(kind: str, rows: Sequence[PluginRow], width: int) -> str:
         else:
             columns.append(Column(title, texts))
     columns += _costs(rows) if kind == "problems" else []
+    columns += _suites(rows) if kind == "suites" else []
     if kind == "frameworks":
         columns.append(Column("where", tuple(row.note if row.usable else "-" for row in rows)))
     reasons = [
@@ -87,6 +100,14 @@ def _costs(rows: Sequence[PluginRow]) -> list[Column]:
         Column("task", tuple(f.task if f else "-" for f in facts)),
         Column("parameters", tuple(_parameters(f) if f else "-" for f in facts), numeric=True),
         Column("a sample", tuple(_flops(f) if f else "-" for f in facts), numeric=True),
+    ]
+
+
+def _suites(rows: Sequence[PluginRow]) -> list[Column]:
+    suites = [row.suite for row in rows]
+    return [
+        Column("what", tuple(s.description if s else "-" for s in suites)),
+        Column("configurations", tuple(str(len(s.requests)) if s else "-" for s in suites), numeric=True),
     ]
 
 

@@ -7,7 +7,7 @@ import os
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from benchmarker.report import believing
+from benchmarker.report import believing, profiled
 from benchmarker.report.asked import value_at
 from benchmarker.report.aspects import framework_label
 from benchmarker.report.layout import labelled, labelled_path
@@ -41,9 +41,12 @@ def record_summary(
     """
     heading = f"{record['problem']['name']}, {record['mode']}, on {framework_label(record)}"
     lines = [f"{heading}: {record['status'].replace('_', ' ')}"]
-    lines += labelled(summary_lines(record), _LABEL_WIDTH, width)
+    lines += labelled((*summary_lines(record), *profiled.lines(record)), _LABEL_WIDTH, width)
     if path is not None:
         lines.append(labelled_path("record", os.fspath(path), _LABEL_WIDTH))
+    trace = value_at(record, "profile.trace")
+    if trace:
+        lines.append(labelled_path("trace", f"{trace}, for ui.perfetto.dev", _LABEL_WIDTH))
     return "\n".join(lines)
 
 
@@ -52,6 +55,7 @@ def summary_lines(record: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     yield "error", _error(record)
     yield "where", _where(record)
     yield "what", _what(record)
+    yield "transformed", profiled.transformations(record)
     yield "phases", _phases(record)
     yield "step", _step(record["timing"])
     yield "processes", believing.replication(record)
@@ -62,6 +66,7 @@ def summary_lines(record: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     yield "breakdown", believing.breakdown(record["timing"])
     yield from believing.beside(record)
     yield "verification", _verification(record["verification"])
+    yield "exactness", _exactness(record.get("operator"))
     yield "memory", _memory(record)
     yield "acceptance", _acceptance(record.get("acceptance"))
     yield "imported", _imported(record.get("imported"))
@@ -199,6 +204,18 @@ def _verification(verification: Mapping[str, Any]) -> str:
     if verification["reason"] and (not worst or verification["status"] == "inconclusive"):
         text += f": {verification['reason']}"
     return text
+
+
+def _exactness(operator: Mapping[str, Any] | None) -> str:
+    """Return how far an operator is off in norm, and whether it gives the same bits again."""
+    if operator is None:
+        return ""
+    error, reruns = operator["l2_relative"], operator["reruns"]
+    parts = [] if error is None else [f"L2 error {error:.2g} of the norm against {operator['reference']}"]
+    again = (
+        "the same bits" if operator["bitwise_equal"] else f"{operator['varying_share']:.2g} of elements vary"
+    )
+    return ", ".join([*parts, f"{again} in {reruns} rerun{'' if reruns == 1 else 's'}"])
 
 
 def _distance(tensor: Mapping[str, Any]) -> str:

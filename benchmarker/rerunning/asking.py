@@ -48,6 +48,8 @@ def experiment_of(record: Mapping[str, Any]) -> Experiment:
         seconds=asked["target_seconds"] if by_length else None,
         min_samples=asked["minimum_samples"] if by_length else None,
         breakdown=asked["breakdown"],
+        micro_batches=_given(asked["micro_batch"]),
+        fold_batch_norm=asked["fold_batch_norm"],
         monitors=None if asked["monitors"] is None else tuple(asked["monitors"]),
         verify=asked["verify"],
         timeout=record["execution"]["timeout_seconds"],

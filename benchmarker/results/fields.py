@@ -23,6 +23,8 @@ LEFT_OUT = frozenset(
         "monitors.utilization.columns",
         "replication.resumed",
         "verification.tensors",
+        "operator.tensors",
+        "profile.nodes",
         "environment.packages",
         "error.log_tail",
     }
@@ -44,7 +46,7 @@ _UNITS = (
     (r"(\w+)_per_second", r"\1/s"),
     (r"joules_per_sample", "J/sample"),
     (r"(\w+)_per_joule", r"\1/J"),
-    (r"(flops|bytes)_share_of_peak|_share|_coverage|half_width|\.accuracy", "1"),
+    (r"(flops|bytes)_share_of_peak|_share|_coverage|_relative|half_width|\.accuracy", "1"),
     (r"flops_per_(step|sample)", "FLOP"),
     (r"bytes_per_step|_bytes|^memory\.(framework|predicted)\.\w+", "B"),
     (r"joules", "J"),

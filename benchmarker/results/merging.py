@@ -10,9 +10,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from benchmarker.errors import StoreError, UsageError, printable
-from benchmarker.new_files import publish, publish_pair, remove
+from benchmarker.new_files import publish_with, remove
+from benchmarker.results.beside import named_by, naming, trace_name
 from benchmarker.results.collection import Results
-from benchmarker.results.logs import log_of
 from benchmarker.results.reading import DamagedError, parse_record, read_bytes
 from benchmarker.schema import Record
 from benchmarker.store import add_record, load_results, read_record
@@ -104,8 +104,8 @@ def _counted(
 
 
 def _content(record: Mapping[str, object]) -> str:
-    """Return a digest of what makes a record itself; its log's name changes with its own."""
-    text = json.dumps({**record, "log": None}, sort_keys=True)
+    """Return a digest of what makes a record itself; names of files beside it change with its own."""
+    text = json.dumps(naming(record, "", {}), sort_keys=True)
     return hashlib.sha256(text.encode("utf-8", "backslashreplace")).hexdigest()
 
 
@@ -114,7 +114,7 @@ def _place(source: Path, file: Path, into: Path) -> Path:
 
 
 def carry_out(merge: Merge, told: Told = lambda done, total: None) -> dict[Path, Path]:
-    """Add the new records of a merge, each with its log; return where each went.
+    """Add the new records of a merge, each with its log and its trace; return where each went.
 
     A name that is taken by another record gets an addition.
 
@@ -144,24 +144,24 @@ def carry_out(merge: Merge, told: Told = lambda done, total: None) -> dict[Path,
 
 def _take_back(copy: Path) -> None:
     # A text of that name may have been there before a record that has no log.
-    log = log_of(copy, read_record(copy))
+    files = named_by(copy, read_record(copy))
     remove(copy)
-    if log is not None:
-        remove(log)
+    for file in files.values():
+        remove(file)
 
 
 def _add(file: Path, record: Record, folder: Path) -> Path:
-    """Add a record under its name, byte by byte; where that cannot be, written anew with its log's new name."""
-    log = log_of(file, record)
-    log_data = log.read_bytes() if log else None
+    """Add a record under its name, byte by byte; where that cannot be, written anew with its files' new names."""
+    files = {ending: path.read_bytes() for ending, path in named_by(file, record).items()}
     folder.mkdir(parents=True, exist_ok=True)
     copy = folder / file.name
-    if record.get("log") == (log.name if log else None) and _is_copied(file, copy, log_data):
+    named = naming(record, file.stem, files)
+    is_right = record.get("log") == named["log"] and trace_name(record) == trace_name(named)
+    if is_right and _is_copied(file, copy, files):
         return copy
-    return add_record(folder, file.stem, record, log_data)
+    return add_record(folder, file.stem, record, files)
 
 
-def _is_copied(file: Path, copy: Path, log_data: bytes | None) -> bool:
-    if log_data is None:
-        return publish(copy, file.read_bytes(), durable=False)
-    return publish_pair(copy, file.read_bytes(), copy.with_suffix(".log"), log_data, durable=False)
+def _is_copied(file: Path, copy: Path, files: Mapping[str, bytes]) -> bool:
+    copies = {copy.with_suffix(ending): data for ending, data in files.items()}
+    return publish_with(copy, file.read_bytes(), copies, durable=False)

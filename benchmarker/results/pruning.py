@@ -1,4 +1,4 @@
-"""Remove records that are no longer wanted, each with its log, and nothing else."""
+"""Remove records that are no longer wanted, each with what lies beside it, and nothing else."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Any
 
 from benchmarker.errors import StoreError, UsageError
+from benchmarker.results.beside import log_of, trace_of
 from benchmarker.results.collection import Results
-from benchmarker.results.logs import log_of
 from benchmarker.results.moments import as_written
 from benchmarker.results.ordering import ordered
 
@@ -52,11 +52,17 @@ class Unwanted:
 
 @dataclass(frozen=True)
 class Pruned:
-    """A record that is removed, and the log that goes with it."""
+    """A record that is removed, and the log and the trace that go with it."""
 
     record: Path
     log: Path | None
     size_bytes: int
+    trace: Path | None = None
+
+    @property
+    def beside(self) -> tuple[Path, ...]:
+        """The files beside the record."""
+        return tuple(file for file in (self.log, self.trace) if file is not None)
 
 
 def find_unwanted(results: Results, unwanted: Unwanted) -> list[Pruned]:
@@ -70,12 +76,13 @@ def find_unwanted(results: Results, unwanted: Unwanted) -> list[Pruned]:
         Which of them.
     """
     chosen = range(len(results)) if unwanted.keep is None else _beyond(results, unwanted.keep)
-    started, logs = results.values("started_at"), results.values("log")
+    started = results.values("started_at")
+    logs, traces = results.values("log"), results.values("profile.trace")
     if unwanted.before is not None:
         before = as_written(unwanted.before)
         chosen = [index for index in chosen if started[index] < before]
     oldest_first = sorted(chosen, key=started.__getitem__)
-    return [_pruned(results.paths[index], logs[index]) for index in oldest_first]
+    return [_pruned(results.paths[index], logs[index], traces[index]) for index in oldest_first]
 
 
 def _beyond(results: Results, keep: int) -> Sequence[int]:
@@ -88,14 +95,14 @@ def _beyond(results: Results, keep: int) -> Sequence[int]:
     return [index for members in cells.values() for index in members[keep:]]
 
 
-def _pruned(path: Path, log_name: str | None) -> Pruned:
-    log = log_of(path, {"log": log_name})
-    size = path.stat().st_size + (log.stat().st_size if log else 0)
-    return Pruned(path, log, size)
+def _pruned(path: Path, log_name: str | None, trace_name: str | None) -> Pruned:
+    log, trace = log_of(path, log_name), trace_of(path, trace_name)
+    size = sum(file.stat().st_size for file in (path, log, trace) if file is not None)
+    return Pruned(path, log, size, trace)
 
 
 def prune(found: Sequence[Pruned], folder: Path) -> None:
-    """Remove records and their logs.
+    """Remove records and what lies beside them.
 
     Raises
     ------
@@ -108,9 +115,9 @@ def prune(found: Sequence[Pruned], folder: Path) -> None:
             raise StoreError(f"only records inside of '{folder}' are removed, '{item.record}' is not")
     for item in found:
         try:
-            # The record first: what is left of it if the log cannot be removed is only a text.
+            # The record first: what is left of it if the others cannot be removed is only a text and a trace.
             item.record.unlink()
-            if item.log is not None:
-                item.log.unlink(missing_ok=True)
+            for file in item.beside:
+                file.unlink(missing_ok=True)
         except OSError as error:
             raise StoreError(f"'{item.record}' could not be removed: {error.strerror}") from None

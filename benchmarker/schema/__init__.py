@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 Record = dict[str, Any]
 
-NEWEST = "1.3"
+NEWEST = "1.4"
 """The version that this release writes."""
 
 _MAJORS = (1,)

@@ -17,6 +17,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from benchmarker.framework import Device, Framework, FrameworkPlugin
+from benchmarker.testing.backward import backward_checks
 from benchmarker.testing.description import description_checks, packages_imported_by
 from benchmarker.testing.networks import network_checks
 from benchmarker.testing.operators import operator_checks
@@ -38,6 +39,7 @@ def conformance_checks() -> tuple[Check, ...]:
         *operator_checks(),
         *state_checks(),
         *program_checks(),
+        *backward_checks(),
         *network_checks(),
         *optimizer_checks(),
         *problem_checks(),

@@ -96,6 +96,19 @@ def _training(small: SmallProblem, subject: Subject) -> Measurement:
     return found
 
 
+def _gradient(small: SmallProblem, subject: Subject) -> Measurement:
+    graph = small.graph().for_gradient()
+    parameters, batch = draw_parameters(graph, subject.seed), draw_batch(graph, subject.seed)
+    program = subject.program(graph, parameters, "gradient")
+    require_same_parameters(program, graph, parameters)
+    loaded = program.load(batch)
+    output = program.gradient_step(loaded)
+    program.synchronize(output)
+    outputs = dict(zip(graph.outputs, program.fetch(output[0])))
+    _, gradients = program.gradients(loaded)
+    return _verdict(reference.compute(graph, parameters, batch, "gradient"), {**outputs, **gradients})
+
+
 def _verdict(expected: list[Expected], found: dict[str, Array]) -> Measurement:
     """Judge by the tolerances of a verified run: what rounding did to the reference, tensor by tensor."""
     impossible = too_ill_conditioned(expected)
@@ -134,9 +147,12 @@ def _require_moved(
 
 
 def problem_checks() -> tuple[Check, ...]:
-    """Return checks of inference and training for each small problem."""
+    """Return checks of inference and training for each small problem; operators have gradients instead."""
     checks = []
     for small in small_problems():
         checks.append(Check(f"problem/{small.name}/inference", partial(_inference, small)))
-        checks.append(Check(f"problem/{small.name}/training", partial(_training, small)))
+        if small.graph().loss is not None:
+            checks.append(Check(f"problem/{small.name}/training", partial(_training, small)))
+        elif "gradient" in small.problem.modes:
+            checks.append(Check(f"problem/{small.name}/gradient", partial(_gradient, small)))
     return tuple(checks)

@@ -31,7 +31,7 @@ def breakdown(
     ----------
     program : Program
         It goes on training.
-    mode : {"inference", "training"}
+    mode : {"inference", "training", "gradient"}
         Which step.
     batches : callable
         Returns the next mini-batch as NumPy arrays; loading it is the part ``data``.
@@ -85,5 +85,8 @@ def _closed(program: Program, times: dict[str, int], name: str, output: Any, sta
 def _step(program: Program, mode: str, native: Any) -> Iterator[tuple[str, Any]]:
     if mode == "inference":
         yield "forward", program.infer(native)
+        return
+    if mode == "gradient":
+        yield "forward and backward", program.gradient_step(native)
         return
     yield from program.train_parts(native)

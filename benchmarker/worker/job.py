@@ -11,6 +11,7 @@ from typing import Any
 from benchmarker.framework import Device, Framework, FrameworkPlugin, Optimizer
 from benchmarker.graph.graph import Graph
 from benchmarker.problem import Problem
+from benchmarker.problem_files import is_problem_file, load_problem_file
 
 
 @dataclass(frozen=True)
@@ -19,11 +20,14 @@ class Job:
 
     Parameters
     ----------
-    action : {"run", "reference", "check", "findings", "calibrate"}
-        Measure a problem; compute the reference's results; run the conformance suite; compute what a
-        comparison of frameworks needs; measure the machine's peaks.
+    action : str
+        ``run``: measure a problem; ``reference``: compute the reference's results; ``check``: run the
+        conformance suite, ``check_gradients``: compare gradients with differences, ``check_onnx``: run the
+        ONNX project's node tests; ``findings``: compute what a comparison of frameworks needs;
+        ``calibrate``: measure the machine's peaks; ``export``: write an ONNX model; ``unpack_onnx``: unpack one
+        or the node tests.
     framework, problem : str
-        Values of the plugins' entry points; ``problem`` is empty for ``check``.
+        Values of the plugins' entry points; ``problem`` is empty for all operators.
     reference : str or None
         The file with the reference's results: read by ``run`` (``None``: do not verify), written by
         ``reference``.
@@ -41,7 +45,13 @@ class Job:
         About how long the timed part lasts where neither steps nor a window are given, with
         ``minimum_samples`` at least.
     breakdown : bool
-        Whether to time the parts of a step too, after the timed part.
+        Whether to time the parts of a step too, and to profile its operators, after the timed part.
+    trace : str or None
+        The file to write the profile's trace to; None for none.
+    micro_batch : int or None
+        Samples of each of the micro-batches that a mini-batch is trained in; None for all of it at once.
+    fold_batch_norm : bool
+        Whether batch normalizations of inference become part of the convolutions before them.
     orchestrator : int
         Its process, for what it costs while steps are timed.
     findings : mapping or None
@@ -52,6 +62,11 @@ class Job:
     calibration : mapping or None
         What ``calibrate`` measures: ``sizes`` of square matrices, ``copy_bytes`` of an array, and
         ``seconds`` for each.
+    export : mapping or None
+        What ``export`` does: the ``path`` of the model to write, whether its mini-batch has an ``open`` size,
+        whether to ``verify`` it, and the ``version`` of benchmarker that it names.
+    onnx : mapping or None
+        The path of a ``model`` to unpack (None: the node tests) and the ``folder`` of what is unpacked.
     """
 
     action: str
@@ -77,9 +92,14 @@ class Job:
     target_seconds: float = 3.0
     minimum_samples: int = 20
     breakdown: bool = False
+    trace: str | None = None
+    micro_batch: int | None = None
+    fold_batch_norm: bool = False
     orchestrator: int = 0
     findings: Mapping[str, Any] | None = None
     calibration: Mapping[str, Any] | None = None
+    export: Mapping[str, Any] | None = None
+    onnx: Mapping[str, Any] | None = None
 
     @staticmethod
     def from_json(data: Mapping[str, Any]) -> Job:
@@ -105,7 +125,8 @@ def _plugin(value: str) -> Any:
 
 def load_problem(value: str) -> Problem:
     """Import a problem by its entry point's value."""
-    problem: Problem = _plugin(value).benchmarker_problem()
+    plugin = load_problem_file(value) if is_problem_file(value) else _plugin(value)
+    problem: Problem = plugin.benchmarker_problem()
     return problem
 
 
@@ -122,6 +143,8 @@ def load_framework(plugin: FrameworkPlugin) -> Framework:
 
 
 def problem_graph(job: Job, batch_size: int) -> Graph:
-    """Build the job's graph: with its loss in training, without in inference."""
+    """Build the job's graph: with its loss in training, without in inference, else as it goes backward."""
     graph = load_problem(job.problem).graph(batch_size, **job.problem_parameters)
+    if job.mode == "gradient":
+        return graph.for_gradient()
     return graph if job.mode == "training" else graph.without_loss()

@@ -51,9 +51,17 @@ def _action(name: str) -> Callable[[Job, Channel, Stages], None]:
         from benchmarker.worker.calibrate_job import calibrate
 
         return calibrate
-    from benchmarker.worker.check_job import check
+    if name == "export":
+        from benchmarker.worker.export_job import export
 
-    return check
+        return export
+    if name in ("unpack_onnx", "check_onnx"):
+        from benchmarker.worker.onnx_job import check_onnx, unpack_onnx
+
+        return unpack_onnx if name == "unpack_onnx" else check_onnx
+    from benchmarker.worker.check_job import check, check_gradients
+
+    return check_gradients if name == "check_gradients" else check
 
 
 def work(

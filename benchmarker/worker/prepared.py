@@ -6,11 +6,14 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Callable
 
 from benchmarker.framework import Framework, Program
+from benchmarker.graph.custom import custom_kinds
 from benchmarker.graph.graph import Graph
 from benchmarker.graph.support import check_operators, composed_operators
+from benchmarker.graph.transformations.fold_batch_norm import fold_batch_norm
 from benchmarker.options import parse_options
 from benchmarker.worker.channel import Channel
 from benchmarker.worker.job import Job, load_framework, load_framework_plugin, problem_graph
+from benchmarker.worker.micro_batching import MicroBatched
 from benchmarker.worker.stages import Stages
 
 if TYPE_CHECKING:
@@ -23,10 +26,15 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Prepared:
-    """A problem made native, with everything that verification and sampling need."""
+    """A problem made native, with everything that verification and sampling need.
 
+    ``graph``, ``parameters`` and ``batch`` are the problem's own; ``built`` is what became of the graph.
+    """
+
+    mode: str
     framework: Framework
     graph: Graph
+    built: Graph
     parameters: Arrays
     batch: Arrays
     digests: dict[str, str]
@@ -35,6 +43,10 @@ class Prepared:
     step: Callable[[Any], Any]
     native_batch: Any
     feed: Feeding
+
+    def values(self, output: Any) -> tuple[npt.NDArray[Any], ...]:
+        """Return what a step computed forward, its outputs or its loss, as NumPy arrays."""
+        return self.program.fetch(output[0] if self.mode == "gradient" else output)
 
 
 def prepare(job: Job, channel: Channel, stages: Stages) -> Prepared:
@@ -49,7 +61,8 @@ def prepare(job: Job, channel: Channel, stages: Stages) -> Prepared:
         device_name = framework.configure(job.device, threads=job.threads, seed=job.seed)
     with stages.stage("initialise"):
         graph = problem_graph(job, job.batch_size)
-        check_operators(graph, framework.operators, plugin.name)
+        built, values_of = _transformed(job, graph)
+        check_operators(built, framework.operators, plugin.name)
         parameters = values.draw_parameters(graph, job.seed)
         batches = mini_batches(graph, job.seed, job.data)
     options = parse_options(plugin.options, job.framework_options, f"framework '{plugin.name}'")
@@ -66,7 +79,9 @@ def prepare(job: Job, channel: Channel, stages: Stages) -> Prepared:
         )
 
     with stages.stage("build"):
-        program = build(graph)
+        program = build(built, values_of(parameters))
+        if job.micro_batch is not None:
+            program = MicroBatched(program, job.micro_batch, plugin.name)
         stages.count_compilations = program.compilations
         feed = Feeding(batches, program.load, job.inputs, random=job.data is None)
     digests = {"parameters": values.digest(parameters), "batch": values.digest(feed.first)}
@@ -74,9 +89,24 @@ def prepare(job: Job, channel: Channel, stages: Stages) -> Prepared:
         "prepared",
         version=framework.version(),
         device_name=device_name,
-        composed_operators=composed_operators(graph, framework.operators),
+        composed_operators=composed_operators(built, framework.operators),
+        custom_operators=custom_kinds(built, framework.operators.framework),
         digests=digests,
     )
-    step = feed.step(program.train_step if job.mode == "training" else program.infer)
-    batch, native_batch = feed.first, feed.native_first
-    return Prepared(framework, graph, parameters, batch, digests, program, build, step, native_batch, feed)
+    step, batch, native = feed.step(_step_of(program, job.mode)), feed.first, feed.native_first
+    return Prepared(
+        job.mode, framework, graph, built, parameters, batch, digests, program, build, step, native, feed
+    )
+
+
+def _step_of(program: Program, mode: str) -> Callable[[Any], Any]:
+    steps = {"training": program.train_step, "inference": program.infer, "gradient": program.gradient_step}
+    return steps[mode]
+
+
+def _transformed(job: Job, graph: Graph) -> tuple[Graph, Callable[[Arrays], Arrays]]:
+    """Return the graph to build, and its parameters' values from those of the problem's own."""
+    if job.fold_batch_norm:
+        folded = fold_batch_norm(graph)
+        return folded.graph, folded.values
+    return problem_graph(job, job.micro_batch) if job.micro_batch else graph, lambda parameters: parameters

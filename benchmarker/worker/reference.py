@@ -18,6 +18,7 @@ from benchmarker.graph.graph import Graph
 from benchmarker.worker import findings
 from benchmarker.worker.coarse import FRACTION_BITS, rounded
 from benchmarker.worker.findings import Findings, Question
+from benchmarker.worker.micro_batching import split
 from benchmarker.worker.verification import EPSILON, NO_ERRORS, Errors, Excerpt, Expected, errors, excerpt
 
 if TYPE_CHECKING:
@@ -74,14 +75,33 @@ def results(
     precision: str,
     switched: float = 0.0,
 ) -> Findings:
-    """Compute what is verified: outputs, or loss and gradients, by name with their kind."""
+    """Compute what is verified: outputs, or loss and gradients, by name with their kind.
+
+    Of a graph for fewer samples than the mini-batch has they are the means over its micro-batches.
+    """
     program = build(precision, switched)(graph, parameters, mode, Optimizer())
+    parts = [batch] if graph.operands else split(batch, graph.batch_size)
+    found = [_of_batch(program, graph, part, mode) for part in parts]
+    if len(found) == 1:
+        return found[0]
+    return {
+        name: (kind, np.mean([each[name][1] for each in found], axis=0))
+        for name, (kind, _) in found[0].items()
+    }
+
+
+def _of_batch(program: NumpyProgram, graph: Graph, batch: dict[str, Array], mode: str) -> Findings:
     native = program.load(batch)
     if mode == "inference":
         outputs = program.fetch(program.infer(native))
         return {name: ("output", array) for name, array in zip(graph.outputs, outputs)}
-    loss, gradients = program.gradients(native)
-    found: Findings = {"loss": ("loss", np.asarray(loss))}
+    found: Findings = {}
+    if graph.loss is None:
+        value, gradients = program.gradient_step(native)
+        found.update({name: ("output", array) for name, array in zip(graph.outputs, value)})
+    else:
+        loss, gradients = program.gradients(native)
+        found["loss"] = ("loss", np.asarray(loss))
     found.update({name: ("gradient", array) for name, array in gradients.items()})
     return found
 

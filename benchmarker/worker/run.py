@@ -6,8 +6,10 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from benchmarker.errors import UnsupportedError
 from benchmarker.framework import Program
 from benchmarker.graph.graph import Graph
+from benchmarker.problem import OPERATOR
 from benchmarker.worker import facts
 from benchmarker.worker.channel import Channel
 from benchmarker.worker.job import Job, load_problem
@@ -18,6 +20,7 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from benchmarker.worker.batches import Feeding
+    from benchmarker.worker.sampling import Samples
 
     Arrays = dict[str, npt.NDArray[Any]]
 
@@ -36,16 +39,19 @@ def run(job: Job, channel: Channel, stages: Stages) -> None:
     training = job.mode == "training"
     loss_first = loss_of(prepared.program, first) if training else None
     measured = measure(job, prepared, channel, stages, first)
-    prepared.program.fetch(measured.samples.output)  # in inference too no result goes unused
+    prepared.values(measured.samples.output)  # without a loss too no result goes unused
     loss_last = loss_of(prepared.program, measured.samples.output) if training else None
     taken = _taken(prepared.feed)  # before the passes apart, whose number of steps is the machine's
     accuracy = _accuracy(job, prepared, stages)
-    breakdown = _passes_apart(job, prepared, measured.samples.total_seconds, channel, stages)
+    breakdown, profile = _passes_apart(job, prepared, measured.samples, channel, stages)
+    operator = _operator(job, prepared, stages)
     channel.send(
         "result",
         **measured.to_json(),
         accuracy=accuracy,
         breakdown=breakdown,
+        profile=profile,
+        operator=operator,
         seconds=stages.seconds,
         stage_compilations=None if stages.count_compilations() is None else stages.compilations,
         loss_first=loss_first,
@@ -78,22 +84,50 @@ def _first_step(job: Job, prepared: Prepared, channel: Channel, stages: Stages) 
 
 
 def _passes_apart(
-    job: Job, prepared: Prepared, timed_seconds: float, channel: Channel, stages: Stages
-) -> dict[str, Any] | None:
-    """Run what would disturb the timed part: monitors that look closely, and the parts of a step."""
+    job: Job, prepared: Prepared, timed: Samples, channel: Channel, stages: Stages
+) -> tuple[dict[str, Any] | None, dict[str, Any] | None]:
+    """Run what would disturb the timed part: monitors that look closely, the parts of a step, its operators."""
     from benchmarker.worker import sampling
     from benchmarker.worker.breakdown import breakdown
 
-    seconds = min(LONGEST_PASS_SECONDS, max(SHORTEST_PASS_SECONDS, timed_seconds / 10))
+    seconds = min(LONGEST_PASS_SECONDS, max(SHORTEST_PASS_SECONDS, timed.total_seconds / 10))
     channel.send("apart", pid=os.getpid())
     if channel.wait_for("go", "skip") == "go":
         with stages.stage("monitor"):
             sampling.sample_window(prepared.step, prepared.program.synchronize, prepared.feed, seconds)
         channel.send("apart_done")
     if not job.breakdown:
-        return None
+        return None, None
     with stages.stage("breakdown"):
-        return breakdown(prepared.program, job.mode, prepared.feed.host_batch, seconds=seconds)
+        parts = breakdown(prepared.program, job.mode, prepared.feed.host_batch, seconds=seconds)
+    with stages.stage("profile"):
+        return parts, _profile(job, prepared, seconds, timed.median_seconds)
+
+
+def _profile(job: Job, prepared: Prepared, seconds: float, step_seconds: float) -> dict[str, Any]:
+    """Profile some steps, and write their trace beside what the record says of them."""
+    from benchmarker.worker.operators_profile import by_node, steps_for, unprofiled
+    from benchmarker.worker.trace import write_trace
+
+    program = prepared.program
+    batch = program.load(prepared.feed.host_batch())
+    try:
+        profile = program.profile(batch, steps_for(seconds, step_seconds))
+    except UnsupportedError as reason:
+        return unprofiled(str(reason))
+    if job.trace is not None:
+        write_trace(Path(job.trace), profile, prepared.built, f"{prepared.graph.name}, {job.mode}")
+    return by_node(profile, prepared.built, step_seconds)
+
+
+def _operator(job: Job, prepared: Prepared, stages: Stages) -> dict[str, Any] | None:
+    """Return how exact and repeatable a single operator is; a trained one is another at each step."""
+    if job.mode == "training" or load_problem(job.problem).task != OPERATOR:
+        return None
+    from benchmarker.worker.exactness import exactness
+
+    with stages.stage("exactness"):
+        return exactness(job, prepared)
 
 
 def _accuracy(job: Job, prepared: Prepared, stages: Stages) -> float | None:

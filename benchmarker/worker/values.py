@@ -102,6 +102,8 @@ def _fixed(seed: int, name: str, type_: TensorType, distribution: Distribution) 
         return np.full(type_.shape, distribution.scale, type_.dtype)
     if distribution.kind == "values":
         return np.resize(np.array(distribution.values, type_.dtype), type_.shape)
+    if distribution.kind == "stored":
+        return np.array(np.load(distribution.source, allow_pickle=False), type_.dtype).reshape(type_.shape)
     if distribution.kind == "one_hot":
         return _one_hot(seed, name, type_)
     if distribution.kind in ("sinusoidal", "rotary_cosine", "rotary_sine"):

@@ -74,9 +74,12 @@ def excerpt(name: str, tensor: Array) -> Excerpt:
     """Take the excerpt of a tensor; which elements depends on its name and size alone."""
     flat = np.asarray(tensor).reshape(-1)
     norm = float(np.linalg.norm(flat.astype(np.float64)))
-    if flat.size > MAX_COMPARED:
-        return Excerpt(flat.size, flat[draw_indices(name, flat.size, MAX_COMPARED)].astype(np.float64), norm)
-    return Excerpt(flat.size, flat.astype(np.float64), norm)
+    return Excerpt(flat.size, flat[excerpt_places(name, flat.size)].astype(np.float64), norm)
+
+
+def excerpt_places(name: str, size: int) -> Any:
+    """Return which elements of a flat tensor its excerpt has, as an index of an array."""
+    return draw_indices(name, size, MAX_COMPARED) if size > MAX_COMPARED else slice(None)
 
 
 @dataclass(frozen=True)

@@ -55,6 +55,8 @@ def verified_start(job: Job, prepared: Prepared, path: Path, stages: Stages) -> 
     limits = tolerances(expected, job.precision)
     if job.mode == "inference":
         return _inference(job, prepared, expected, limits, stages)
+    if job.mode == "gradient":
+        return _gradient(job, prepared, expected, limits, stages)
     return _training(job, prepared, expected, limits, stages)
 
 
@@ -109,9 +111,29 @@ def _inference(
         arrays = prepared.program.fetch(output)
         if len(arrays) != len(expected):
             raise RuntimeError(f"the graph has {len(expected)} outputs, the framework returned {len(arrays)}")
-        tensors = [
-            judge(e, array[: job.verification_samples], limits[e.name]) for e, array in zip(expected, arrays)
-        ]
+        if job.verification_samples != job.batch_size:
+            arrays = tuple(array[: job.verification_samples] for array in arrays)
+        tensors = [judge(e, array, limits[e.name]) for e, array in zip(expected, arrays)]
+    return output, _verdict(job, expected, tensors)
+
+
+def _gradient(
+    job: Job, prepared: Prepared, expected: list[Expected], limits: dict[str, Tolerance], stages: Stages
+) -> tuple[Any, Verification]:
+    """Verify gradients before the first step, and what it computes forward after it."""
+    with stages.stage("verify"):
+        tensors = _judge_gradients(job, prepared, expected, limits)
+    output = _first_step(prepared, stages)
+    whole_batch = job.verification_samples == job.batch_size
+    if whole_batch and "dropout" not in prepared.graph.operators:
+        with stages.stage("verify_step"):
+            forward = [e for e in expected if e.kind in ("output", "loss")]
+            found = zip(forward, prepared.values(output))
+            tensors += [
+                replace(judge(e, array, limits[e.name]), name=f"{e.name} of the first step")
+                for e, array in found
+            ]
+    stages.seconds["verify"] += stages.seconds.pop("verify_step", 0.0)
     return output, _verdict(job, expected, tensors)
 
 
@@ -134,19 +156,27 @@ def _training(
     return output, _verdict(job, expected, tensors)
 
 
+def comparable(job: Job, prepared: Prepared) -> tuple[Program, Any]:
+    """Return a program and a loaded mini-batch of the size that the reference was computed for."""
+    program = prepared.program
+    if job.verification_samples == job.batch_size:
+        return program, prepared.native_batch
+    if job.micro_batch is None:
+        program = prepared.build(problem_graph(job, job.verification_samples))
+    return program, program.load(values.first_samples(prepared.batch, job.verification_samples))
+
+
 def _judge_gradients(
     job: Job, prepared: Prepared, expected: list[Expected], limits: dict[str, Tolerance]
 ) -> list[TensorVerdict]:
-    program, batch = prepared.program, prepared.native_batch
-    if job.verification_samples != job.batch_size:
-        program = prepared.build(problem_graph(job, job.verification_samples))
-        batch = program.load(values.first_samples(prepared.batch, job.verification_samples))
+    program, batch = comparable(job, prepared)
     loss, gradients = program.gradients(batch)
     found: dict[str, Any] = {**gradients, "loss": np.asarray(loss)}
-    missing = [e.name for e in expected if e.name not in found]
+    backward = [e for e in expected if e.kind != "output"]
+    missing = [e.name for e in backward if e.name not in found]
     if missing:
         raise RuntimeError(f"the framework returned no gradient of {', '.join(missing)}")
-    return [judge(e, found[e.name], limits[e.name]) for e in expected]
+    return [judge(e, found[e.name], limits[e.name]) for e in backward]
 
 
 def _judge_updates(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 
 from benchmarker.graph.vocabulary.base import Tensor, composite
+from benchmarker.graph.vocabulary.custom import CustomOperators
 from benchmarker.graph.vocabulary.elementwise import ElementwiseOperators
 from benchmarker.graph.vocabulary.losses import LossOperators
 from benchmarker.graph.vocabulary.normalization import NormalizationOperators
@@ -22,6 +23,7 @@ class Composites(
     ReductionOperators,
     ShapingOperators,
     LossOperators,
+    CustomOperators,
 ):
     """Operators that a subclass may write, and need not."""
 
@@ -29,6 +31,15 @@ class Composites(
     def flatten(self, x: Tensor) -> Tensor:
         """``(N, ...)`` to ``(N, product of the rest)`` (ONNX ``Flatten`` with axis 1)."""
         return self.reshape(x, shape=(0, -1))
+
+    @composite
+    def sparse_matmul(self, a: Tensor, b: Tensor) -> Tensor:
+        """Product of matrices ``a (m, k)``, a parameter most of whose elements are 0, and ``b (k, n)``.
+
+        The body is the dense product. A framework with a sparse one brings ``a`` to its form for that
+        outside of the timed path.
+        """
+        return self.matmul(a, b)
 
     @composite
     def silu(self, x: Tensor) -> Tensor:

@@ -36,6 +36,26 @@ class ProductOperators(Vocabulary):
         return self._unsupported("matmul")
 
     @primitive
+    def rnn(
+        self,
+        x: Tensor,
+        w: Tensor,
+        r: Tensor,
+        b: Tensor,
+        *,
+        hidden_size: int,
+        direction: str = "forward",
+        activation: str = "tanh",
+    ) -> tuple[Tensor, Tensor]:
+        """One layer of plain recurrent cells, ``tanh`` or ``relu`` (ONNX ``RNN``, zero initial state).
+
+        ``x`` is ``(T, N, I)``, ``w`` ``(D, H, I)``, ``r`` ``(D, H, H)``, ``b`` ``(D, 2H)`` (input then
+        recurrent bias). Returns ``y (T, D, N, H)`` and ``y_h (D, N, H)``.
+        """
+        unsupported: tuple[Tensor, Tensor] = self._unsupported("rnn")
+        return unsupported
+
+    @primitive
     def lstm(
         self,
         x: Tensor,

@@ -52,8 +52,8 @@ def _by_direction(
 
 _LSTM_WEIGHT = _by_direction("interleaved gates", 1, _interleave, _separate)
 _LSTM_BIAS = _by_direction("two biases with interleaved gates", 2, _interleave, _separate)
-_GRU_WEIGHT = _by_direction("one array a direction", 1, _same, _same)
-_GRU_BIAS = _by_direction("two biases a direction", 2, _same, _same)
+_PLAIN_WEIGHT = _by_direction("one array a direction", 1, _same, _same)
+_PLAIN_BIAS = _by_direction("two biases a direction", 2, _same, _same)
 
 
 def _always(layout: Layout) -> Callable[[Node], Layout]:
@@ -61,10 +61,13 @@ def _always(layout: Layout) -> Callable[[Node], Layout]:
 
 
 LAYOUTS: LayoutTable = {
+    ("rnn", 1): _always(_PLAIN_WEIGHT),
+    ("rnn", 2): _always(_PLAIN_WEIGHT),
+    ("rnn", 3): _always(_PLAIN_BIAS),
     ("lstm", 1): _always(_LSTM_WEIGHT),
     ("lstm", 2): _always(_LSTM_WEIGHT),
     ("lstm", 3): _always(_LSTM_BIAS),
-    ("gru", 1): _always(_GRU_WEIGHT),
-    ("gru", 2): _always(_GRU_WEIGHT),
-    ("gru", 3): _always(_GRU_BIAS),
+    ("gru", 1): _always(_PLAIN_WEIGHT),
+    ("gru", 2): _always(_PLAIN_WEIGHT),
+    ("gru", 3): _always(_PLAIN_BIAS),
 }

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from benchmarker.graph.operators import OPERATORS, Operators
-from benchmarker.plugins.chainer import elementwise, losses, recurrent, shapes, windows
+from benchmarker.plugins.chainer import custom, elementwise, losses, recurrent, shapes, windows
 from benchmarker.plugins.chainer.site import Native, Shape, Site, function, python_operator
 
 BINDERS: dict[str, Callable[..., Native]] = {
@@ -24,6 +24,7 @@ BINDERS: dict[str, Callable[..., Native]] = {
     "global_average_pool": windows.global_average_pool,
     "resize": windows.resize,
     "matmul": function("matmul"),
+    "sparse_matmul": function("sparse_matmul"),
     "gemm": elementwise.gemm,
     "causal_mask": elementwise.causal_mask,
     "batch_normalization": elementwise.batch_normalization,
@@ -64,12 +65,14 @@ BINDERS: dict[str, Callable[..., Native]] = {
     "expand": shapes.expand,
     "gather": shapes.gather,
     "gather_elements": shapes.gather_elements,
+    "rnn": recurrent.rnn,
     "lstm": recurrent.lstm,
     "gru": recurrent.gru,
     "softmax_cross_entropy_loss": losses.softmax_cross_entropy_loss,
     "binary_cross_entropy_loss": losses.binary_cross_entropy_loss,
     "mean_squared_error_loss": function("mean_squared_error"),
     "ctc_loss": losses.ctc_loss,
+    "custom": custom.custom,
 }
 """Operator to its binder, ``binder(site, **attributes) -> callable of variables``."""
 
@@ -82,6 +85,8 @@ class ChainerOperators(Operators):
     training, updating, dtype, device
         See :class:`Site`.
     """
+
+    framework = "chainer"
 
     def __init__(
         self,

@@ -2,21 +2,24 @@
 
 from __future__ import annotations
 
+import functools
 import warnings
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from benchmarker.errors import UnsupportedError
 from benchmarker.framework import Device, Framework, Optimizer, Program
+from benchmarker.graph.composites import written_out
 from benchmarker.graph.graph import Graph
-from benchmarker.layouts import parameter_layouts, with_unbiased_variances
+from benchmarker.layouts import parameter_layouts, sparse_operands, with_unbiased_variances
 from benchmarker.plugins.chainer.blas import OpenBlas
-from benchmarker.plugins.chainer.composites import written_out
 from benchmarker.plugins.chainer.layouts import LAYOUTS
 from benchmarker.plugins.chainer.operators import BINDERS, ChainerOperators
 from benchmarker.plugins.chainer.optimizers import make_update
+from benchmarker.plugins.chainer.profiler import Watch, profiled
+from benchmarker.profiling import Profile
 from benchmarker.straight_line import straight_line
 
 if TYPE_CHECKING:
@@ -134,11 +137,13 @@ class ChainerProgram(Program):
 
         self._chainer = chainer
         self._graph = graph
-        self._calls = written_out(graph, BINDERS)
+        self._mode = mode
+        self._sparse = sparse_operands(graph)
+        self._calls = written_out(graph, _native_operators(graph, self._sparse), "chainer")
         self._device = device
         self._dtype = _DTYPES[precision]
         self._layouts = parameter_layouts(graph, LAYOUTS)
-        if mode == "training":
+        if mode != "inference":
             self._layouts = with_unbiased_variances(self._layouts, graph)
         self._link = chainer.Link()
         self._native = {
@@ -146,14 +151,22 @@ class ChainerProgram(Program):
         }
         self._inference = self._line(self._calls.outputs)
         self._update: Callable[[], None] | None = None
+        self._places = [
+            [i.name for i in graph.inputs].index(graph.upstream[name])
+            for name in graph.outputs
+            if graph.upstream
+        ]
         if mode == "training":
-            self._loss = self._line(self._loss_name(), training=True)
-            self._frozen_loss = self._line(self._loss_name(), training=True, updating=False)
             self._update = make_update(optimizer, self._link, mixed=precision == "fp16")
+        if mode != "inference":
+            self._differentiable = self._line(self._differentiated(), training=True)
+            self._frozen = self._line(self._differentiated(), training=True, updating=False)
 
     def _adopt(self, name: str, trainable: bool, value: Array) -> tuple[Any, ...]:
         """Return the native arrays of a parameter, copied; trainable ones belong to the link."""
         arrays = [self._send(a, self._parameter_dtype(name)) for a in self._layouts[name].encode(value)]
+        if name in self._sparse:
+            return tuple(self._chainer.utils.to_coo(array) for array in arrays)
         if not trainable:
             return tuple(arrays)
         natives = []
@@ -172,12 +185,21 @@ class ChainerProgram(Program):
     def _send(self, array: Array, dtype: Any) -> Any:
         return self._device.send(np.array(array, dtype, order="C"))
 
-    def _loss_name(self) -> tuple[str, ...]:
+    def _differentiated(self) -> tuple[str, ...]:
+        """Return what goes backward: the loss, or the outputs of a graph without one."""
+        if self._places:
+            return self._calls.outputs
         if self._calls.loss is None:
             raise UnsupportedError(f"problem '{self._graph.name}' has no loss, so it cannot be trained")
         return (self._calls.loss,)
 
-    def _line(self, outputs: Sequence[str], **settings: bool) -> Callable[..., tuple[Any, ...]]:
+    def _line(
+        self,
+        outputs: Sequence[str],
+        observed: Callable[[str, Callable[..., Any]], Callable[..., Any]] | None = None,
+        **settings: bool,
+    ) -> Callable[..., tuple[Any, ...]]:
+        """Return the straight line to ``outputs``; ``observed`` may replace what each node calls."""
         graph = self._calls
         operators = ChainerOperators(dtype=self._dtype, device=self._device, **settings)
         used = {*outputs, *(name for node in graph.nodes for name in node.inputs)}
@@ -191,6 +213,8 @@ class ChainerProgram(Program):
             )
             for node in graph.nodes
         }
+        if observed is not None:
+            binding = {name: observed(name, native) for name, native in binding.items()}
         constants = {
             name: natives[0] if len(natives) == 1 else natives for name, natives in self._native.items()
         }
@@ -212,43 +236,113 @@ class ChainerProgram(Program):
 
     def train_step(self, batch: tuple[Any, ...]) -> Any:
         """Run forward, loss, backward and update; return the loss as an array."""
-        if self._update is None:
-            raise UnsupportedError("a program built for inference cannot train")
-        (loss,) = self._loss(*batch)
+        update = self._updating()
+        (loss,) = self._differentiable(*batch)
         self._link.cleargrads()
         loss.backward()
-        self._update()
+        update()
         return loss.array
+
+    def _updating(self) -> Callable[[], None]:
+        if self._update is None:
+            raise UnsupportedError("a program that was not built for training cannot train")
+        return self._update
+
+    def gradient_step(self, batch: tuple[Any, ...]) -> tuple[Any, Any]:
+        """Run forward and backward; running statistics move, no parameter does."""
+        values = self._differentiable(*batch)
+        self._link.cleargrads()
+        self._backward(values, batch)
+        arrays = tuple(value.array for value in values)
+        return arrays if self._places else arrays[0], [p.grad for p in self._link.params()]
+
+    def _backward(self, values: Sequence[Any], batch: tuple[Any, ...]) -> None:
+        """Go backward from the loss, or from outputs whose gradients the mini-batch holds."""
+        if not self._places:
+            values[0].backward()
+            return
+        for value, place in zip(values, self._places):
+            value.grad = batch[place]
+        self._chainer.backward(list(values))
+
+    def train_micro(self, batches: Sequence[tuple[Any, ...]]) -> Any:
+        """Let the gradients of all micro-batches add up, and update once; return the mean loss."""
+        update = self._updating()
+        self._link.cleargrads()
+        mean = sum(self._share_of_gradient(batch, 1.0 / len(batches)) for batch in batches)
+        update()
+        return mean
+
+    def _share_of_gradient(self, batch: tuple[Any, ...], share: float) -> Any:
+        """Add a share of the gradients to those that are there; return that of the loss."""
+        (loss,) = self._differentiable(*batch)
+        part = loss * share
+        part.backward()
+        return part.array
 
     def train_parts(self, batch: tuple[Any, ...]) -> Iterator[tuple[str, Any]]:
         """Run the same step in its parts."""
-        if self._update is None:
-            raise UnsupportedError("a program built for inference cannot train")
-        (loss,) = self._loss(*batch)
+        update = self._updating()
+        (loss,) = self._differentiable(*batch)
         yield "forward", loss.array
         self._link.cleargrads()
         loss.backward()
         yield "backward", loss.array
-        self._update()
+        update()
         yield "update", loss.array
 
     def gradients(self, batch: tuple[Any, ...]) -> tuple[float, dict[str, Array]]:
         """Return loss and gradients with the mini-batch's statistics; nothing moves, nothing is dropped."""
-        if self._update is None:
-            raise UnsupportedError("a program built for inference has no gradients")
-        (loss,) = self._frozen_loss(*batch)
+        values = self._frozen(*batch)
         self._link.cleargrads()
-        loss.backward()
+        self._backward(values, batch)
         found = {p.name: self._decode(p.name, _gradient_array) for p in self._graph.trainable}
         self._link.cleargrads()
-        return float(self._fetch(loss)), found
+        if not self._places:
+            return float(self._fetch(values[0])), found
+        pairs = (
+            (self._fetch(value), self._fetch(batch[place])) for value, place in zip(values, self._places)
+        )
+        return float(sum((y.astype(np.float64) * dy).sum() for y, dy in pairs)), found
+
+    def profile(self, batch: tuple[Any, ...], steps: int) -> Profile:
+        """Run steps in which a function hook times each function of Chainer's."""
+        if self._device.xp is not np:
+            raise UnsupportedError("Chainer's hooks see no CUDA device at work; profile it on the cpu")
+        return profiled(self._graph, lambda watch: functools.partial(self._watched(watch), batch), steps)
+
+    def _watched(self, watch: Watch) -> Callable[[tuple[Any, ...]], None]:
+        """Return the step of the program's mode under a watch."""
+        if self._mode == "inference":
+            forward = self._line(self._calls.outputs, watch.watching)
+
+            def infer(batch: tuple[Any, ...]) -> None:
+                with self._chainer.no_backprop_mode(), self._chainer.using_config("train", False):
+                    forward(*batch)
+
+            return infer
+        line = self._line(self._differentiated(), watch.watching, training=True)
+
+        def step(batch: tuple[Any, ...]) -> None:
+            values = line(*batch)
+            self._link.cleargrads()
+            self._backward(values, batch)
+            if self._update is not None:
+                watch.updating(self._update)
+
+        return step
 
     def parameters(self) -> dict[str, Array]:
         """Return copies of all parameters and state."""
-        return {
-            name: self._decode(name, lambda native: getattr(native, "array", native)).astype(np.float32)
-            for name in self._native
-        }
+        exact = np.float64 if self._dtype is np.float64 else np.float32
+        return {name: self._decode(name, _dense_array).astype(exact) for name in self._native}
+
+    def assign(self, values: Mapping[str, Array]) -> None:
+        """Overwrite the arrays of parameters."""
+        for name, value in values.items():
+            for native, array in zip(self._native[name], self._layouts[name].encode(value)):
+                held = getattr(native, "array", native)
+                held[...] = self._send(array, held.dtype)
 
     def _decode(self, name: str, array_of: Callable[[Any], Any]) -> Array:
         arrays = [self._fetch(array_of(native)) for native in self._native[name]]
@@ -275,6 +369,19 @@ class ChainerProgram(Program):
             return {}
         pool = self._device.xp.get_default_memory_pool()
         return {"pool_used_bytes": pool.used_bytes(), "pool_total_bytes": pool.total_bytes()}
+
+
+def _native_operators(graph: Graph, sparse: Collection[str]) -> set[str]:
+    """Return the operators that are not written out; ``sparse_matmul`` is if an operand is kept dense."""
+    kept = all(node.inputs[0] in sparse for node in graph.nodes if node.operator == "sparse_matmul")
+    return set(BINDERS) if kept else set(BINDERS) - {"sparse_matmul"}
+
+
+def _dense_array(native: Any) -> Any:
+    """Return the array of a parameter, running statistic or sparse matrix."""
+    if hasattr(native, "to_dense"):
+        native = native.to_dense()
+    return getattr(native, "array", native)
 
 
 def _gradient_array(parameter: Any) -> Any:

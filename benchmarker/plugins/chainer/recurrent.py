@@ -1,8 +1,8 @@
 """Recurrent layers in Chainer.
 
-``functions.n_step_lstm`` and ``n_step_gru`` join their weights anew at each step of time and take two to
-four times as long on a CPU as what is here: one product for the inputs of all steps, then one recurrent
-product and the cell a step.
+``functions.n_step_lstm``, ``n_step_gru`` and ``n_step_rnn`` join their weights anew at each step of time and
+take two to four times as long on a CPU as what is here: one product for the inputs of all steps, then one
+recurrent product and the cell a step.
 """
 
 from __future__ import annotations
@@ -32,6 +32,33 @@ def _joined(site: Site, histories: Sequence[Sequence[Any]], hidden_size: int) ->
     states = [history[t] for t in range(steps) for history in histories]
     y = functions.reshape(functions.stack(states), (steps, len(histories), batch, hidden_size))
     return y, last
+
+
+def rnn(site: Site, *, hidden_size: int, direction: str = "forward", activation: str = "tanh") -> Native:
+    """A product and the activation for each step of time; weights one, biases two a direction."""
+    from chainer import functions
+
+    steps, batch, features = site.shape(0)
+    activate = {"tanh": functions.tanh, "relu": functions.relu}[activation]
+
+    def scan(flat: Any, w: Any, r: Any, bias: Any, backward: bool) -> list[Any]:
+        inputs = functions.split_axis(functions.linear(flat, w, bias), steps, axis=0)
+        h = None
+        history = []
+        for z in reversed(inputs) if backward else inputs:
+            h = activate(z if h is None else z + functions.linear(h, r))
+            history.append(h)
+        return history[::-1] if backward else history
+
+    def run(x: Any, w: Any, r: Any, biases: Any) -> tuple[Any, Any]:
+        flat = functions.reshape(x, (steps * batch, features))
+        histories = [
+            scan(flat, wd, rd, biases[2 * d] + biases[2 * d + 1], d == 1)
+            for d, (wd, rd) in enumerate(zip(_directions(w), _directions(r)))
+        ]
+        return _joined(site, histories, hidden_size)
+
+    return run
 
 
 def lstm(site: Site, *, hidden_size: int, direction: str = "forward") -> Native:

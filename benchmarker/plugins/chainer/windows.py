@@ -137,19 +137,29 @@ def max_pool(
 def average_pool(
     site: Site, *, kernel_shape: Shape, strides: Shape, pads: Shape, count_include_pad: bool = False
 ) -> Native:
-    """Chainer pads both ends of an axis alike; other pads go before, and are uncounted by a factor."""
+    """Chainer pads both ends of an axis alike; other pads go before. All are uncounted by a factor.
+
+    Its own ``pad_value=None`` writes over the gradient that it is given, which others may hold too.
+    """
     from chainer import functions
 
     begins, ends = halves(pads)
-    pool = functools.partial(functions.average_pooling_nd, ksize=kernel_shape, stride=strides)
-    if begins == ends:
-        return functools.partial(pool, pad=begins, pad_value=0 if count_include_pad else None)
-    pad = _padding(begins, ends, 0.0)
+    alike = begins == ends
+    pool = functools.partial(
+        functions.average_pooling_nd, ksize=kernel_shape, stride=strides, pad=begins if alike else 0
+    )
+    if alike and (count_include_pad or not any(pads)):
+        return pool
+    pad: Native = _unpadded if alike else _padding(begins, ends, 0.0)
     if count_include_pad:
         return lambda x: pool(pad(x))
     ones = np.ones((1, 1, *site.shape(0)[2:]), dtype=np.float32)
     factor = site.constant(1 / pool(pad(ones)).array)
     return lambda x: pool(pad(x)) * factor
+
+
+def _unpadded(x: Any) -> Any:
+    return x
 
 
 def global_average_pool(site: Site) -> Native:

@@ -10,8 +10,10 @@ from benchmarker.errors import UnsupportedError
 from benchmarker.graph.graph import Graph, apply_node
 from benchmarker.graph.operators import OPERATORS
 from benchmarker.graph.types import Input, Node, TensorType
+from benchmarker.layouts import sparse_operands
 from benchmarker.plugins.mxnet.operators import MxnetOperators
 from benchmarker.plugins.mxnet.parameters import Slot, slots
+from benchmarker.plugins.mxnet.profiler import naming
 from benchmarker.plugins.mxnet.running import own_statistics, shared_statistics
 from benchmarker.plugins.mxnet.symbols import native_shape
 
@@ -31,7 +33,7 @@ class Settings:
     context : object
         MXNet's device.
     training : bool
-        Whether weights must stay float32 for updates.
+        Whether a loss or outputs are differentiated.
     half : bool
         Whether to compute in float16.
     fusion : bool
@@ -68,11 +70,16 @@ class Lowering:
         self.constants: dict[str, Array] = {}
         """Arrays that the symbols made so far take besides inputs and parameters."""
         self._exact = _float32_parameters(graph)
+        # Backward, MXNet falls back to a dense product.
+        self.sparse = frozenset() if settings.training or settings.half else sparse_operands(graph)
+        """The parameters that are sparse matrices."""
+        # Weights that an update moves stay float32; an operator's operands come as it computes.
+        self._casts = settings.half and settings.training and not graph.upstream
         self._fuses = settings.fusion and not settings.training
 
     def stored(self, slot: Slot) -> str:
         """Return the element type of a parameter's array."""
-        half = self._settings.half and not self._settings.training
+        half = self._settings.half and not self._casts
         return "float16" if half and slot.name not in self._exact else "float32"
 
     def fed(self, tensor: Input) -> str:
@@ -81,9 +88,9 @@ class Lowering:
             return "int32"  # exact, and enough: MXNet's arrays have fewer than 2^31 elements
         return "float16" if self._settings.half else "float32"
 
-    def outputs(self) -> Any:
+    def outputs(self, *, dropout: bool = False) -> Any:
         """Return one symbol for all of the graph's outputs."""
-        values = self._symbols(dropout=False)
+        values = self._symbols(dropout=dropout)
         return self._mx.Group([values[name] for name in self._graph.outputs])
 
     def loss(self, *, dropout: bool) -> Any:
@@ -98,14 +105,21 @@ class Lowering:
             raise UnsupportedError(f"problem '{self._graph.name}' has no loss, so it cannot be trained")
         return self._mx.make_loss(self._symbols(dropout=dropout)[self._graph.loss])
 
+    def differentiated(self, *, dropout: bool) -> Any:
+        """Return the symbol that goes backward: the loss, or all outputs where there is none."""
+        if self._graph.upstream:
+            return self.outputs(dropout=dropout)
+        return self.loss(dropout=dropout)
+
     def _symbols(self, *, dropout: bool) -> dict[str, Any]:
         """Return a symbol for each value of the graph."""
         settings = self._settings
         meaning = MxnetOperators(training=settings.training, dropout=dropout, half=settings.half)
         values = {name: meaning.know(symbol, type_) for name, type_, symbol in self._variables()}
-        for node in self._graph.nodes:
+        for index, node in enumerate(self._graph.nodes):
             names = [self.own.get((node.name, name), name) for name in node.inputs]
-            symbols = apply_node(node, meaning, [values[name] if name else None for name in names])
+            with naming(index):
+                symbols = apply_node(node, meaning, [values[name] if name else None for name in names])
             for name, symbol in zip(node.outputs, symbols):
                 apart = node.operator in _FUSED and self._fuses and _used_twice(self._graph, name)
                 symbol = self._mx.BlockGrad(symbol) if apart else symbol
@@ -123,8 +137,9 @@ class Lowering:
                 variable(given.name, shape=native_shape(given.type), dtype=self.fed(given)),
             )
         for slot in self.slots:
-            symbol = variable(slot.name, shape=slot.shape, dtype=self.stored(slot))
-            if self._settings.half and self._settings.training and slot.name not in self._exact:
+            kind = {"stype": "csr"} if slot.name in self.sparse else {}
+            symbol = variable(slot.name, shape=slot.shape, dtype=self.stored(slot), **kind)
+            if self._casts and slot.name not in self._exact:
                 symbol = self._mx.cast(symbol, dtype="float16")
             for member in slot.members:
                 yield member.name, member.type, symbol

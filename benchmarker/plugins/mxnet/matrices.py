@@ -35,6 +35,10 @@ class MatrixOperators(SymbolOperators):
         a, b = (self._broadcast(t, (*batch, *shape[-2:])) for t, shape in ((a, left), (b, right)))
         return self._mx.batch_dot(a, b)
 
+    def sparse_matmul(self, a: Tensor, b: Tensor) -> Tensor:
+        sparse = a.attr("__storage_type__") is not None
+        return self._mx.sparse.dot(a, b) if sparse else self.matmul(a, b)
+
     def _batched(self, a: Tensor, b: Tensor) -> Tensor:
         left, right = self._swapped_from(a), self._swapped_from(b)
         return self._mx.batch_dot(

@@ -6,6 +6,7 @@ import ctypes
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -15,8 +16,10 @@ from benchmarker.framework import Device, Framework, Optimizer, Program
 from benchmarker.graph.graph import Graph
 from benchmarker.plugins.mxnet.lowering import Lowering, Settings
 from benchmarker.plugins.mxnet.operators import MxnetOperators
+from benchmarker.plugins.mxnet.profiler import Parts, joined_nodes, profiled
 from benchmarker.plugins.mxnet.symbols import native_shape
-from benchmarker.plugins.mxnet.updates import make_update
+from benchmarker.plugins.mxnet.updates import Update, make_update
+from benchmarker.profiling import Profile
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -68,9 +71,9 @@ class MxnetFramework(Framework):
         options: Any,
     ) -> Program:
         settings = Settings(
-            self._context(device), mode == "training", precision == "fp16", getattr(options, "fusion", True)
+            self._context(device), mode != "inference", precision == "fp16", getattr(options, "fusion", True)
         )
-        return MxnetProgram(graph, parameters, settings, optimizer)
+        return MxnetProgram(graph, parameters, settings, optimizer if mode == "training" else None)
 
     def libraries(self) -> dict[str, str]:
         features = self._mx.runtime.Features()
@@ -88,7 +91,11 @@ class MxnetProgram(Program):
     """One executor for the timed path; others only where a method needs one, sharing its arrays."""
 
     def __init__(
-        self, graph: Graph, parameters: Mapping[str, Array], settings: Settings, optimizer: Optimizer
+        self,
+        graph: Graph,
+        parameters: Mapping[str, Array],
+        settings: Settings,
+        optimizer: Optimizer | None,
     ) -> None:
         import mxnet
 
@@ -100,6 +107,7 @@ class MxnetProgram(Program):
         self._arrays = {
             slot.name: self._array(slot.encode(parameters), lowering.stored(slot)) for slot in self._slots
         }
+        self._arrays.update({name: self._arrays[name].tostype("csr") for name in lowering.sparse})
         for (_, statistic), name in lowering.own.items():
             self._arrays[name] = self._arrays[statistic].copy()
         self._feed = {i.name: self._zeros(native_shape(i.type), lowering.fed(i)) for i in graph.inputs}
@@ -108,15 +116,18 @@ class MxnetProgram(Program):
         self._infer: Any = None
         self._train: Any = None
         self._gradients: dict[str, Any] = {}
+        self._update: Update | None = None
         if settings.training:
             self._gradients = self._gradient_arrays()
-            self._train = self._bind(lowering.loss(dropout=True), self._gradients)
+            self._train = self._bind(lowering.differentiated(dropout=True), self._gradients)
+        if optimizer is not None:
             updated = [slot.name for slot in self._slots if slot.trainable]
             self._update = make_update(
                 optimizer, [self._arrays[n] for n in updated], [self._gradients[n] for n in updated]
             )
-        else:
-            self._infer = self._bind(self._lowering.outputs(), {})
+        if not settings.training:
+            self._infer = self._bind(lowering.outputs(), {})
+        self._upstream = [self._feed[graph.upstream[name]] for name in graph.outputs if graph.upstream]
 
     # --- building ----------------------------------------------------------------------------
 
@@ -127,10 +138,34 @@ class MxnetProgram(Program):
         return self._mx.nd.zeros(shape, ctx=self._settings.context, dtype=dtype)
 
     def _gradient_arrays(self) -> dict[str, Any]:
-        return {s.name: self._zeros(self._arrays[s.name].shape) for s in self._slots if s.trainable}
+        return {
+            s.name: self._zeros(self._arrays[s.name].shape, self._arrays[s.name].dtype)
+            for s in self._slots
+            if s.trainable
+        }
 
-    def _bind(self, symbol: Any, gradients: Mapping[str, Any], state: Mapping[str, Any] | None = None) -> Any:
-        """Return an executor on the program's arrays; ``gradients`` and ``state`` are those it writes."""
+    def _bind(
+        self,
+        symbol: Any,
+        gradients: Mapping[str, Any],
+        state: Mapping[str, Any] | None = None,
+        *,
+        request: str = "write",
+        beside: Any = None,
+    ) -> Any:
+        """Return an executor on the program's arrays.
+
+        Parameters
+        ----------
+        symbol : mx.sym.Symbol
+            What it runs.
+        gradients, state : mapping
+            The arrays that it writes.
+        request : {"write", "add"}
+            Whether gradients are written over what is there or added to it.
+        beside : mx.executor.Executor, optional
+            One whose memory it uses, as the two never run at once.
+        """
         arguments = symbol.list_arguments()
         states = symbol.list_auxiliary_states()
         for name, value in self._lowering.constants.items():
@@ -144,8 +179,9 @@ class MxnetProgram(Program):
                 self._settings.context,
                 {name: arrays[name] for name in arguments},
                 args_grad=wanted or None,
-                grad_req={name: "write" if name in wanted else "null" for name in arguments},
+                grad_req={name: request if name in wanted else "null" for name in arguments},
                 aux_states={name: (state or arrays)[name] for name in states},
+                shared_exec=beside,
             )
 
     # --- the timed path ----------------------------------------------------------------------
@@ -181,6 +217,34 @@ class MxnetProgram(Program):
         self._finish_step()
         return loss
 
+    def gradient_step(self, batch: Any) -> tuple[Any, Any]:
+        if batch is not self._fed:
+            self._take(batch)
+        outputs = self._train.forward(is_train=True)
+        self._train.backward(self._upstream)
+        self._settle_statistics()
+        return outputs if self._upstream else outputs[0], self._gradients
+
+    def train_micro(self, batches: Sequence[Any]) -> Any:
+        mean = self._zeros((1,))
+        for number, batch in enumerate(batches):
+            self._take(batch)
+            executor = self._adding if number else self._train
+            (loss,) = executor.forward(is_train=True)
+            executor.backward()
+            self._settle_statistics()
+            mean += loss / len(batches)
+        for gradient in self._gradients.values():
+            gradient /= len(batches)
+        self._updated()
+        return mean
+
+    @cached_property
+    def _adding(self) -> Any:
+        """The executor that adds to the gradients that are there."""
+        symbol = self._lowering.loss(dropout=True)
+        return self._bind(symbol, self._gradients, request="add", beside=self._train)
+
     def train_parts(self, batch: Any) -> Iterator[tuple[str, Any]]:
         if batch is not self._fed:
             self._take(batch)
@@ -192,7 +256,15 @@ class MxnetProgram(Program):
         yield "update", loss
 
     def _finish_step(self) -> None:
+        self._updated()
+        self._settle_statistics()
+
+    def _updated(self) -> None:
+        if self._update is None:
+            raise UnsupportedError("a program that was not built for training has no update")
         self._update()
+
+    def _settle_statistics(self) -> None:
         if self._lowering.shared:
             self._wait_for_statistics()
             for statistic in self._lowering.shared:
@@ -205,23 +277,49 @@ class MxnetProgram(Program):
     def synchronize(self, output: Any) -> None:
         self._mx.nd.waitall()
 
+    def profile(self, batch: Any, steps: int) -> Profile:
+        if self._settings.context.device_type != "cpu":
+            raise UnsupportedError("MXNet's profile is read on the cpu only, not on a CUDA device")
+        symbol = self._lowering.differentiated(dropout=True) if self._train else self._lowering.outputs()
+        executor = self._bind(symbol, self._gradients)
+        self._take(batch)
+
+        def forward() -> None:
+            executor.forward(is_train=self._settings.training)
+
+        def backward() -> None:
+            if self._settings.training:
+                executor.backward(self._upstream)
+
+        def update() -> None:
+            if self._update is not None:
+                self._update()
+            self._settle_statistics()
+
+        parts = Parts(forward, backward, update)
+        fused = {} if self._settings.training else joined_nodes(symbol)
+        return profiled(self._graph, executor, parts, fused, steps)
+
     # --- the edges ---------------------------------------------------------------------------
 
     def gradients(self, batch: Any) -> tuple[float, dict[str, Array]]:
         self._take(batch)
-        symbol = self._lowering.loss(dropout=False)
+        symbol = self._lowering.differentiated(dropout=False)
         arrays = self._gradient_arrays()
         # Backward moves running statistics: let it move copies.
         self._wait_for_statistics()
         state = {name: self._arrays[name].copy() for name in symbol.list_auxiliary_states()}
         executor = self._bind(symbol, arrays, state)
-        (loss,) = executor.forward(is_train=True)
-        executor.backward()
+        outputs = executor.forward(is_train=True)
+        executor.backward(self._upstream)
         result: dict[str, Array] = {}
         for slot in self._slots:
             if slot.trainable:
-                result.update(slot.decode(arrays[slot.name].asnumpy()))
-        return float(loss.asnumpy()[0]), result
+                result.update(slot.decode(arrays[slot.name].asnumpy().astype(np.float32)))
+        if not self._upstream:
+            return float(outputs[0].asnumpy()[0]), result
+        products = (y.asnumpy().astype("float64") * dy.asnumpy() for y, dy in zip(outputs, self._upstream))
+        return float(sum(product.sum() for product in products)), result
 
     def parameters(self) -> dict[str, Array]:
         self._wait_for_statistics()

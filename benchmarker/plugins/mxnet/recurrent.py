@@ -5,7 +5,7 @@ from __future__ import annotations
 from benchmarker.graph.operators import Tensor
 from benchmarker.plugins.mxnet.symbols import SymbolOperators
 
-GATES = {"lstm": (0, 2, 3, 1), "gru": (1, 0, 2)}
+GATES = {"rnn": (0,), "lstm": (0, 2, 3, 1), "gru": (1, 0, 2)}
 """The graph's gate at each place of MXNet's order: i, f, c, o of the graph's i, o, f, c; r, z, h of z, r, h."""
 
 
@@ -38,25 +38,40 @@ class RecurrentOperators(SymbolOperators):
         y, y_h = self._layer("gru", x, (w, r, b), hidden_size, direction)
         return y, y_h
 
+    def rnn(
+        self,
+        x: Tensor,
+        w: Tensor,
+        r: Tensor,
+        b: Tensor,
+        *,
+        hidden_size: int,
+        direction: str = "forward",
+        activation: str = "tanh",
+    ) -> tuple[Tensor, Tensor]:
+        y, y_h = self._layer("rnn", x, (w, r, b), hidden_size, direction, f"rnn_{activation}")
+        return y, y_h
+
     def _layer(
         self,
-        mode: str,
+        operator: str,
         x: Tensor,
         weights: tuple[Tensor, Tensor, Tensor],
         hidden: int,
         direction: str,
+        mode: str = "",
     ) -> tuple[Tensor, ...]:
         both = direction == "bidirectional"
         steps, batch, _ = self._shape(x)
         # Weights that are one symbol are MXNet's flat vector already (see parameters.py).
         one = weights[0] is weights[1] is weights[2]
-        flat = weights[0] if one else self._flat_weights(mode, weights, 1 + both)
+        flat = weights[0] if one else self._flat_weights(operator, weights, 1 + both)
         start = self._full((1 + both, batch, hidden), 0.0)
         y, *last = self._mx.RNN(
             x,
             flat,
-            *(start, start) if mode == "lstm" else (start,),
-            mode=mode,
+            *(start, start) if operator == "lstm" else (start,),
+            mode=mode or operator,
             state_size=hidden,
             num_layers=1,
             bidirectional=both,
@@ -67,8 +82,8 @@ class RecurrentOperators(SymbolOperators):
         sides = self._mx.reshape(y, shape=(steps, batch, 2, hidden))
         return (self._transpose(sides, (0, 2, 1, 3)), *last)
 
-    def _flat_weights(self, mode: str, weights: tuple[Tensor, Tensor, Tensor], directions: int) -> Tensor:
-        order = GATES[mode]
+    def _flat_weights(self, operator: str, weights: tuple[Tensor, Tensor, Tensor], directions: int) -> Tensor:
+        order = GATES[operator]
         w, r, b = (self._directions(tensor, directions) for tensor in weights)
         blocks = [block for pair in zip(w, r) for tensor in pair for block in self._gates(tensor, order)]
         for tensor in b:
@@ -80,5 +95,7 @@ class RecurrentOperators(SymbolOperators):
         return list(self._mx.split(tensor, num_outputs=2, axis=0)) if directions == 2 else [tensor]
 
     def _gates(self, tensor: Tensor, order: tuple[int, ...]) -> list[Tensor]:
+        if len(order) == 1:
+            return [tensor]
         gates = self._mx.split(tensor, num_outputs=len(order), axis=1)
         return [gates[gate] for gate in order]

@@ -11,6 +11,6 @@ def benchmarker_framework() -> FrameworkPlugin:
         name="numpy",
         distribution="numpy",
         requirements=("numpy>=1.23",),
-        implementation="benchmarker.plugins.numpy.program:NumpyFramework",
+        implementation="benchmarker.plugins.numpy.program:MeasuredNumpyFramework",
         precisions={"cpu": ("fp32", "fp64")},
     )

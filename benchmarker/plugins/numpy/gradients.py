@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from benchmarker.plugins.numpy import (
     convolution,
+    custom,
     elementwise,
     losses,
     matrices,
@@ -25,6 +26,7 @@ GRADIENTS: Gradients = {
     **shapes.GRADIENTS,
     **recurrent.GRADIENTS,
     **losses.GRADIENTS,
+    **custom.GRADIENTS,
 }
 """Every primitive but dropout, which the tape turns into a product with its mask, and ``cast`` and
 ``stop_gradient``, through which nothing flows."""

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from benchmarker.graph.custom import REFERENCE
 from benchmarker.plugins.numpy.convolution import ConvolutionOperators
+from benchmarker.plugins.numpy.custom import CustomOperators
 from benchmarker.plugins.numpy.elementwise import ElementwiseOperators
 from benchmarker.plugins.numpy.losses import LossOperators
 from benchmarker.plugins.numpy.matrices import MatrixOperators
@@ -23,5 +25,14 @@ class NumpyOperators(
     ShapeOperators,
     RecurrentOperators,
     LossOperators,
+    CustomOperators,
 ):
-    """Every primitive; composites run through their bodies."""
+    """Every primitive; composites run through their bodies, users' operators through their references."""
+
+    framework = REFERENCE
+
+
+class MeasuredOperators(NumpyOperators):
+    """The same, but users' operators run as they are implemented for NumPy."""
+
+    framework = "numpy"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -10,14 +10,19 @@ import numpy as np
 
 from benchmarker.errors import UnsupportedError
 from benchmarker.framework import Device, Framework, Optimizer, Program
+from benchmarker.graph.custom import custom_kinds, registered
 from benchmarker.graph.graph import Graph, walk
 from benchmarker.graph.types import Node
-from benchmarker.plugins.numpy.operators import NumpyOperators
+from benchmarker.kernels.arrays import array_kernel
+from benchmarker.plugins.numpy.operators import MeasuredOperators, NumpyOperators
 from benchmarker.plugins.numpy.optimizers import make_update
+from benchmarker.plugins.numpy.profiler import Recording, RecordingTape
 from benchmarker.plugins.numpy.tape import Tape, Variable
 
 if TYPE_CHECKING:
     import numpy.typing as npt
+
+    from benchmarker.profiling import Profile
 
     Array = npt.NDArray[Any]
 
@@ -59,12 +64,20 @@ class NumpyFramework(Framework):
             raise UnsupportedError(
                 f"framework 'numpy' computes in {' or '.join(_DTYPES)}, got precision '{precision}'"
             )
+        for name in custom_kinds(graph, self.operators.framework):
+            array_kernel(registered(name), self.operators.framework)  # compiled here, not in the first step
         update = optimizer if mode == "training" else None
         return NumpyProgram(self.operators, graph, parameters, _DTYPES[precision], update, self._seed)
 
     def libraries(self) -> dict[str, str]:
         """Return the BLAS that NumPy was built with and its version."""
         return {"blas": _blas()}
+
+
+class MeasuredNumpyFramework(NumpyFramework):
+    """NumPy as a framework to measure: users' operators run as they are implemented for it."""
+
+    operators = MeasuredOperators
 
 
 def _blas() -> str:
@@ -170,7 +183,7 @@ class NumpyProgram(Program):
             raise UnsupportedError("a program built for inference has no train_step")
         loss, gradients = self.half_step(batch)
         self._update(gradients)
-        return loss
+        return np.asarray(loss)
 
     def train_parts(self, batch: dict[str, Array]) -> Iterator[tuple[str, Any]]:
         """Run a step in its parts; the tape goes backwards right after the forward pass, as one part."""
@@ -181,12 +194,52 @@ class NumpyProgram(Program):
         self._update(gradients)
         yield "update", loss
 
-    def half_step(self, batch: dict[str, Array]) -> tuple[Array, dict[str, Array]]:
-        """Return loss and gradients of a step: it moves running statistics, but no parameter yet."""
-        forward = self._operators(
+    def train_micro(self, batches: Sequence[dict[str, Array]]) -> Array:
+        """Update once with the mean of the gradients of all micro-batches; return their mean loss."""
+        if self._update is None:
+            raise UnsupportedError("a program built for inference cannot be trained")
+        loss, total = self.half_step(batches[0])
+        for batch in batches[1:]:
+            further, gradients = self.half_step(batch)
+            loss = loss + further
+            for name, gradient in gradients.items():
+                total[name] = total[name] + gradient
+        self._update({name: gradient / len(batches) for name, gradient in total.items()})
+        return np.asarray(loss / len(batches))
+
+    def gradient_step(self, batch: dict[str, Array]) -> tuple[Any, dict[str, Array]]:
+        """Run forward and backward; running statistics move, no parameter does."""
+        return self.half_step(batch)
+
+    def half_step(self, batch: dict[str, Array]) -> tuple[Any, dict[str, Array]]:
+        """Return loss (or outputs) and gradients: running statistics move, but no parameter yet."""
+        return self._value_and_gradients(batch, Tape(self._moving()))
+
+    def _moving(self) -> NumpyOperators:
+        """Return the operators of a step: dropout is on, and running statistics move."""
+        return self._operators(
             training=True, generator=self._generator, update_statistics=True, dtype=self._dtype
         )
-        return self._loss_and_gradients(batch, forward)
+
+    def profile(self, batch: dict[str, Array], steps: int) -> Profile:
+        """Run steps with a clock around each call."""
+        recording = Recording()
+        for _ in range(steps):
+            with recording.step():
+                self._recorded_step(batch, recording)
+        return recording.profile()
+
+    def _recorded_step(self, batch: dict[str, Array], recording: Recording) -> None:
+        graph = self._graph
+        if graph.loss is None and not graph.upstream:
+            given = {**self._parameters, **batch}
+            recording.walk(graph.without_loss(), self._operators(dtype=self._dtype), given)
+            return
+        tape = RecordingTape(self._moving(), recording)
+        _, gradients = self._value_and_gradients(batch, tape, recording.walk)
+        if self._update is not None:
+            with recording.call(None, "update", "update"):
+                self._update(gradients)
 
     def assign(self, values: Mapping[str, Array]) -> None:
         """Take these values of parameters and running statistics."""
@@ -199,25 +252,36 @@ class NumpyProgram(Program):
 
     def gradients(self, batch: dict[str, Array]) -> tuple[float, dict[str, Array]]:
         """Return loss and gradients in the program's floating type; nothing changes."""
-        forward = self._operators(training=True, dtype=self._dtype)
-        loss, gradients = self._loss_and_gradients(batch, forward)
-        return float(loss), gradients
-
-    def _loss_and_gradients(
-        self, batch: dict[str, Array], forward: NumpyOperators
-    ) -> tuple[Array, dict[str, Array]]:
+        tape = Tape(self._operators(training=True, dtype=self._dtype))
+        value, gradients = self._value_and_gradients(batch, tape)
         if self._graph.loss is None:
-            raise UnsupportedError(f"the graph '{self._graph.name}' has no loss to differentiate")
-        tape = Tape(forward)
+            products = (
+                np.sum(output * batch[seed]) for output, seed in zip(value, self._graph.upstream.values())
+            )
+            return float(sum(products)), gradients
+        return float(value), gradients
+
+    def _value_and_gradients(
+        self, batch: dict[str, Array], tape: Tape, walk: Callable[..., dict[str, Any]] = walk
+    ) -> tuple[Any, dict[str, Array]]:
+        graph = self._graph
+        if graph.loss is None and not graph.upstream:
+            raise UnsupportedError(f"the graph '{graph.name}' has no loss to differentiate")
         leaves = {name: Variable(p, name in self._trainable) for name, p in self._parameters.items()}
         inputs = {name: Variable(array) for name, array in batch.items()}
-        loss: Variable = walk(self._graph, tape, {**inputs, **leaves})[self._graph.loss]
-        tape.backward(loss, self.switched)
-        return loss.value, {name: leaves[name].take_gradient() for name in self._trainable}
+        known: dict[str, Variable] = walk(graph, tape, {**inputs, **leaves})
+        if graph.loss is None:
+            seeds = [(known[output], batch[seed]) for output, seed in graph.upstream.items()]
+            value: Any = tuple(known[name].value for name in graph.outputs)
+        else:
+            value = known[graph.loss].value
+            seeds = [(known[graph.loss], np.ones_like(value))]
+        tape.backward(seeds, self.switched)
+        return value, {name: leaves[name].take_gradient() for name in self._trainable}
 
     def parameters(self) -> dict[str, Array]:
-        """Return float32 copies of all parameters and running statistics."""
-        return {name: p.astype(np.float32) for name, p in self._parameters.items()}
+        """Return copies of all parameters and running statistics, in the program's floating type."""
+        return {name: p.copy() for name, p in self._parameters.items()}
 
     def fetch(self, output: Any) -> tuple[Array, ...]:
         """Return copies, contiguous and in the program's floating type."""

@@ -79,8 +79,34 @@ def _gru_states(x: Array, w: Array, r: Array, b: Array) -> tuple[Array, Array, A
     return gates, recurrent, hidden
 
 
+def _rnn_states(x: Array, w: Array, r: Array, b: Array, activation: str) -> Array:
+    """Run plain cells in one direction and return their states ``(T + 1, N, H)``, the zero one first."""
+    (steps, batch, _), h = x.shape, r.shape[-1]
+    gates = _projected(x, w, b[:h] + b[h:], 1)[:, :, 0]
+    hidden = np.zeros((steps + 1, batch, h), x.dtype)
+    for t in range(steps):
+        before = gates[t] + hidden[t] @ r.T
+        hidden[t + 1] = np.maximum(before, 0) if activation == "relu" else np.tanh(before)
+    return hidden
+
+
 class RecurrentOperators(ArrayOperators):
     """Recurrent layers on arrays."""
+
+    def rnn(
+        self,
+        x: Array,
+        w: Array,
+        r: Array,
+        b: Array,
+        *,
+        hidden_size: int,
+        direction: str = "forward",
+        activation: str = "tanh",
+    ) -> tuple[Array, Array]:
+        runs = [_rnn_states(_in_time(x, d), w[d], r[d], b[d], activation) for d in range(len(w))]
+        y = np.stack([_in_time(hidden[1:], d) for d, hidden in enumerate(runs)], axis=1)
+        return y, np.stack([hidden[-1] for hidden in runs])
 
     def lstm(
         self,
@@ -131,6 +157,21 @@ def _products_gradient(
     )
 
 
+def _rnn_direction(call: Call, direction: int) -> tuple[Array, Array, Array, Array]:
+    x, w, r, b = call.inputs
+    dy = _in_time(call.gradients[0][:, direction], direction)
+    dh = call.gradients[1][direction]
+    activation = call.attributes["activation"]
+    hidden = _rnn_states(_in_time(x, direction), w[direction], r[direction], b[direction], activation)
+    d_gates = np.empty((*hidden[1:].shape[:2], 1, hidden.shape[2]), x.dtype)
+    for t in reversed(range(len(x))):
+        state = hidden[t + 1]
+        slope = (state > 0) if activation == "relu" else 1.0 - np.square(state)
+        d_gates[t, :, 0] = (dh + dy[t]) * slope
+        dh = d_gates[t, :, 0] @ r[direction]
+    return _products_gradient(call, direction, d_gates, d_gates, hidden[:-1])
+
+
 def _lstm_direction(call: Call, direction: int) -> tuple[Array, Array, Array, Array]:
     x, w, r, b = call.inputs
     dy = _in_time(call.gradients[0][:, direction], direction)
@@ -177,6 +218,11 @@ def _both(directions: list[tuple[Array, Array, Array, Array]]) -> InputGradients
     return (dx[0] if len(dx) == 1 else dx[0] + dx[1], *(np.stack(parts) for parts in weights))
 
 
+def rnn_gradient(call: Call) -> InputGradients:
+    """Back through time; the states are computed again instead of being kept."""
+    return _both([_rnn_direction(call, d) for d in range(len(call.inputs[1]))])
+
+
 def lstm_gradient(call: Call) -> InputGradients:
     """Back through time; the gates are computed again instead of being kept."""
     return _both([_lstm_direction(call, d) for d in range(len(call.inputs[1]))])
@@ -187,4 +233,4 @@ def gru_gradient(call: Call) -> InputGradients:
     return _both([_gru_direction(call, d) for d in range(len(call.inputs[1]))])
 
 
-GRADIENTS: Gradients = {"lstm": lstm_gradient, "gru": gru_gradient}
+GRADIENTS: Gradients = {"rnn": rnn_gradient, "lstm": lstm_gradient, "gru": gru_gradient}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -96,6 +96,11 @@ class Tape(Operators):
         """Apply an operator and remember the call if a gradient must come back through it."""
         arrays = [None if i is None else i.value for i in inputs]
         result = getattr(self.forward, operator)(*arrays, **attributes)
+        return self._remembered(operator, inputs, attributes, result)
+
+    def _remembered(
+        self, operator: str, inputs: tuple[Variable | None, ...], attributes: dict[str, Any], result: Any
+    ) -> Any:
         needs_gradient = any(i is not None and i.needs_gradient for i in inputs)
         values = result if isinstance(result, tuple) else (result,)
         outputs = tuple(Variable(value, needs_gradient) for value in values)
@@ -116,12 +121,14 @@ class Tape(Operators):
     def stop_gradient(self, x: Variable) -> Variable:
         return Variable(self.forward.stop_gradient(x.value))
 
-    def backward(self, loss: Variable, switched: float = 0.0) -> None:
-        """Leave the gradient of the scalar ``loss`` in every leaf that needs one; the tape is empty then.
+    def backward(self, seeds: Sequence[tuple[Variable, Array]], switched: float = 0.0) -> None:
+        """Go back from variables with their gradients; the tape is empty then.
 
-        ``switched`` is as in :class:`~benchmarker.plugins.numpy.base.Call`.
+        The gradient of every leaf that needs one is left in it. ``switched`` is as in
+        :class:`~benchmarker.plugins.numpy.base.Call`.
         """
-        loss.accumulate(np.ones_like(loss.value))
+        for variable, gradient in seeds:
+            variable.accumulate(gradient)
         while self._entries:
             self._entries.pop().backward(switched)
 
@@ -136,5 +143,15 @@ def _recorded(operator: str) -> Callable[..., Any]:
     return call
 
 
+def _custom(tape: Tape, *inputs: Variable, name: str) -> Any:
+    """Remember a user's operator as a whole, unless its body runs."""
+    kernel = tape.forward.kernel(name)
+    if kernel is None:
+        return Operators.custom(tape, *inputs, name=name)
+    result = kernel.forward([variable.value for variable in inputs])
+    return tape._remembered("custom", inputs, {"kernel": kernel}, result if len(result) > 1 else result[0])
+
+
 for _name in GRADIENTS:
     setattr(Tape, _name, _recorded(_name))
+Tape.custom = _custom  # type: ignore[method-assign,assignment]

@@ -6,6 +6,7 @@ import functools
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
+from benchmarker.errors import UnsupportedError
 from benchmarker.framework import Device
 from benchmarker.graph.graph import Graph
 from benchmarker.plugins.pytorch.lowering import lower
@@ -14,8 +15,13 @@ from benchmarker.plugins.pytorch.tensors import Tensors
 if TYPE_CHECKING:
     from benchmarker.plugins.pytorch import Options
 
-_UNCOMPILED = ("lstm", "gru", "ctc_loss")
-"""Operators that run as they are also in a compiled program; PyTorch has them under the same names."""
+_UNCOMPILED = {
+    "rnn": ("rnn_tanh", "rnn_relu"),
+    "lstm": ("lstm",),
+    "gru": ("gru",),
+    "ctc_loss": ("ctc_loss",),
+}
+"""Operators that run as they are also in a compiled program, and PyTorch's names of them."""
 
 
 class Functions:
@@ -30,8 +36,16 @@ class Functions:
         self._autocast = autocast
         self._options = options
 
-    def make(self, results: Sequence[str], *, training: bool, dropout: bool = True) -> Callable[..., Any]:
-        """Return the function that computes ``results``, compiled and under autocast where asked for."""
+    def make(
+        self, results: Sequence[str], *, training: bool, dropout: bool = True, ranges: bool = False
+    ) -> Callable[..., Any]:
+        """Return the function that computes ``results``, compiled and under autocast where asked for.
+
+        Raises
+        ------
+        UnsupportedError
+            If a profiler is to see the ranges of nodes in a function that is compiled.
+        """
         import torch
 
         pieces = {name: len(natives) for name, natives in self._tensors.native.items()}
@@ -43,7 +57,12 @@ class Functions:
             dropout=dropout,
             dtype=self._tensors.dtype,
             mixed=self._autocast is not None,
+            ranges=ranges,
         )
+        if self._options.compile and ranges:
+            raise UnsupportedError(
+                "torch.compile joins the operators of nodes, so none can be told apart; use compile=false"
+            )
         if self._options.compile:
             function = self._compiled(function)
         function = functools.partial(function, *self._tensors.all)
@@ -61,8 +80,14 @@ class Functions:
         """
         import torch
 
-        apart = [getattr(torch, operator) for operator in _UNCOMPILED if operator in self._graph.operators]
+        apart = [
+            getattr(torch, name)
+            for operator, names in _UNCOMPILED.items()
+            if operator in self._graph.operators
+            for name in names
+        ]
         for operator in apart:
             torch._dynamo.disallow_in_graph(operator)
-        compiled: Callable[..., Any] = torch.compile(function, dynamic=False, fullgraph=not apart)
+        whole = not apart and "custom" not in self._graph.operators
+        compiled: Callable[..., Any] = torch.compile(function, dynamic=False, fullgraph=whole)
         return compiled

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
@@ -10,6 +11,7 @@ from benchmarker.graph.graph import Graph, apply_node
 from benchmarker.graph.operators import Operators
 from benchmarker.plugins.pytorch.in_place import write_in_place
 from benchmarker.plugins.pytorch.operators import PytorchOperators
+from benchmarker.plugins.pytorch.profiler import with_ranges
 from benchmarker.plugins.pytorch.tracing import with_shape
 
 
@@ -22,6 +24,7 @@ def lower(
     dropout: bool = True,
     dtype: Any = None,
     mixed: bool = False,
+    ranges: bool = False,
 ) -> Callable[..., Any]:
     """Generate the function that computes ``results``.
 
@@ -37,6 +40,8 @@ def lower(
         As in :class:`~benchmarker.plugins.pytorch.tracing.TracedOperators`.
     mixed : bool
         Whether it will run under autocast.
+    ranges : bool
+        Whether a profiler is to see which node each call is of.
 
     Returns
     -------
@@ -48,11 +53,13 @@ def lower(
 
     traced = torch.fx.Graph()
     values = _arguments(graph, pieces, traced)
-    _trace(graph, PytorchOperators(training=training, dropout=dropout, dtype=dtype), values)
+    _trace(graph, PytorchOperators(training=training, dropout=dropout, dtype=dtype), values, traced)
     returned = tuple(values[name].node for name in results)
     traced.output(returned[0] if len(returned) == 1 else returned)
     traced.eliminate_dead_code()
     write_in_place(traced, mixed=mixed)
+    if ranges:
+        with_ranges(traced)
     traced.lint()
     forward: Callable[..., Any] = torch.fx.GraphModule(torch.nn.Module(), traced, graph.name).forward
     return forward
@@ -77,10 +84,12 @@ def _arguments(graph: Graph, pieces: Mapping[str, int], traced: Any) -> dict[str
     return {name: with_shape(value, graph.types[name]) for name, value in values.items()}
 
 
-def _trace(graph: Graph, operators: Operators, values: dict[str, Any]) -> None:
-    """Add the traced value of every node to ``values``, each with its shape."""
+def _trace(graph: Graph, operators: Operators, values: dict[str, Any], traced: Any) -> None:
+    """Add the traced value of every node to ``values``, each with its shape; what it became knows its name."""
     for node in graph.nodes:
         inputs = [values[name] if name else None for name in node.inputs]
         outputs = apply_node(node, operators, inputs)
+        for call in itertools.takewhile(lambda call: "node" not in call.meta, reversed(traced.nodes)):
+            call.meta["node"] = node.name if call.op.startswith("call") else None
         for name, value in zip(node.outputs, outputs):
             values[name] = with_shape(value, graph.types[name])

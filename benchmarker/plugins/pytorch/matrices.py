@@ -27,6 +27,10 @@ class MatrixOperators(TracedOperators):
     def matmul(self, a: Tensor, b: Tensor) -> Tensor:
         return self._torch.matmul(a, b)
 
+    def sparse_matmul(self, a: Tensor, b: Tensor) -> Tensor:
+        """Multiply; the native tensor of ``a`` is sparse where PyTorch can."""
+        return self._torch.matmul(a, b)
+
     def gemm(
         self,
         a: Tensor,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from benchmarker.plugins.pytorch.custom import CustomOperators
 from benchmarker.plugins.pytorch.elementwise import ElementwiseOperators
 from benchmarker.plugins.pytorch.losses import LossOperators
 from benchmarker.plugins.pytorch.matrices import MatrixOperators
@@ -19,5 +20,6 @@ class PytorchOperators(
     ShapeOperators,
     RecurrentOperators,
     LossOperators,
+    CustomOperators,
 ):
     """The whole vocabulary; see :class:`~benchmarker.plugins.pytorch.tracing.TracedOperators`."""

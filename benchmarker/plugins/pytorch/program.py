@@ -8,18 +8,21 @@ import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from benchmarker.errors import UnsupportedError
 from benchmarker.framework import Device, Framework, Optimizer, Program
 from benchmarker.graph.graph import Graph
 from benchmarker.plugins.pytorch.functions import Functions
 from benchmarker.plugins.pytorch.operators import PytorchOperators
+from benchmarker.plugins.pytorch.profiler import profiled
 from benchmarker.plugins.pytorch.tensors import Tensors, to_numpy
 from benchmarker.plugins.pytorch.training import (
+    TrainingSteps,
+    contracted,
+    gradient_step,
     loss_and_gradients,
     loss_scaler,
     make_optimizer,
+    micro_training_step,
     scaled_training_step,
     training_parts,
     training_step,
@@ -29,17 +32,34 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from benchmarker.plugins.pytorch import Options
+    from benchmarker.profiling import Profile
 
     Array = npt.NDArray[Any]
 
 
 class _PytorchProgram(Program):
-    """A graph as one generated function over native tensors; its other methods are shared by both modes."""
+    """A graph as one generated function over native tensors; its other methods are shared by all modes.
 
-    def __init__(self, graph: Graph, tensors: Tensors, device: Device, compiled: bool) -> None:
+    Parameters
+    ----------
+    graph, tensors, device, compiled
+        As given to :meth:`Framework.build`, and the parameters made native.
+    with_ranges : callable
+        Makes the step over functions that tell a profiler of the nodes.
+    """
+
+    def __init__(
+        self,
+        graph: Graph,
+        tensors: Tensors,
+        device: Device,
+        compiled: bool,
+        with_ranges: Callable[[], Callable[..., Any]],
+    ) -> None:
         import torch
 
         self._compiled = compiled
+        self._with_ranges = with_ranges
         self._graph = graph
         self._tensors = tensors
         self._device = device
@@ -52,9 +72,11 @@ class _PytorchProgram(Program):
 
     def parameters(self) -> dict[str, Array]:
         native = self._tensors.native
-        return {
-            name: self._tensors.decode(name, native[name]).astype(np.float32, copy=False) for name in native
-        }
+        return {name: self._tensors.decode(name, native[name]) for name in native}
+
+    def assign(self, values: Mapping[str, Array]) -> None:
+        for name, value in values.items():
+            self._tensors.assign(name, value)
 
     def fetch(self, output: Any) -> tuple[Array, ...]:
         outputs = output if isinstance(output, tuple) else (output,)
@@ -63,6 +85,10 @@ class _PytorchProgram(Program):
     def synchronize(self, output: Any) -> None:
         if self._wait is not None:
             self._wait()
+
+    def profile(self, batch: tuple[Any, ...], steps: int) -> Profile:
+        step = self._with_ranges()
+        return profiled(lambda: self.synchronize(step(*batch)), steps, self._device.type)
 
     def memory(self) -> dict[str, int]:
         if self._device.type != "cuda":
@@ -105,32 +131,34 @@ class InferenceProgram(_PytorchProgram):
     """The graph forward, without what autograd would keep."""
 
     def __init__(
-        self, graph: Graph, tensors: Tensors, device: Device, compiled: bool, forward: Callable[..., Any]
+        self, graph: Graph, tensors: Tensors, device: Device, compiled: bool, functions: Functions
     ) -> None:
-        super().__init__(graph, tensors, device, compiled)
         import torch
 
-        self._forward = forward
         self._inference_mode = torch.inference_mode
+        self._forward = functions.make(graph.outputs, training=False)
+
+        def with_ranges() -> Callable[..., Any]:
+            forward = functions.make(graph.outputs, training=False, ranges=True)
+            wrapped: Callable[..., Any] = torch.inference_mode()(forward)
+            return wrapped
+
+        super().__init__(graph, tensors, device, compiled, with_ranges)
 
     def infer(self, batch: tuple[Any, ...]) -> Any:
         with self._inference_mode():
             return self._forward(*batch)
 
 
-class TrainingProgram(_PytorchProgram):
-    """Forward, loss, backward and update.
+class _DifferentiatedProgram(_PytorchProgram):
+    """Goes backward too.
 
     Parameters
     ----------
-    graph, tensors, device, compiled
-        As given to :meth:`Framework.build`, and the parameters made native.
-    step : callable
-        The training step of a mini-batch.
-    parts : callable
-        The same as a generator that stops after each part.
+    graph, tensors, device, compiled, with_ranges
+        As of :class:`_PytorchProgram`.
     gradients : callable
-        Loss and gradients of a mini-batch, in the order of ``tensors.trainable``.
+        Value and gradients of a mini-batch, in the order of ``tensors.trainable``.
     make_forward : callable
         Makes the function for :meth:`infer`, which only evaluation between steps needs.
     """
@@ -141,14 +169,11 @@ class TrainingProgram(_PytorchProgram):
         tensors: Tensors,
         device: Device,
         compiled: bool,
-        step: Callable[..., Any],
-        parts: Callable[..., Iterator[tuple[str, Any]]],
+        with_ranges: Callable[[], Callable[..., Any]],
         gradients: Callable[..., tuple[Any, list[Any]]],
         make_forward: Callable[[], Callable[..., Any]],
     ) -> None:
-        super().__init__(graph, tensors, device, compiled)
-        self._step = step
-        self._parts = parts
+        super().__init__(graph, tensors, device, compiled, with_ranges)
         self._gradients = gradients
         self._make_forward = make_forward
 
@@ -162,20 +187,50 @@ class TrainingProgram(_PytorchProgram):
         with torch.no_grad():
             return self._forward(*batch)
 
+    def gradients(self, batch: tuple[Any, ...]) -> tuple[float, dict[str, Array]]:
+        value, flat = self._gradients(*batch)
+        found = dict(zip(map(id, self._tensors.trainable), flat))
+        decode, native = self._tensors.decode, self._tensors.native
+        return float(value.detach()), {
+            p.name: decode(p.name, [found[id(tensor)] for tensor in native[p.name]])
+            for p in self._graph.trainable
+        }
+
+
+class TrainingProgram(_DifferentiatedProgram):
+    """Forward, loss, backward and update.
+
+    Parameters
+    ----------
+    steps : TrainingSteps
+        Of a mini-batch, in one and in parts, and of micro-batches.
+    further
+        As of :class:`_DifferentiatedProgram`.
+    """
+
+    def __init__(self, steps: TrainingSteps, *further: Any) -> None:
+        super().__init__(*further)
+        self._step, self._parts, self._micro = steps.whole, steps.parts, steps.micro
+
     def train_step(self, batch: tuple[Any, ...]) -> Any:
         return self._step(*batch)
 
     def train_parts(self, batch: tuple[Any, ...]) -> Iterator[tuple[str, Any]]:
         return self._parts(*batch)
 
-    def gradients(self, batch: tuple[Any, ...]) -> tuple[float, dict[str, Array]]:
-        loss, flat = self._gradients(*batch)
-        found = dict(zip(map(id, self._tensors.trainable), flat))
-        decode, native = self._tensors.decode, self._tensors.native
-        return float(loss.detach()), {
-            p.name: decode(p.name, [found[id(tensor)] for tensor in native[p.name]])
-            for p in self._graph.trainable
-        }
+    def train_micro(self, batches: Sequence[tuple[Any, ...]]) -> Any:
+        return self._micro(batches)
+
+
+class GradientProgram(_DifferentiatedProgram):
+    """Forward and backward."""
+
+    def __init__(self, step: Callable[..., tuple[Any, Any]], *further: Any) -> None:
+        super().__init__(*further)
+        self._step = step
+
+    def gradient_step(self, batch: tuple[Any, ...]) -> tuple[Any, Any]:
+        return self._step(*batch)
 
 
 class PytorchFramework(Framework):
@@ -224,26 +279,27 @@ class PytorchFramework(Framework):
         options: Options,
     ) -> Program:
         torch = self._torch
-        training = mode == "training"
+        backward = mode != "inference"
         _set_backends(torch, precision, options)
         types = {"fp64": torch.float64, "bf16": torch.bfloat16, "fp16": torch.float16}
         wanted = types.get(precision, torch.float32)
-        # Training in half precision keeps float32 parameters and casts operator by operator.
-        autocast = wanted if training and precision in ("bf16", "fp16") else None
+        # A network that goes backward in half precision keeps float32 parameters and casts operator by operator.
+        mixed = backward and graph.loss is not None and precision in ("bf16", "fp16")
+        autocast = wanted if mixed else None
         tensors = Tensors(
             graph,
             parameters,
             device=torch.device("cpu") if device.type == "cpu" else torch.device("cuda", device.index),
-            dtype=torch.float32 if autocast else wanted,
+            dtype=torch.float32 if mixed else wanted,
             channels_last=options.channels_last,
-            training=training,
+            sparse=not options.compile,  # torch.compile takes no sparse tensors
+            training=backward,
         )
         functions = Functions(graph, tensors, device, autocast, options)
-        if training:
-            return _training_program(graph, tensors, device, precision, optimizer, functions, options)
-        return InferenceProgram(
-            graph, tensors, device, options.compile, functions.make(graph.outputs, training=False)
-        )
+        if not backward:
+            return InferenceProgram(graph, tensors, device, options.compile, functions)
+        build = _training_program if mode == "training" else _gradient_program
+        return build(graph, tensors, device, precision, optimizer, functions, options)
 
     def libraries(self) -> dict[str, str]:
         torch = self._torch
@@ -275,16 +331,61 @@ def _training_program(
         _require_fp16_lstm()
     results = (graph.loss,)
     loss_of = functions.make(results, training=True)
-    verified = loss_of
-    if "dropout" in graph.operators:
-        verified = functions.make(results, training=True, dropout=False)
     update = make_optimizer(optimizer, tensors.trainable)
     scaler = loss_scaler(device.type) if precision == "fp16" else None
-    step = scaled_training_step(loss_of, update, scaler) if scaler else training_step(loss_of, update)
-    parts = training_parts(loss_of, update, scaler)
-    gradients = loss_and_gradients(verified, tensors.trainable, tensors.state, scaler)
-    forward = functools.partial(functions.make, graph.outputs, training=False)
-    return TrainingProgram(graph, tensors, device, options.compile, step, parts, gradients, forward)
+
+    def whole(loss_of: Callable[..., Any]) -> Callable[..., Any]:
+        return scaled_training_step(loss_of, update, scaler) if scaler else training_step(loss_of, update)
+
+    def with_ranges() -> Callable[..., Any]:
+        return whole(functions.make(results, training=True, ranges=True))
+
+    steps = TrainingSteps(
+        whole(loss_of),
+        training_parts(loss_of, update, scaler),
+        micro_training_step(loss_of, update, scaler),
+    )
+    gradients = _verified_gradients(graph, tensors, functions, loss_of, scaler)
+    further = (options.compile, with_ranges, gradients, _evaluated(graph, functions))
+    return TrainingProgram(steps, graph, tensors, device, *further)
+
+
+def _gradient_program(
+    graph: Graph,
+    tensors: Tensors,
+    device: Device,
+    precision: str,
+    optimizer: Optimizer,
+    functions: Functions,
+    options: Options,
+) -> GradientProgram:
+    results = graph.outputs if graph.loss is None else (graph.loss,)
+
+    def step(value_of: Callable[..., Any]) -> Callable[..., Any]:
+        return gradient_step(value_of, tensors.trainable, len(graph.upstream))
+
+    def with_ranges() -> Callable[..., Any]:
+        return step(functions.make(results, training=True, ranges=True))
+
+    value_of = functions.make(results, training=True)
+    gradients = _verified_gradients(graph, tensors, functions, value_of, None)
+    further = (options.compile, with_ranges, gradients, _evaluated(graph, functions))
+    return GradientProgram(step(value_of), graph, tensors, device, *further)
+
+
+def _verified_gradients(
+    graph: Graph, tensors: Tensors, functions: Functions, value_of: Callable[..., Any], scaler: Any
+) -> Callable[..., tuple[Any, list[Any]]]:
+    """Return what verification calls: the timed function itself, but for its dropout."""
+    if "dropout" in graph.operators:
+        results = graph.outputs if graph.loss is None else (graph.loss,)
+        value_of = functions.make(results, training=True, dropout=False)
+    loss_of = contracted(value_of, len(graph.upstream)) if graph.upstream else value_of
+    return loss_and_gradients(loss_of, tensors.trainable, tensors.state, scaler)
+
+
+def _evaluated(graph: Graph, functions: Functions) -> Callable[[], Callable[..., Any]]:
+    return functools.partial(functions.make, graph.outputs, training=False)
 
 
 def _require_fp16_lstm() -> None:

@@ -9,7 +9,7 @@ from benchmarker.graph.types import Node
 from benchmarker.layouts import Layout, LayoutTable, direction_count, directions, gates, two_biases
 from benchmarker.plugins.pytorch.tracing import TracedOperators
 
-GATES: dict[str, tuple[int, ...]] = {"lstm": (0, 2, 3, 1), "gru": (1, 0, 2)}
+GATES: dict[str, tuple[int, ...]] = {"rnn": (0,), "lstm": (0, 2, 3, 1), "gru": (1, 0, 2)}
 """The graph's gates i, o, f, c and z, r, h in PyTorch's order i, f, c, o and r, z, h."""
 
 
@@ -41,6 +41,24 @@ def flat_weights(w: Tensor, r: Tensor, b: Tensor) -> list[Tensor]:
 
 class RecurrentOperators(TracedOperators):
     """One layer each. Weights are a native tensor for each direction, biases two."""
+
+    def rnn(
+        self,
+        x: Tensor,
+        w: Tensor,
+        r: Tensor,
+        b: Tensor,
+        *,
+        hidden_size: int,
+        direction: str = "forward",
+        activation: str = "tanh",
+    ) -> tuple[Tensor, Tensor]:
+        """Return ``y`` and ``y_h``."""
+        weights = flat_weights(w, r, b)
+        zeros = x.new_zeros(len(weights) // 4, x.size(1), hidden_size)
+        layer = self._torch.rnn_relu if activation == "relu" else self._torch.rnn_tanh
+        result = layer(x, zeros, weights, True, 1, 0.0, self.training, len(weights) > 4, False)
+        return self._by_direction(result[0], direction, hidden_size), result[1]
 
     def lstm(
         self,

@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 def to_numpy(tensor: Any) -> Array:
     """Return a copy of a tensor; NumPy has no bfloat16, so half precisions come as float32."""
     tensor = tensor.detach()
+    if tensor.is_sparse_csr:
+        tensor = tensor.to_dense()
     if tensor.is_floating_point() and tensor.element_size() == 2:
         tensor = tensor.float()
     return np.array(tensor.cpu().numpy(), order="C")
@@ -40,6 +42,8 @@ class Tensors:
         Type of all that are floating point.
     channels_last : bool
         Whether images and the weights of convolutions have the channels innermost in memory.
+    sparse : bool
+        Whether constant matrices that only ``sparse_matmul`` takes are kept as their elements that are not 0.
     training : bool
         Whether gradients will be asked for.
     """
@@ -52,6 +56,7 @@ class Tensors:
         device: Any,
         dtype: Any,
         channels_last: bool,
+        sparse: bool,
         training: bool,
     ) -> None:
         import torch
@@ -59,6 +64,9 @@ class Tensors:
         self._device = device
         self.dtype = dtype
         self._channels_last = _images(graph) if channels_last else frozenset()
+        self._sparse = (
+            _sparse_matrices(graph) if sparse and _multiplies_sparse(device, dtype) else frozenset()
+        )
         self._layouts = parameter_layouts(graph, LAYOUTS)
         if training:
             self._layouts = with_unbiased_variances(self._layouts, graph)
@@ -97,7 +105,15 @@ class Tensors:
         formats = {4: torch.channels_last, 5: torch.channels_last_3d}
         if name in self._channels_last and tensor.dim() in formats:
             tensor = tensor.contiguous(memory_format=formats[tensor.dim()])
-        return tensor
+        return tensor.to_sparse_csr() if name in self._sparse else tensor
+
+    def assign(self, name: str, value: Array) -> None:
+        """Overwrite a parameter, given in the graph's layout."""
+        import torch
+
+        with torch.no_grad():
+            for tensor, array in zip(self.native[name], self._layouts[name].encode(value)):
+                tensor.copy_(self.put(name, array))
 
     def decode(self, name: str, natives: Sequence[Any]) -> Array:
         """Return a parameter, or its gradient, in the graph's layout."""
@@ -118,18 +134,31 @@ def _copied(array: Array) -> Any:
 
 
 def _images(graph: Graph) -> frozenset[str]:
-    """Return the weights of convolutions, and the inputs that have as many axes: images and volumes."""
+    """Return the weights and operands of convolutions, and inputs that have as many axes: images and volumes."""
     convolutions = [node for node in graph.nodes if node.operator in ("conv", "conv_transpose")]
     weights = {node.inputs[1] for node in convolutions}
+    operands = {node.inputs[0] for node in convolutions}.intersection(p.name for p in graph.parameters)
     ranks = {len(graph.types[name].shape) for name in weights}
-    return frozenset(weights | {i.name for i in graph.inputs if len(i.type.shape) in ranks})
+    return frozenset(weights | operands | {i.name for i in graph.inputs if len(i.type.shape) in ranks})
+
+
+def _sparse_matrices(graph: Graph) -> frozenset[str]:
+    """Return the constants that are the left operand of sparse products, and nothing else."""
+    constants = [p.name for p in graph.parameters if not p.trainable]
+    uses = {name: {(node.operator, place) for node, place in graph.uses(name)} for name in constants}
+    return frozenset(name for name, found in uses.items() if found == {("sparse_matmul", 0)})
+
+
+def _multiplies_sparse(device: Any, dtype: Any) -> bool:
+    """Tell whether PyTorch has a sparse product; on a processor (MKL's) not in half precision."""
+    return bool(device.type != "cpu" or dtype.itemsize >= 4)
 
 
 def _join_recurrent_weights(graph: Graph, native: Mapping[str, tuple[Any, ...]]) -> None:
     """Put the weights of each recurrent layer into one block of memory, else cuDNN copies them at every call."""
     import torch
 
-    kinds = {"lstm": torch.nn.LSTM, "gru": torch.nn.GRU}
+    kinds = {"rnn": torch.nn.RNN, "lstm": torch.nn.LSTM, "gru": torch.nn.GRU}
     trainable = {p.name for p in graph.trainable}
     for node in graph.nodes:
         if node.operator not in kinds or not trainable.issuperset(node.inputs[1:]):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from benchmarker.framework import Optimizer
@@ -55,6 +56,80 @@ def training_step(loss_of: Callable[..., Any], optimizer: Any) -> Callable[..., 
         return loss
 
     return step
+
+
+@dataclass(frozen=True)
+class TrainingSteps:
+    """One step in its three forms: as a whole, as a generator that stops after each part, over micro-batches."""
+
+    whole: Callable[..., Any]
+    parts: Callable[..., Iterator[tuple[str, Any]]]
+    micro: Callable[[Sequence[Any]], Any]
+
+
+def micro_training_step(
+    loss_of: Callable[..., Any], optimizer: Any, scaler: Any = None
+) -> Callable[[Sequence[Any]], Any]:
+    """Return the step over several micro-batches: their gradients add up in place, then one update.
+
+    Each loss is divided by their number before it goes backward, so that what adds up is the mean.
+    """
+
+    def step(batches: Sequence[Any]) -> Any:
+        optimizer.zero_grad()
+        total = None
+        for batch in batches:
+            loss = loss_of(*batch) / len(batches)
+            (loss if scaler is None else scaler.scale(loss)).backward()
+            total = loss.detach() if total is None else total + loss.detach()
+        if scaler is None:
+            optimizer.step()
+        else:
+            scaler.step(optimizer)
+            scaler.update()
+        return total
+
+    return step
+
+
+def gradient_step(
+    value_of: Callable[..., Any], parameters: Sequence[Any], upstream: int
+) -> Callable[..., tuple[Any, Any]]:
+    """Return the step that goes forward and backward and updates nothing.
+
+    Parameters
+    ----------
+    value_of : callable
+        The loss of a mini-batch, or its outputs.
+    parameters : sequence of torch.Tensor
+        With respect to which.
+    upstream : int
+        How many tensors at the end of the mini-batch are gradients of the outputs; 0 with a loss.
+    """
+    import torch
+
+    differentiate = torch.autograd.grad
+
+    def step_of_loss(*batch: Any) -> tuple[Any, Any]:
+        loss = value_of(*batch)
+        return loss, differentiate(loss, parameters, allow_unused=True)
+
+    def step_of_outputs(*batch: Any) -> tuple[Any, Any]:
+        outputs = value_of(*batch)
+        return outputs, differentiate(outputs, parameters, batch[-upstream:], allow_unused=True)
+
+    return step_of_outputs if upstream else step_of_loss
+
+
+def contracted(outputs_of: Callable[..., Any], upstream: int) -> Callable[..., Any]:
+    """Return the sum of the products of outputs and the gradients of them, which end the mini-batch."""
+
+    def loss_of(*batch: Any) -> Any:
+        outputs = outputs_of(*batch)
+        each = outputs if isinstance(outputs, tuple) else (outputs,)
+        return sum((output * seed).sum() for output, seed in zip(each, batch[-upstream:]))
+
+    return loss_of
 
 
 def loss_scaler(device: str) -> Any:

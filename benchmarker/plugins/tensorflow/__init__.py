@@ -39,5 +39,5 @@ def benchmarker_framework() -> FrameworkPlugin:
             "TF_FORCE_GPU_ALLOW_GROWTH": "true",
         },
         devices=("cpu", "cuda"),
-        precisions={"cpu": ("fp32", "bf16"), "cuda": ("fp32", "tf32", "bf16", "fp16")},
+        precisions={"cpu": ("fp32", "fp64", "bf16"), "cuda": ("fp32", "fp64", "tf32", "bf16", "fp16")},
     )

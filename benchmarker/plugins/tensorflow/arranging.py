@@ -30,6 +30,8 @@ class Arranging(Operators):
     ----------
     updates : dict
         New values of the running statistics by ``Variable.ref()``, to be assigned by the step.
+    exact : tf.DType
+        In which losses and statistics are computed: float32 at least.
     """
 
     def __init__(
@@ -44,6 +46,7 @@ class Arranging(Operators):
         super().__init__(training=training)
         self.tf = tensorflow
         self.compute = tensorflow.float32 if compute is None else compute
+        self.exact = tensorflow.float64 if self.compute == tensorflow.float64 else tensorflow.float32
         self.updates: dict[Any, Any] = {}
         self._dropout = dropout
         self._xla = xla
@@ -55,8 +58,8 @@ class Arranging(Operators):
         return self._as(x.value, self.compute) if x.parameter else x.value
 
     def full(self, x: Any) -> Any:
-        """Return ``x`` in float32, in which losses and statistics are computed."""
-        return self._as(x, self.tf.float32)
+        """Return ``x`` in the type in which losses and statistics are computed."""
+        return self._as(x, self.exact)
 
     def _as(self, x: Any, dtype: Any) -> Any:
         return x if x.dtype == dtype else self.tf.cast(x, dtype)

@@ -7,7 +7,7 @@ from typing import Any
 
 from benchmarker.plugins.tensorflow.arranging import Arranging
 from benchmarker.plugins.tensorflow.tensors import Tensor, channels_last, filter_order
-from benchmarker.plugins.tensorflow.windows import Pairs, explicit_pairs, same_pairs
+from benchmarker.windows import Pairs, explicit_pairs, linear_interpolation, same_pairs
 
 
 class Convolutions(Arranging):
@@ -55,10 +55,26 @@ class Convolutions(Arranging):
         tf = self.tf
         if len(strides) == 1:
             x, kernel = tf.expand_dims(x, 1), tf.expand_dims(kernel, 0)
-            return tf.squeeze(tf.nn.conv2d(x, kernel, (1, *strides), padding, dilations=(1, *dilations)), 1)
+            ones = (1, *strides), padding, (1, *dilations), group
+            return tf.squeeze(self._convolve(x, kernel, *ones), 1)
+        if len(strides) == 2 and x.dtype == tf.float64:
+            return self._convolve_double(x, self._dilated(kernel, dilations), strides, padding, group)
         if len(strides) == 2:
             return tf.nn.conv2d(x, kernel, strides, padding, dilations=dilations)
         return self._convolve_volume(x, kernel, strides, padding, dilations, group)
+
+    def _convolve_double(
+        self, x: Any, kernel: Any, strides: tuple[int, ...], padding: str, group: int
+    ) -> Any:
+        """Do the same in float64, where no gradient of TensorFlow's knows groups or dilations."""
+        tf = self.tf
+        height, width, channels, filters = (int(size) for size in kernel.shape)
+        if group > 1 and channels == 1 and len(set(strides)) == 1:
+            kernel = tf.reshape(kernel, (height, width, group, filters // group))
+            return tf.nn.depthwise_conv2d(x, kernel, (1, *strides, 1), padding)
+        parts = zip(tf.split(x, group, axis=-1), tf.split(kernel, group, axis=-1))
+        results = [tf.nn.conv2d(p, k, strides, padding) for p, k in parts]
+        return results[0] if group == 1 else tf.concat(results, axis=-1)
 
     def _convolve_volume(
         self,
@@ -132,8 +148,8 @@ class Convolutions(Arranging):
             x, kernel = tf.expand_dims(x, 1), tf.expand_dims(kernel, 0)
             ones = (1, *sizes), (1, *strides), padding, (1, *dilations), group
             return tf.squeeze(self._spread(x, kernel, *ones), 1)
-        if len(strides) == 3:
-            return self._spread_volume(x, kernel, sizes, strides, padding, dilations, group)
+        if len(strides) == 3 or x.dtype == tf.float64:
+            return self._spread_apart(x, kernel, sizes, strides, padding, dilations, group)
         channels = int(kernel.shape[-2]) * group
         return tf.raw_ops.Conv2DBackpropInput(
             input_sizes=(int(x.shape[0]), *sizes, channels),
@@ -144,7 +160,7 @@ class Convolutions(Arranging):
             dilations=(1, *dilations, 1),
         )
 
-    def _spread_volume(
+    def _spread_apart(
         self,
         x: Any,
         kernel: Any,
@@ -154,12 +170,13 @@ class Convolutions(Arranging):
         dilations: tuple[int, ...],
         group: int,
     ) -> Any:
-        """Do the same over three axes, where TensorFlow has neither groups nor dilations."""
+        """Do the same over three axes or in float64, where TensorFlow has neither groups nor dilations."""
         tf = self.tf
         kernel = self._dilated(kernel, dilations)
         parts = zip(tf.split(x, group, axis=-1), tf.split(kernel, group, axis=-1))
         shape = (int(x.shape[0]), *sizes, int(kernel.shape[-2]))
-        results = [tf.nn.conv3d_transpose(p, k, shape, strides, padding) for p, k in parts]
+        spread = tf.nn.conv2d_transpose if len(strides) == 2 else tf.nn.conv3d_transpose
+        results = [spread(p, k, shape, strides, padding) for p, k in parts]
         return results[0] if group == 1 else tf.concat(results, axis=-1)
 
     def _dilated(self, kernel: Any, dilations: Sequence[int]) -> Any:
@@ -181,7 +198,9 @@ class Convolutions(Arranging):
 
     def resize(self, x: Tensor, *, sizes: tuple[int, ...], mode: str = "nearest") -> Tensor:
         value = self.last(x)
-        if mode != "nearest":
+        if mode != "nearest" and value.dtype == self.tf.float64:
+            y = self._interpolated(value, sizes)
+        elif mode != "nearest":
             y = self.tf.raw_ops.ResizeBilinear(images=value, size=sizes, half_pixel_centers=True)
         elif self._xla:
             y = self._repeated(value, sizes)  # XLA lacks the gradient of the kernel
@@ -189,6 +208,13 @@ class Convolutions(Arranging):
             # tf.image.resize means another nearest neighbour: that of half pixels.
             y = self.tf.raw_ops.ResizeNearestNeighbor(images=value, size=sizes)
         return Tensor(self._as(y, value.dtype), channels_last(x.rank))
+
+    def _interpolated(self, x: Any, sizes: tuple[int, ...]) -> Any:
+        """Interpolate by two products, as the kernel's result is float32 always."""
+        rows, columns = (
+            self.tf.constant(linear_interpolation(int(old), new)) for old, new in zip(x.shape[1:3], sizes)
+        )
+        return self.tf.einsum("ih,jw,nhwc->nijc", rows, columns, x)
 
     def _repeated(self, x: Any, sizes: tuple[int, ...]) -> Any:
         batch, height, width, channels = (int(size) for size in x.shape)

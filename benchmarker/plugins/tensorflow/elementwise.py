@@ -29,7 +29,8 @@ class Elementwise(Arranging):
     def _apart(self, x: Tensor, operation: str) -> Tensor:
         """Return ``x`` so that TensorFlow does not fuse what follows if ``operation`` made it."""
         value = self.value(x)
-        if value.op.type == operation:
+        # A parameter comes from no operation.
+        if not isinstance(value, self.tf.Variable) and value.op.type == operation:
             value = self.tf.ensure_shape(value, value.shape)
         return replace(x, value=value, parameter=False)
 
@@ -37,6 +38,9 @@ class Elementwise(Arranging):
         return self._each(self.tf.nn.silu, x)
 
     def gelu(self, x: Tensor, *, approximate: str = "none") -> Tensor:
+        if self.exact == self.tf.float64:
+            composed: Tensor = super().gelu(x, approximate=approximate)
+            return composed  # tf.nn.gelu has its constants in float32
         return self._each(lambda value: self.tf.nn.gelu(value, approximate == "tanh"), x)
 
     def exp(self, x: Tensor) -> Tensor:
@@ -58,6 +62,8 @@ class Elementwise(Arranging):
         return self._each(self.tf.math.softplus, x)
 
     def leaky_relu(self, x: Tensor, *, alpha: float = 0.01) -> Tensor:
+        if self.exact == self.tf.float64:  # the kernel has its slope in float32
+            return self._each(lambda value: self.tf.where(value > 0.0, value, alpha * value), x)
         # TensorFlow 2.21 fuses convolution, bias, sum and leaky ReLU with the slope 0.2, whatever it is.
         return self._each(lambda value: self.tf.nn.leaky_relu(value, alpha), self._apart(x, "AddV2"))
 

@@ -173,9 +173,11 @@ class _Uses:
     def wanted(self, node: Node, position: int) -> WeightLayout | None:
         """Return the layout that ``node`` wants of its argument, None if it takes the graph's."""
         rank = self.rank(node.inputs[position])
+        if position == 0 and self.feeds_spatial(node.inputs[0]):
+            return ordered(channels_last(rank))
         if position == 1 and node.operator in ("conv", "conv_transpose"):
             return ordered(filter_order(rank))
-        if position in (1, 2) and node.operator in ("lstm", "gru"):
+        if position in (1, 2) and node.operator in ("rnn", "lstm", "gru"):
             return directions()
         if position == 1 and node.operator == "gemm" and node.attributes["trans_b"]:
             columns = None if node.attributes["trans_a"] else self.columns(node.inputs[0])
@@ -217,11 +219,14 @@ def _agreed(rank: int, wanted: Iterable[WeightLayout | None]) -> WeightLayout:
 
 
 def input_orders(graph: Graph) -> list[Order]:
-    """Return the order in which each input is loaded: channels last where images are used."""
+    """Return the order in which each input is loaded: channels last where images are used.
+
+    The gradient of an output is loaded as the output stands.
+    """
     uses = _Uses(graph)
+    images = {declared.name for declared in graph.inputs if uses.feeds_spatial(declared.name)}
+    images.update(gradient for output, gradient in graph.upstream.items() if uses.stands_last(output))
     return [
-        channels_last(uses.rank(declared.name))
-        if uses.feeds_spatial(declared.name)
-        else graph_order(uses.rank(declared.name))
+        (channels_last if declared.name in images else graph_order)(len(declared.type.shape))
         for declared in graph.inputs
     ]

@@ -1,4 +1,4 @@
-"""Losses, in float32 whatever the program computes in."""
+"""Losses, in float32 at least, whatever the program computes in."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from benchmarker.errors import UnsupportedError
 from benchmarker.plugins.tensorflow.arranging import Arranging
 from benchmarker.plugins.tensorflow.tensors import Tensor, graph_order
 
@@ -45,7 +46,7 @@ class Losses(Arranging):
         weight = None if weights is None else tf.gather(self.full(weights.value), classes)
         if ignored is None:
             return weight
-        kept = tf.cast(tf.logical_not(ignored), tf.float32)
+        kept = tf.cast(tf.logical_not(ignored), self.exact)
         return kept if weight is None else weight * kept
 
     def binary_cross_entropy_loss(self, logits: Tensor, targets: Tensor) -> Tensor:
@@ -66,6 +67,10 @@ class Losses(Arranging):
         XLA has only the latter.
         """
         tf = self.tf
+        if self.exact == tf.float64:
+            raise UnsupportedError(
+                "TensorFlow computes ctc_loss in float32 only; use another precision than fp64"
+            )
         steps, batch, _ = scores.shape
         logits, classes = self.full(self.plain(scores)), tf.cast(self.plain(labels), tf.int32)
         length, lengths = labels.shape[1], tf.fill([batch], steps)

@@ -38,8 +38,10 @@ class Matrices(Arranging):
         if c is not None:
             shift = self.plain(c)
             shift = shift if beta == 1.0 else shift * beta
-            whole = c.shape == (int(y.shape[1]),)
-            y = self.tf.nn.bias_add(y, shift) if whole else y + shift
+            columns = int(y.shape[1])
+            # Its optimizer takes the sum with one row for a bias, and refuses it for its two axes.
+            whole = c.shape in ((columns,), (1, columns))
+            y = self.tf.nn.bias_add(y, self.tf.reshape(shift, (columns,))) if whole else y + shift
         return Tensor(y, (0, 1))
 
     def matmul(self, a: Tensor, b: Tensor) -> Tensor:
@@ -50,6 +52,11 @@ class Matrices(Arranging):
         right, transpose_b = self._matrices(b)
         y = self.tf.matmul(left, right, transpose_a=transpose_a, transpose_b=transpose_b)
         return Tensor(y, graph_order(max(a.rank, b.rank)))
+
+    def sparse_matmul(self, a: Tensor, b: Tensor) -> Tensor:
+        if not isinstance(a.value, self.tf.SparseTensor):
+            return self.matmul(a, b)
+        return Tensor(self.tf.sparse.sparse_dense_matmul(a.value, self.plain(b)), graph_order(2))
 
     def _rows_by_matrix(self, a: Tensor, b: Tensor) -> Tensor:
         """Multiply all rows at once: broadcasting would sum one gradient of ``b`` a matrix of ``a``."""

@@ -25,7 +25,9 @@ class Normalizations(Arranging):
     ) -> Tensor:
         value = self.last(x)
         arguments = (mean.value, var.value, self.full(b.value), self.full(scale.value), epsilon)
-        if self.training or self._fuses(value, scale):
+        if self.training and self.exact == self.tf.float64:
+            y = self._double_batch_norm(value, *arguments, momentum)
+        elif self.training or self._fuses(value, scale):
             y = self._fused_batch_norm(value, *arguments, momentum)
         else:
             y = self.tf.nn.batch_normalization(value, *arguments)
@@ -37,7 +39,8 @@ class Normalizations(Arranging):
         Alone, in inference, it was slower than a product and a sum; these also fold into the
         convolution where the weights are constants.
         """
-        return x.op.type == "Conv2D" and isinstance(scale.value, self.tf.Variable)
+        single = self.exact == self.tf.float32
+        return single and x.op.type == "Conv2D" and isinstance(scale.value, self.tf.Variable)
 
     def _fused_batch_norm(
         self, x: Any, mean: Any, var: Any, b: Any, scale: Any, epsilon: float, momentum: float
@@ -55,6 +58,19 @@ class Normalizations(Arranging):
         if self.training:
             self.updates.update({mean.ref(): new_mean, var.ref(): new_var})
         return y if len(x.shape) == 4 else self.tf.reshape(y, x.shape)
+
+    def _double_batch_norm(
+        self, x: Any, mean: Any, var: Any, b: Any, scale: Any, epsilon: float, momentum: float
+    ) -> Any:
+        """Do the same from moments: the fused kernel, whose statistics are float32, has no float64."""
+        tf = self.tf
+        batch_mean, batch_var = tf.nn.moments(x, tuple(range(len(x.shape) - 1)))
+        count = math.prod(x.shape[:-1])
+        unbiased = batch_var * (count / max(count - 1, 1))
+        for statistic, new in ((mean, batch_mean), (var, unbiased)):
+            moved = self._latest(statistic) * momentum + new * (1.0 - momentum)
+            self.updates[statistic.ref()] = moved
+        return tf.nn.batch_normalization(x, batch_mean, batch_var, b, scale, epsilon)
 
     def _latest(self, statistic: Any) -> Any:
         """Return a running statistic as the layer's uses before this one in the step moved it."""

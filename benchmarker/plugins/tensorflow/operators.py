@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from benchmarker.plugins.tensorflow.convolution import Convolutions
+from benchmarker.plugins.tensorflow.custom import Customs
 from benchmarker.plugins.tensorflow.elementwise import Elementwise
 from benchmarker.plugins.tensorflow.losses import Losses
 from benchmarker.plugins.tensorflow.matrices import Matrices
@@ -13,6 +14,6 @@ from benchmarker.plugins.tensorflow.shaping import Shaping
 
 
 class TensorFlowOperators(
-    Convolutions, Pooling, Matrices, Normalizations, Elementwise, Shaping, Recurrent, Losses
+    Convolutions, Pooling, Matrices, Normalizations, Elementwise, Shaping, Recurrent, Losses, Customs
 ):
     """All operators; see :class:`~benchmarker.plugins.tensorflow.arranging.Arranging` for the arguments."""

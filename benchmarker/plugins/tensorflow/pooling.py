@@ -8,7 +8,7 @@ from typing import Any
 
 from benchmarker.plugins.tensorflow.arranging import Arranging
 from benchmarker.plugins.tensorflow.tensors import Tensor, channels_last
-from benchmarker.plugins.tensorflow.windows import (
+from benchmarker.windows import (
     Pairs,
     ceil_pairs,
     explicit_pairs,
@@ -79,5 +79,19 @@ class Pooling(Arranging):
         if len(kernel) == 1:
             y = self._pool(kind, tf.expand_dims(x, 1), (1, *kernel), (1, *strides), padding)
             return tf.squeeze(y, 1)
+        if len(kernel) == 3 and x.dtype == tf.float64:
+            return self._pool_volume(kind, x, kernel, strides, padding)
         pool = getattr(tf.nn, f"{kind}{len(kernel)}d")
         return pool(x, kernel, strides, padding)
+
+    def _pool_volume(
+        self, kind: str, x: Any, kernel: tuple[int, ...], strides: tuple[int, ...], padding: str
+    ) -> Any:
+        """Pool the planes, then what is left along the first axis: TensorFlow has no float64 for three axes."""
+        batch, depth, *plane, channels = (int(size) for size in x.shape)
+        planes = self.tf.reshape(x, (batch * depth, *plane, channels))
+        planes = self._pool(kind, planes, kernel[1:], strides[1:], padding)
+        height, width = (int(size) for size in planes.shape[1:3])
+        lines = self.tf.reshape(planes, (batch, depth, height * width, channels))
+        lines = self._pool(kind, lines, (kernel[0], 1), (strides[0], 1), padding)
+        return self.tf.reshape(lines, (batch, -1, height, width, channels))

@@ -11,20 +11,30 @@ import numpy as np
 
 from benchmarker.errors import UnsupportedError
 from benchmarker.framework import Device, Framework, Optimizer, Program
-from benchmarker.graph.graph import Graph, walk
+from benchmarker.graph.graph import Graph, apply_node
 from benchmarker.layouts import with_unbiased_variances
 from benchmarker.plugins.tensorflow import Options
-from benchmarker.plugins.tensorflow.layouts import input_orders, weight_layouts
+from benchmarker.plugins.tensorflow.layouts import WeightLayout, input_orders, weight_layouts
+from benchmarker.plugins.tensorflow.micro import MicroSteps
 from benchmarker.plugins.tensorflow.operators import TensorFlowOperators
+from benchmarker.plugins.tensorflow.profiler import STATISTICS, UPDATE, profiled, scope_of
+from benchmarker.plugins.tensorflow.sparse import sparse_layouts
 from benchmarker.plugins.tensorflow.tensors import Order, Tensor
 from benchmarker.plugins.tensorflow.updates import UpdateRule
+from benchmarker.profiling import Profile
 
 if TYPE_CHECKING:
     import numpy.typing as npt
 
     Array = npt.NDArray[np.generic]
 
-COMPUTE_TYPES = {"fp32": "float32", "tf32": "float32", "bf16": "bfloat16", "fp16": "float16"}
+COMPUTE_TYPES = {
+    "fp32": "float32",
+    "fp64": "float64",
+    "tf32": "float32",
+    "bf16": "bfloat16",
+    "fp16": "float16",
+}
 LOSS_SCALES = {"fp16": 1024.0}
 """What the loss is multiplied by so that small gradients survive the format (a power of two is exact)."""
 
@@ -51,8 +61,10 @@ class TensorFlowProgram(Program):
         self._freeze = options.freeze and mode == "inference"
         self._compute = tensorflow.dtypes.as_dtype(COMPUTE_TYPES[precision])
         self._loss_scale = LOSS_SCALES.get(precision, 1.0)
-        self._layouts = weight_layouts(graph)
-        if mode == "training":
+        self._exact = tensorflow.float64 if precision == "fp64" else tensorflow.float32
+        sparse = {} if options.xla else sparse_layouts(graph, parameters)
+        self._layouts: dict[str, WeightLayout] = {**weight_layouts(graph), **sparse}
+        if mode != "inference":
             self._layouts = with_unbiased_variances(self._layouts, graph)
         self._variables = {
             parameter.name: self._made(parameter.name, parameters[parameter.name], parameter.trainable)
@@ -64,9 +76,11 @@ class TensorFlowProgram(Program):
         self._traces = 0
         if mode == "training":
             self._update = UpdateRule(tensorflow, optimizer, self._trainable)
-            self._train = self._trace(self._step)
+            self._run = self._train = self._trace(self._step)
+        elif mode == "gradient":
+            self._run = self._differentiated = self._trace(self._half_step)
         else:
-            self._infer = self._trace(self._forward)
+            self._run = self._infer = self._trace(self._forward)
 
     # --- the timed path ----------------------------------------------------------------------
 
@@ -75,6 +89,13 @@ class TensorFlowProgram(Program):
 
     def train_step(self, batch: Any) -> Any:
         return self._train(*batch)
+
+    def gradient_step(self, batch: Any) -> tuple[Any, Any]:
+        result: tuple[Any, Any] = self._differentiated(*batch)
+        return result
+
+    def train_micro(self, batches: Sequence[Any]) -> Any:
+        return self._micro(batches)
 
     def train_parts(self, batch: Any) -> Iterator[tuple[str, Any]]:
         raise UnsupportedError("TensorFlow compiles the whole training step into one function")
@@ -87,6 +108,15 @@ class TensorFlowProgram(Program):
         if self._device.type != "cpu":
             self._tf.test.experimental.sync_devices()
 
+    def profile(self, batch: Any, steps: int) -> Profile:
+        if self._options.xla:
+            raise UnsupportedError(
+                "XLA joins the graph's operators into kernels of its own; profile without it"
+            )
+        if self._device.type != "cpu":
+            raise UnsupportedError("TensorFlow's trace is read on the cpu only, not on a CUDA device")
+        return profiled(self._tf, self._graph, lambda: self._run(*batch), steps)
+
     # --- the edges ---------------------------------------------------------------------------
 
     def load(self, batch: Mapping[str, Array]) -> Any:
@@ -98,14 +128,19 @@ class TensorFlowProgram(Program):
 
     def fetch(self, output: Any) -> tuple[Array, ...]:
         if not isinstance(output, (tuple, list)):
-            return (self._tf.cast(output, self._tf.float32).numpy(),)
+            return (self._tf.cast(output, self._exact).numpy(),)
         return tuple(
-            self._tf.cast(value, self._tf.float32).numpy().transpose(np.argsort(order))
+            self._tf.cast(value, self._exact).numpy().transpose(np.argsort(order))
             for value, order in zip(output, self._output_orders)
         )
 
     def parameters(self) -> dict[str, Array]:
         return {name: self._decoded(name, variables) for name, variables in self._variables.items()}
+
+    def assign(self, values: Mapping[str, Array]) -> None:
+        for name, value in values.items():
+            for variable, native in zip(self._variables[name], self._layouts[name].encode(value)):
+                variable.assign(self._tf.cast(native, variable.dtype))
 
     def gradients(self, batch: Any) -> tuple[float, dict[str, Array]]:
         loss, gradients = self._gradients(*batch)
@@ -122,21 +157,33 @@ class TensorFlowProgram(Program):
 
     def _made(self, name: str, array: Array, trainable: bool) -> tuple[Any, ...]:
         """Return the variables of a parameter."""
+        dtype = self._compute if self._is_operand(name) else self._exact
         return tuple(
-            self._tf.Variable(native, trainable=trainable, dtype=self._tf.float32)
+            self._tf.Variable(self._tf.cast(native, dtype), trainable=trainable, dtype=dtype)
             for native in self._layouts[name].encode(array)
         )
 
+    def _is_operand(self, name: str) -> bool:
+        """Return whether a parameter is an operator's operand, given in the type that it computes in.
+
+        Those of a network are exact, as an update needs them, and so are those of a normalization.
+        """
+        operators = {node.operator for node, _ in self._graph.uses(name)}
+        if operators == {"sparse_matmul"}:
+            return True
+        return bool(self._graph.upstream) and "batch_normalization" not in operators
+
     def _decoded(self, name: str, tensors: Sequence[Any]) -> Array:
-        return np.array(self._layouts[name].decode([tensor.numpy() for tensor in tensors]))
+        arrays = [self._tf.cast(tensor, self._exact).numpy() for tensor in tensors]
+        return np.array(self._layouts[name].decode(arrays))
 
     def _native_dtype(self, dtype: str) -> Any:
         return self._compute if dtype == "float32" else self._tf.dtypes.as_dtype(dtype)
 
     # --- tracing -----------------------------------------------------------------------------
 
-    def _trace(self, body: Callable[..., Any]) -> Callable[..., Any]:
-        """Trace ``body`` for the graph's inputs and return the concrete function."""
+    def _trace(self, body: Callable[..., Any], *, share: bool = False) -> Callable[..., Any]:
+        """Trace ``body`` for the graph's inputs, and a scalar after them, and return the concrete function."""
         tf = self._tf
 
         def counted(*batch: Any) -> Any:
@@ -147,6 +194,8 @@ class TensorFlowProgram(Program):
             tf.TensorSpec([i.type.shape[axis] for axis in order], self._native_dtype(i.type.dtype))
             for i, order in zip(self._graph.inputs, self._input_orders)
         ]
+        if share:
+            signature.append(tf.TensorSpec((), self._exact))
         traced = tf.function(
             counted, input_signature=signature, autograph=False, jit_compile=self._options.xla or None
         )
@@ -156,6 +205,10 @@ class TensorFlowProgram(Program):
     @cached_property
     def _gradients(self) -> Callable[..., Any]:
         return self._trace(self._loss_and_gradients)
+
+    @cached_property
+    def _micro(self) -> MicroSteps:
+        return MicroSteps(self._tf, self._trace, self._accumulated, self._update, self._trainable)
 
     def _operators(self, **settings: bool) -> TensorFlowOperators:
         return TensorFlowOperators(self._tf, self._compute, xla=self._options.xla, **settings)
@@ -168,7 +221,12 @@ class TensorFlowProgram(Program):
             variables = self._variables[parameter.name]
             natives = [self._constant(v) for v in variables] if self._freeze else variables
             known[parameter.name] = self._layouts[parameter.name].tensors(natives)
-        return walk(self._graph, operators, known)
+        for index, node in enumerate(self._graph.nodes):
+            # The scope names every operation, so that a profile tells which node it came from.
+            with self._tf.name_scope(scope_of(index)):
+                inputs = [known[name] if name else None for name in node.inputs]
+                known.update(zip(node.outputs, apply_node(node, operators, inputs)))
+        return known
 
     def _constant(self, variable: Any) -> Any:
         with self._tf.init_scope():
@@ -177,13 +235,17 @@ class TensorFlowProgram(Program):
 
     def _forward(self, *batch: Any) -> tuple[Any, ...]:
         operators = self._operators()
-        values = self._values(operators, batch)
+        return self._outputs(operators, self._values(operators, batch))
+
+    def _outputs(self, operators: TensorFlowOperators, values: Mapping[str, Tensor]) -> tuple[Any, ...]:
         outputs = [operators.settled(values[name]) for name in self._graph.outputs]
         self._output_orders = [output.order for output in outputs]
         return tuple(self._tf.convert_to_tensor(output.value) for output in outputs)
 
-    def _differentiate(self, operators: TensorFlowOperators, batch: Sequence[Any]) -> tuple[Any, list[Any]]:
-        """Return the loss and its gradient for each trainable variable, in float32.
+    def _differentiate(
+        self, operators: TensorFlowOperators, batch: Sequence[Any], share: Any = None
+    ) -> tuple[Any, list[Any]]:
+        """Return the loss and the gradient of it, or of a ``share`` of it, for each trainable variable.
 
         That of a table of which rows were gathered is ``tf.IndexedSlices``.
         """
@@ -191,7 +253,8 @@ class TensorFlowProgram(Program):
         with tf.GradientTape(watch_accessed_variables=False) as tape:
             tape.watch(self._trainable)
             loss = self._values(operators, batch)[str(self._graph.loss)].value
-            scaled = loss * self._loss_scale if self._loss_scale != 1.0 else loss
+            scaled = loss if share is None else loss * share
+            scaled = scaled * self._loss_scale if self._loss_scale != 1.0 else scaled
         gradients = tape.gradient(scaled, self._trainable, unconnected_gradients=tf.UnconnectedGradients.ZERO)
         if self._loss_scale != 1.0:
             gradients = [self._unscaled(gradient) for gradient in gradients]
@@ -202,17 +265,62 @@ class TensorFlowProgram(Program):
             return self._tf.IndexedSlices(gradient.values / self._loss_scale, gradient.indices)
         return gradient / self._loss_scale
 
+    def _differentiate_outputs(
+        self, operators: TensorFlowOperators, batch: Sequence[Any]
+    ) -> tuple[tuple[Any, ...], list[Any], list[Any]]:
+        """Return the outputs, their gradients as the mini-batch holds them, and those of all trainable variables."""
+        tf = self._tf
+        with tf.GradientTape(watch_accessed_variables=False) as tape:
+            tape.watch(self._trainable)
+            values = self._values(operators, batch)
+            outputs = self._outputs(operators, values)
+        upstream = [
+            operators.arrange(values[self._graph.upstream[name]], order)
+            for name, order in zip(self._graph.outputs, self._output_orders)
+        ]
+        gradients = tape.gradient(
+            outputs, self._trainable, upstream, unconnected_gradients=tf.UnconnectedGradients.ZERO
+        )
+        return outputs, upstream, gradients
+
     def _loss_and_gradients(self, *batch: Any) -> tuple[Any, list[Any]]:
-        loss, gradients = self._differentiate(self._operators(training=True), batch)
-        return loss, [self._tf.convert_to_tensor(gradient) for gradient in gradients]
+        tf, operators = self._tf, self._operators(training=True)
+        if self._graph.upstream:
+            outputs, upstream, gradients = self._differentiate_outputs(operators, batch)
+            exact = [tf.cast(x, self._exact) * tf.cast(dx, self._exact) for x, dx in zip(outputs, upstream)]
+            loss = tf.add_n([tf.reduce_sum(product) for product in exact])
+        else:
+            loss, gradients = self._differentiate(operators, batch)
+        return loss, [tf.convert_to_tensor(gradient) for gradient in gradients]
+
+    def _half_step(self, *batch: Any) -> tuple[Any, list[Any]]:
+        operators = self._operators(training=True, dropout=True)
+        value: Any
+        if self._graph.upstream:
+            value, _, gradients = self._differentiate_outputs(operators, batch)
+        else:
+            value, gradients = self._differentiate(operators, batch)
+        self._move_statistics(operators)
+        return value, gradients
+
+    def _accumulated(self, share: Any, *batch: Any) -> tuple[Any, list[Any]]:
+        operators = self._operators(training=True, dropout=True)
+        loss, gradients = self._differentiate(operators, batch, share)
+        self._move_statistics(operators)
+        return loss, gradients
 
     def _step(self, *batch: Any) -> Any:
         operators = self._operators(training=True, dropout=True)
         loss, gradients = self._differentiate(operators, batch)
-        self._update(gradients)
-        for variable, value in operators.updates.items():
-            variable.deref().assign(value, read_value=False)
+        with self._tf.name_scope(UPDATE):
+            self._update(gradients)
+        self._move_statistics(operators)
         return loss
+
+    def _move_statistics(self, operators: TensorFlowOperators) -> None:
+        with self._tf.name_scope(STATISTICS):
+            for variable, value in operators.updates.items():
+                variable.deref().assign(value, read_value=False)
 
 
 class TensorFlow(Framework):

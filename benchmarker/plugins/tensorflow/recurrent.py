@@ -22,7 +22,7 @@ Step = Callable[[Any, States], States]
 
 
 class Recurrent(Arranging):
-    """LSTM and GRU.
+    """LSTM, GRU and plain recurrent cells.
 
     TensorFlow's fused ``BlockLSTMV2`` has a wrong gradient. One product for the inputs of all steps was
     faster than one in each step, above all backward, where the gradient of its weight is one product too.
@@ -95,6 +95,33 @@ class Recurrent(Arranging):
         z = tf.sigmoid(z + z_)
         n = tf.tanh(n + tf.sigmoid(r + r_) * n_)
         return (n + z * (h - n),)
+
+    def rnn(
+        self,
+        x: Tensor,
+        w: Weights,
+        r: Weights,
+        b: Tensor,
+        *,
+        hidden_size: int,
+        direction: str = "forward",
+        activation: str = "tanh",
+    ) -> tuple[Tensor, Tensor]:
+        tf = self.tf
+        activate = {"tanh": tf.tanh, "relu": tf.nn.relu}[activation]
+        start = (tf.zeros((x.shape[1], hidden_size), self.compute),)
+        given = self.plain(x)
+        sequences, states = [], []
+        for backward, (w_, r_, b_) in enumerate(self._directions(w, r, b)):
+            inputs = self._projected(given, w_, tf.add(*tf.split(b_, 2)))
+
+            def step(z: Any, state: States, r: Any = r_) -> States:
+                return (activate(z + tf.matmul(state[0], r)),)
+
+            y, (h,) = self._run(inputs, r_, step, start, backward=bool(backward))
+            sequences.append(y)
+            states.append(h)
+        return self._sequence(sequences), self._stacked(states)
 
     # --- sequences ---------------------------------------------------------------------------
 

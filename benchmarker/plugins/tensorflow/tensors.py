@@ -35,7 +35,7 @@ class Tensor:
     order : tuple of int
         How its axes stand.
     parameter : bool
-        Whether it is a parameter as it is stored: in float32, whatever the program computes in.
+        Whether it is a parameter as it is stored, whatever type the program computes in.
     columns : Columns or None
         Of a matrix whose axis 1 was flattened from axes in another order than the graph's.
     """

@@ -23,13 +23,14 @@ class UpdateRule:
         self._tf = tensorflow
         self._optimizer = optimizer
         self._variables = variables
-        self._rate = tensorflow.constant(optimizer.learning_rate, tensorflow.float32)
+        self._dtype = variables[0].dtype if variables else tensorflow.float32
+        self._rate = self._constant(optimizer.learning_rate)
         self._slots = [
             [tensorflow.Variable(tensorflow.zeros_like(variable), trainable=False) for variable in variables]
             for _ in range(SLOTS[optimizer.kind])
         ]
         self._powers = [
-            tensorflow.Variable(beta, trainable=False, dtype=tensorflow.float32)
+            tensorflow.Variable(beta, trainable=False, dtype=self._dtype)
             for beta in (optimizer.beta1, optimizer.beta2)
         ]
 
@@ -39,6 +40,9 @@ class UpdateRule:
         if not (chosen.kind == "sgd" and chosen.weight_decay == 0.0):
             gradients = [self._decayed(v, g) for v, g in zip(self._variables, gradients)]
         getattr(self, f"_{chosen.kind}")(gradients)
+
+    def _constant(self, value: float) -> Any:
+        return self._tf.constant(value, self._dtype)
 
     def _decayed(self, variable: Any, gradient: Any) -> Any:
         gradient = self._tf.convert_to_tensor(gradient)
@@ -57,7 +61,7 @@ class UpdateRule:
                 )
 
     def _momentum(self, gradients: Sequence[Any], nesterov: bool = False) -> None:
-        momentum = self._tf.constant(self._optimizer.momentum, self._tf.float32)
+        momentum = self._constant(self._optimizer.momentum)
         for variable, gradient, velocity in zip(self._variables, gradients, *self._slots):
             self._tf.raw_ops.ResourceApplyMomentum(
                 var=variable.handle,
@@ -84,8 +88,8 @@ class UpdateRule:
                 beta1_power=power1,
                 beta2_power=power2,
                 lr=self._rate,
-                beta1=tf.constant(chosen.beta1, tf.float32),
-                beta2=tf.constant(chosen.beta2, tf.float32),
+                beta1=self._constant(chosen.beta1),
+                beta2=self._constant(chosen.beta2),
                 epsilon=epsilon,
                 grad=gradient,
             )
@@ -108,7 +112,7 @@ class UpdateRule:
             variable.assign_sub(step, read_value=False)
 
     def _adagrad(self, gradients: Sequence[Any]) -> None:
-        epsilon = self._tf.constant(self._optimizer.epsilon, self._tf.float32)
+        epsilon = self._constant(self._optimizer.epsilon)
         for variable, gradient, squares in zip(self._variables, gradients, *self._slots):
             self._tf.raw_ops.ResourceApplyAdagradV2(
                 var=variable.handle,

@@ -23,7 +23,7 @@ Figure = dict[str, Any]
 MOST_POINTS = 40_000
 """Of all series of a chart together."""
 _POINTS_OF_A_SERIES = (20, 600)
-_HEIGHT, _ROW_HEIGHT = 380, 34
+_HEIGHT, _ROW_HEIGHT, _FINE_HEIGHT = 380, 34, 8
 _NAME_WIDTH, _LINE_OF_NAMES, _LONGEST_NAME = 20, 90, 44
 """Letters of a name on a line, of all names beside each other, and of one that is slanted."""
 _MOST_LEVEL = 3
@@ -260,8 +260,8 @@ def _heat_figure(panel: Panel, heat: Heat) -> Figure:
         "text": [[as_text(text) for text in row] for row in heat.texts],
         "texttemplate": "%{text}",
         "hoverinfo": "x+y+text",
-        "xgap": 2,
-        "ygap": 2,
+        "xgap": 0 if heat.fine else 2,
+        "ygap": 0 if heat.fine else 2,
         "colorbar": _bar(heat),
         **_colours(heat),
     }
@@ -275,7 +275,10 @@ def _heat_figure(panel: Panel, heat: Heat) -> Figure:
         "ticktext": [as_text(_short(name)) for name in heat.rows],
         "tickangle": 0,
     }
-    height = max(260, 150 + _ROW_HEIGHT * len(heat.rows))
+    height = max(260, 150 + (_FINE_HEIGHT if heat.fine else _ROW_HEIGHT) * len(heat.rows))
+    if heat.fine:
+        for axis in (columns, rows):
+            axis |= {"tickvals": axis["tickvals"][::8], "ticktext": axis["ticktext"][::8], "tickangle": 0}
     return {
         "data": [trace],
         "layout": {
@@ -291,7 +294,8 @@ def _colours(heat: Heat) -> Figure:
     """Return values and scale: ratios by their logarithm and away from the centre, others as they are."""
     if heat.centre is None:
         values = [[rounded(value) for value in row] for row in heat.values]
-        return {"z": values, "colorscale": [[0.0, PALE], [1.0, FULL]]}
+        ends = dict(zip(("zmin", "zmax"), heat.limits or ()))
+        return {"z": values, **ends, "colorscale": [[0.0, PALE], [1.0, FULL]]}
     centre = heat.centre
     logs = [
         [math.log2(value / centre) if value and value > 0 else None for value in row] for row in heat.values

@@ -12,6 +12,7 @@ import shlex
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
+from benchmarker.report import profiled
 from benchmarker.report.asked import value_at
 from benchmarker.report.page.thinning import kept, rounded
 from benchmarker.report.summary import summary_lines
@@ -21,6 +22,7 @@ Record = Mapping[str, Any]
 Part = dict[str, Any]
 Section = dict[str, Any]
 MOST_TENSORS = 8
+MOST_NODES = 20
 _LONGEST_LOG = 20_000
 _STATISTICS = ("median", "mean", "std", "min", "p5", "p25", "p75", "p90", "p95", "p99", "max")
 _EVIDENCE = (
@@ -51,6 +53,7 @@ def sections(record: Record, *, points: int) -> list[Section]:
     found = (
         ("Result", _result(record)),
         ("Samples", _samples(record["timing"], points)),
+        ("Operators", _operators(record.get("profile"))),
         ("Trust", _trust(record.get("trust"))),
         ("Verification", _verification(record["verification"])),
         ("What was asked", _asked(record)),
@@ -102,6 +105,16 @@ def _curve(seconds: Sequence[float], limit: int) -> dict[str, Any]:
     places = kept(seconds, limit)
     curve: dict[str, Any] = {"count": len(seconds), "ms": [rounded(seconds[i] * 1e3, 4) for i in places]}
     return curve if len(places) == len(seconds) else {**curve, "at": places}
+
+
+def _operators(profile: Mapping[str, Any] | None) -> list[Part]:
+    if not profile:
+        return []
+    if not profile["steps"]:
+        return [_pairs([("reason", profile["reason"])])]
+    head = ["node", "operator", "share of the step", "forward", "backward", "the framework's names"]
+    shown = profiled.rows(profile, MOST_NODES)
+    return [{"kind": "table", "caption": profiled.heading(profile), "head": head, "rows": shown, "fold": ""}]
 
 
 def _trust(trust: Mapping[str, Any] | None) -> list[Part]:

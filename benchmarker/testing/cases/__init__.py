@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from benchmarker.testing.cases.case import Operand, OperatorCase
+from benchmarker.testing.cases.custom import CUSTOM_CASES
 from benchmarker.testing.cases.elementwise import ELEMENTWISE_CASES
 from benchmarker.testing.cases.losses import LOSS_CASES
 from benchmarker.testing.cases.matrices import MATRIX_CASES
@@ -21,5 +22,6 @@ OPERATOR_CASES: tuple[OperatorCase, ...] = (
     *SHAPE_CASES,
     *RECURRENT_CASES,
     *LOSS_CASES,
+    *CUSTOM_CASES,
 )
 """At least one case, and where attributes matter several, of every operator of the vocabulary."""

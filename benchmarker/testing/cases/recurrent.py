@@ -6,22 +6,33 @@ from benchmarker.testing.cases.case import Operand, OperatorCase, weights
 
 
 def _recurrent(
-    operator: str, name: str, steps: int, batch: int, size: int, hidden: int, direction: str = "forward"
+    operator: str,
+    name: str,
+    steps: int,
+    batch: int,
+    size: int,
+    hidden: int,
+    direction: str = "forward",
+    **more: str,
 ) -> OperatorCase:
-    gates = {"lstm": 4, "gru": 3}[operator]
+    gates = {"rnn": 1, "lstm": 4, "gru": 3}[operator]
     directions = 2 if direction == "bidirectional" else 1
     parameters = weights(
         (directions, gates * hidden, size),
         (directions, gates * hidden, hidden),
         (directions, 2 * gates * hidden),
     )
-    attributes = {"hidden_size": hidden, "direction": direction}
+    attributes = {"hidden_size": hidden, "direction": direction, **more}
     return OperatorCase(operator, name, (Operand((steps, batch, size)), *parameters), attributes)
 
 
-RECURRENT_CASES = tuple(
+_ACTIVATION_CASES = (
+    _recurrent("rnn", "relu", 5, 3, 4, 6, activation="relu"),
+    _recurrent("rnn", "bidirectional-relu", 4, 2, 3, 4, "bidirectional", activation="relu"),
+)
+RECURRENT_CASES = _ACTIVATION_CASES + tuple(
     case
-    for operator in ("lstm", "gru")
+    for operator in ("rnn", "lstm", "gru")
     for case in (
         _recurrent(operator, "small", 5, 3, 4, 6),
         _recurrent(operator, "one-step", 1, 2, 3, 2),

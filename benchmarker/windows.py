@@ -1,4 +1,4 @@
-"""Padding of sliding windows: ONNX's explicit pads against TensorFlow's ``SAME`` and ``VALID``."""
+"""Sliding windows by numbers: ONNX's explicit pads against ``SAME`` and ``VALID``, and interpolation."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def explicit_pairs(pads: Sequence[int]) -> Pairs:
 def same_pairs(
     sizes: Sequence[int], kernel: Sequence[int], strides: Sequence[int], dilations: Sequence[int]
 ) -> Pairs:
-    """Return the pads that TensorFlow's ``SAME`` gives each axis."""
+    """Return the pads that ``SAME`` gives each axis."""
     pairs = []
     for size, k, stride, dilation in zip(sizes, kernel, strides, dilations):
         total = max((-(-size // stride) - 1) * stride + (k - 1) * dilation + 1 - size, 0)
@@ -54,3 +54,9 @@ def window_counts(
         shape[axis] = -1
         counts = counts * covered.reshape(shape)
     return counts[None, ..., None]
+
+
+def linear_interpolation(old: int, new: int) -> np.ndarray[Any, Any]:
+    """Return the matrix ``(new, old)`` that interpolates linearly between the centres of pixels."""
+    place = np.clip((np.arange(new) + 0.5) * old / new - 0.5, 0.0, old - 1.0)
+    return np.maximum(1.0 - np.abs(place[:, None] - np.arange(old)), 0.0)

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from dataclasses import replace
 
+from benchmarker.graph.custom import is_composed
 from benchmarker.graph.graph import Graph
 from benchmarker.graph.operators import Operators
 from benchmarker.graph.recorder import Recorder, Value
@@ -22,35 +23,41 @@ class _Body(Recorder):
         return f"{self._node.name}/{super()._numbered(operator)}"
 
 
-def written_out(graph: Graph, native: Collection[str]) -> Graph:
+def written_out(graph: Graph, native: Collection[str], framework: str = "") -> Graph:
     """Return ``graph`` with each operator that is not ``native`` replaced by its body.
 
-    Inputs, parameters and the order of the outputs stay; a composite's result gets another name.
+    Inputs, parameters and the order of the outputs stay; a composite's results get other names, under which
+    their gradients are then known. So is a custom operator that has no implementation for ``framework``.
     """
-    while not graph.operators <= set(native):
-        graph = _once(graph, native)
+
+    def stays(node: Node) -> bool:
+        return node.operator in native and not is_composed(node, framework)
+
+    while not all(map(stays, graph.nodes)):
+        graph = _once(graph, stays)
     return graph
 
 
-def _once(graph: Graph, native: Collection[str]) -> Graph:
+def _once(graph: Graph, stays: Callable[[Node], bool]) -> Graph:
     types, nodes = dict(graph.types), []
     renamed: dict[str, str] = {}
     for node in graph.nodes:
         node = replace(node, inputs=tuple(renamed.get(name, name) for name in node.inputs))
-        if node.operator in native:
+        if stays(node):
             nodes.append(node)
             continue
-        body, result = _body(node, types)
+        body, results = _body(node, types)
         nodes.extend(body.nodes)
         types.update(body.types)
-        renamed[node.outputs[0]] = result.name
+        renamed.update(zip(node.outputs, (result.name for result in results)))
     outputs = tuple(renamed.get(name, name) for name in graph.outputs)
     loss = None if graph.loss is None else renamed.get(graph.loss, graph.loss)
-    return replace(graph, nodes=tuple(nodes), types=types, outputs=outputs, loss=loss)
+    upstream = {renamed.get(name, name): gradient for name, gradient in graph.upstream.items()}
+    return replace(graph, nodes=tuple(nodes), types=types, outputs=outputs, loss=loss, upstream=upstream)
 
 
-def _body(node: Node, types: dict[str, TensorType]) -> tuple[_Body, Value]:
+def _body(node: Node, types: dict[str, TensorType]) -> tuple[_Body, tuple[Value, ...]]:
     body = _Body(node)
     tensors = [Value(name, types[name]) if name else None for name in node.inputs]
-    result: Value = getattr(Operators, node.operator)(body, *tensors, **node.attributes)
-    return body, result
+    result = getattr(Operators, node.operator)(body, *tensors, **node.attributes)
+    return body, result if isinstance(result, tuple) else (result,)

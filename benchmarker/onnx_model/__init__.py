@@ -1,0 +1,1 @@
+"""ONNX models: read into graphs, and written from them."""

@@ -1,0 +1,294 @@
+"""The programs of JAX: each step compiled by XLA in one piece, what it replaces donated to it."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import cached_property, partial
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from benchmarker.errors import UnsupportedError
+from benchmarker.framework import Optimizer, Program
+from benchmarker.graph.graph import Graph
+from benchmarker.plugins.jax.attribution import origins
+from benchmarker.plugins.jax.forms import chosen_forms
+from benchmarker.plugins.jax.profiling import profiled
+from benchmarker.plugins.jax.steps import Moved, Precision, State, Steps
+from benchmarker.plugins.jax.tensors import Form
+from benchmarker.plugins.jax.updates import start_state
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+    from benchmarker.plugins.jax import Options
+    from benchmarker.profiling import Profile
+
+    Array = npt.NDArray[np.generic]
+
+PRECISIONS = {
+    "fp32": Precision("float32"),
+    "fp64": Precision("float64", "float64"),
+    "tf32": Precision("float32"),
+    "bf16": Precision("bfloat16"),
+    "fp16": Precision("float16", loss_scale=1024.0),
+}
+PRODUCTS = {"fp32": "highest", "tf32": "tensorfloat32"}
+"""How a GPU may round the operands of products; left alone XLA takes TF32 there."""
+
+
+class JaxProgram(Program):
+    """A graph as compiled XLA programs; see :meth:`benchmarker.framework.Framework.build` for the arguments.
+
+    Parameters
+    ----------
+    place : jax.Device
+        Where it runs.
+    seed : int
+        Seed of dropout's masks.
+    """
+
+    def __init__(
+        self,
+        graph: Graph,
+        parameters: Mapping[str, Array],
+        *,
+        mode: str,
+        place: Any,
+        precision: str,
+        optimizer: Optimizer,
+        options: Options,
+        seed: int,
+    ) -> None:
+        import jax
+
+        self._jax = jax
+        self._graph = graph
+        self._mode = mode
+        self._place = place
+        self._precision = precision
+        self._types = PRECISIONS[precision]
+        self._compilations = 0
+        channels_last = options.layout == "nhwc"
+        self._forms = chosen_forms(graph, channels_last)
+        self._steps = Steps(graph, self._forms, self._types, channels_last, optimizer)
+        native = {
+            p.name: self._put(parameters[p.name], self._forms[p.name], self._types.exact)
+            for p in graph.parameters
+        }
+        self._parameters = dict(native) if mode == "inference" else {}
+        trained = {p.name: native.pop(p.name) for p in graph.trainable}
+        statistics = {name for node in graph.nodes for name in node.statistics}
+        moved = {name: native.pop(name) for name in sorted(statistics.intersection(native))}
+        self._fixed = native
+        self._state = State(
+            trained, Moved(moved, self._start_key(seed)), self._start_slots(optimizer, trained)
+        )
+        if graph.upstream:
+            self._forms.update(self._upstream_forms())
+
+    def _start_key(self, seed: int) -> Any:
+        if self._mode == "inference" or "dropout" not in self._graph.operators:
+            return None
+        return self._jax.device_put(self._jax.random.key(seed), self._place)
+
+    def _start_slots(self, optimizer: Optimizer, trained: Mapping[str, Any]) -> Any:
+        if self._mode != "training":
+            return None
+        with self._settings():
+            return self._jax.device_put(start_state(self._jax.numpy, optimizer, trained), self._place)
+
+    def _upstream_forms(self) -> dict[str, Form]:
+        """Return how the gradients of the outputs stand: as the outputs do, which only tracing tells."""
+        with self._settings():
+            self._jax.eval_shape(self._steps.infer, self._all(), self._shapes())
+        found = self._steps.output_forms
+        return {given: found[name] for name, given in self._graph.upstream.items()}
+
+    # --- the timed path ----------------------------------------------------------------------
+
+    def infer(self, batch: Any) -> Any:
+        return self._infer(self._parameters or self._all(), batch)
+
+    def train_step(self, batch: Any) -> Any:
+        loss, self._state = self._train(self._state, self._fixed, batch)
+        return loss
+
+    def gradient_step(self, batch: Any) -> tuple[Any, Any]:
+        trained, moved, _ = self._state
+        value, gradients, moved = self._differentiate(trained, moved, self._fixed, batch)
+        self._state = self._state._replace(moved=moved)
+        return value, gradients
+
+    def train_micro(self, batches: Sequence[Any]) -> Any:
+        trained, moved, _ = self._state
+        sums = self._no_sums(trained)
+        for batch in batches:
+            sums, moved = self._accumulate(trained, moved, sums, self._fixed, batch)
+        state = self._state._replace(moved=moved)
+        loss, self._state = self._apply_mean(state, sums, np.asarray(len(batches), self._types.exact))
+        return loss
+
+    def train_parts(self, batch: Any) -> Iterator[tuple[str, Any]]:
+        raise UnsupportedError("JAX compiles the whole training step into one program")
+
+    def profile(self, batch: Any, steps: int) -> Profile:
+        of_mode = {
+            "inference": ("_infer", self.infer),
+            "training": ("_train", self.train_step),
+            "gradient": ("_differentiate", self.gradient_step),
+        }
+        name, step = of_mode[self._mode]
+        known = origins(getattr(self, name).as_text())
+        names = [node.name for node in self._graph.nodes]
+        self.synchronize(step(batch))
+        return profiled(lambda: self.synchronize(step(batch)), steps, known, names)
+
+    def synchronize(self, output: Any) -> None:
+        # All results of a program are ready at once, what it replaces too.
+        self._jax.block_until_ready(output)
+
+    # --- compiling ---------------------------------------------------------------------------
+
+    @cached_property
+    def _infer(self) -> Callable[..., Any]:
+        return self._compiled(self._steps.infer, (), self._all(), self._shapes())
+
+    @cached_property
+    def _train(self) -> Callable[..., Any]:
+        return self._compiled(self._steps.train, (0,), self._state, self._fixed, self._shapes())
+
+    @cached_property
+    def _differentiate(self) -> Callable[..., Any]:
+        trained, moved, _ = self._state
+        return self._compiled(self._steps.differentiate, (1,), trained, moved, self._fixed, self._shapes())
+
+    @cached_property
+    def _gradients(self) -> Callable[..., Any]:
+        trained, moved, _ = self._state
+        step = partial(self._steps.differentiate, dropout=False)
+        return self._compiled(step, (), trained, moved, self._fixed, self._shapes())
+
+    @cached_property
+    def _no_sums(self) -> Callable[..., Any]:
+        return self._compiled(self._steps.no_sums, (), self._state.trained)
+
+    @cached_property
+    def _accumulate(self) -> Callable[..., Any]:
+        trained, moved, _ = self._state
+        sums = self._no_sums(trained)
+        arguments = (trained, moved, sums, self._fixed, self._shapes())
+        return self._compiled(self._steps.accumulate, (1, 2), *arguments)
+
+    @cached_property
+    def _apply_mean(self) -> Callable[..., Any]:
+        sums = self._no_sums(self._state.trained)
+        count = np.ones((), self._types.exact)
+        return self._compiled(self._steps.apply_mean, (0,), self._state, sums, count)
+
+    def _compiled(
+        self, step: Callable[..., Any], donated: tuple[int, ...], *arguments: Any
+    ) -> Callable[..., Any]:
+        """Return ``step`` compiled for such ``arguments``, those at the places ``donated`` given up to it."""
+        with self._settings():
+            jitted = self._jax.jit(step, donate_argnums=donated)
+            compiled: Callable[..., Any] = jitted.lower(*arguments).compile()
+        self._compilations += 1
+        return compiled
+
+    @contextlib.contextmanager
+    def _settings(self) -> Iterator[None]:
+        """Set what is global to JAX as this program needs it; a compiled program keeps it."""
+        with contextlib.ExitStack() as stack:
+            stack.enter_context(self._jax.enable_x64(self._precision == "fp64"))
+            if self._place.platform != "cpu" and self._precision in PRODUCTS:
+                stack.enter_context(self._jax.default_matmul_precision(PRODUCTS[self._precision]))
+            yield
+
+    def _shapes(self) -> tuple[Any, ...]:
+        """Return what :meth:`load` returns, without its values."""
+        return tuple(
+            self._jax.ShapeDtypeStruct(
+                self._forms[i.name].encode(np.empty(i.type.shape, np.bool_)).shape,
+                self._native_type(i.type.dtype),
+            )
+            for i in self._graph.inputs
+        )
+
+    # --- the edges ---------------------------------------------------------------------------
+
+    def load(self, batch: Mapping[str, Array]) -> Any:
+        return tuple(
+            self._put(batch[i.name], self._forms[i.name], self._native_type(i.type.dtype))
+            for i in self._graph.inputs
+        )
+
+    def fetch(self, output: Any) -> tuple[Array, ...]:
+        if not isinstance(output, tuple):
+            return (self._array(output),)
+        forms = self._steps.output_forms
+        return tuple(
+            forms[name].decode(self._array(value)) for name, value in zip(self._graph.outputs, output)
+        )
+
+    def parameters(self) -> dict[str, Array]:
+        return {name: self._decoded(name, array) for name, array in self._all().items()}
+
+    def assign(self, values: Mapping[str, Array]) -> None:
+        given = {
+            name: self._put(value, self._forms[name], self._types.exact) for name, value in values.items()
+        }
+        trained, moved, _ = self._state
+        statistics = _replaced(moved.statistics, given)
+        self._state = self._state._replace(
+            trained=_replaced(trained, given), moved=moved._replace(statistics=statistics)
+        )
+        self._fixed = _replaced(self._fixed, given)
+        self._parameters = _replaced(self._parameters, given)
+
+    def gradients(self, batch: Any) -> tuple[float, dict[str, Array]]:
+        value, gradients, _ = self._gradients(*self._state[:2], self._fixed, batch)
+        found = {p.name: self._decoded(p.name, gradients[p.name]) for p in self._graph.trainable}
+        return self._scalar(value, batch), found
+
+    def _scalar(self, value: Any, batch: Any) -> float:
+        """Return the loss; without one the products of outputs and upstream gradients, summed."""
+        if not self._graph.upstream:
+            return float(value)
+        given = {i.name: self._array(array) for i, array in zip(self._graph.inputs, batch)}
+        return sum(
+            float((given[self._graph.upstream[name]] * self._array(y)).sum())
+            for name, y in zip(self._graph.outputs, value)
+        )
+
+    def memory(self) -> dict[str, int]:
+        known = self._place.memory_stats() or {}
+        names = ("bytes_in_use", "peak_bytes_in_use")
+        return {name: int(known[name]) for name in names if name in known}
+
+    def compilations(self) -> int:
+        return self._compilations
+
+    def _all(self) -> dict[str, Any]:
+        return {**self._state.trained, **self._state.moved.statistics, **self._fixed}
+
+    def _native_type(self, dtype: str) -> str:
+        return self._types.compute if dtype == "float32" else "int32"
+
+    def _put(self, array: Array, form: Form, dtype: str) -> Any:
+        """Return a copy on the device, for a donated array must be nobody else's."""
+        with self._settings():
+            native = np.array(form.encode(array), self._jax.numpy.dtype(dtype), order="C")
+            return self._jax.device_put(native, self._place)
+
+    def _array(self, value: Any) -> npt.NDArray[Any]:
+        return np.array(value).astype(self._types.exact)
+
+    def _decoded(self, name: str, value: Any) -> Array:
+        return np.array(self._forms[name].decode(self._array(value)), order="C")
+
+
+def _replaced(holder: Mapping[str, Any], values: Mapping[str, Any]) -> dict[str, Any]:
+    """Return ``holder`` with the new values of those that it holds."""
+    return {name: values.get(name, old) for name, old in holder.items()}

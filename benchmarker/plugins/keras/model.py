@@ -1,0 +1,130 @@
+"""The graph as a subclassed ``keras.Model``, whose ``call`` is a straight line of Keras functions."""
+
+from __future__ import annotations
+
+import functools
+import re
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from benchmarker.graph.graph import Graph
+from benchmarker.plugins.keras.binding import Binding
+from benchmarker.plugins.keras.site import Setting
+from benchmarker.straight_line import straight_line
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+    Array = npt.NDArray[Any]
+
+Line = Callable[..., tuple[Any, ...]]
+
+
+def make_model(graph: Graph, binding: Binding, parameters: Mapping[str, Array]) -> Any:
+    """Return the model of ``graph`` with variables that hold ``parameters``."""
+    return _model_class()(graph, binding, parameters)
+
+
+@functools.cache
+def _model_class() -> Any:
+    """Return the class, made once because it needs Keras."""
+    import keras
+
+    class GraphModel(keras.Model):  # type: ignore[misc]
+        """A graph.
+
+        Called with ``training=True`` it returns the loss, otherwise the tuple of outputs.
+
+        Attributes
+        ----------
+        weights_by_name : dict
+            Keras variable of each parameter of the graph.
+        calls : int
+            How often Python ran :meth:`call`: over TensorFlow and JAX, how often it was traced.
+        """
+
+        def __init__(self, graph: Graph, binding: Binding, parameters: Mapping[str, Array]) -> None:
+            super().__init__(name=re.sub(r"\W", "_", graph.name))
+            self.weights_by_name = {
+                p.name: self._made(p.name, binding.layouts[p.name].encode(parameters[p.name]), p.trainable)
+                for p in graph.parameters
+                if p.name in binding.layouts
+            }
+            self.seed_generator = keras.random.SeedGenerator()
+            self.calls = 0
+            self.lines = _Lines(graph, binding, dict(self.weights_by_name), self.seed_generator)
+            self.built = True
+
+        def _made(self, name: str, arrays: tuple[Array, ...], trainable: bool) -> Any:
+            (array,) = arrays
+            return self.add_weight(
+                shape=array.shape,
+                initializer=lambda shape, dtype: keras.ops.convert_to_tensor(np.array(array), dtype),
+                dtype="float32",
+                trainable=trainable,
+                name=re.sub(r"\W", "_", name),
+            )
+
+        def call(self, inputs: tuple[Any, ...], training: bool = False) -> Any:
+            self.calls += 1
+            if training:
+                return self.lines.training(*inputs)[0]
+            return self.lines.inference(*inputs)
+
+        # Keras would compare predictions with targets; the graph has its loss among its own operators.
+        def compute_loss(self, x: Any, y: Any, y_pred: Any, *more: Any, **others: Any) -> Any:
+            return y_pred
+
+        # Keras would return the mean of all losses since the last reset; a step returns its own.
+        def compute_metrics(self, x: Any, y: Any, y_pred: Any, sample_weight: Any = None) -> dict[str, Any]:
+            return {"loss": y_pred}
+
+    return GraphModel
+
+
+class _Lines:
+    """The straight lines of a graph, each made when it is first asked for.
+
+    Parameters
+    ----------
+    graph, binding
+        As in :func:`make_model`.
+    weights : mapping
+        Keras variable of each parameter.
+    seed : keras.random.SeedGenerator
+        Of dropout.
+    """
+
+    def __init__(self, graph: Graph, binding: Binding, weights: Mapping[str, Any], seed: Any) -> None:
+        import keras
+
+        self._graph = graph
+        self._binding = binding
+        self._weights = weights
+        self._seed = seed
+        self._backend = keras.backend.backend()
+
+    @functools.cached_property
+    def inference(self) -> Line:
+        """The outputs, with the running statistics."""
+        return self._line(Setting(self._backend), self._graph.outputs)
+
+    @functools.cached_property
+    def training(self) -> Line:
+        """The loss, or the outputs of a graph without one; statistics move and dropout drops."""
+        return self._line(Setting(self._backend, True, True, self._seed), self._results)
+
+    @functools.cached_property
+    def frozen(self) -> Line:
+        """The same with the mini-batch's statistics, but nothing moves and nothing is dropped."""
+        return self._line(Setting(self._backend, True), self._results)
+
+    @property
+    def _results(self) -> tuple[str, ...]:
+        return self._graph.outputs if self._graph.loss is None else (self._graph.loss,)
+
+    def _line(self, setting: Setting, results: tuple[str, ...]) -> Line:
+        binding = self._binding.bind(setting)
+        return straight_line(self._graph, binding, outputs=results, constants=self._weights)

@@ -1,0 +1,167 @@
+"""ONNX Runtime inside the worker: the graph as a session, its inputs and outputs bound to the device."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from benchmarker.errors import UnsupportedError
+from benchmarker.framework import Device, Framework, Optimizer, Program
+from benchmarker.graph.graph import Graph
+from benchmarker.onnx_model.exporting.operators import OnnxOperators
+from benchmarker.plugins.onnxruntime.profiles import profile
+from benchmarker.plugins.onnxruntime.sessions import ERRORS_ONLY, Sessions, Setting
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+    from benchmarker.plugins.onnxruntime import Options
+    from benchmarker.profiling import Profile
+
+    Array = npt.NDArray[Any]
+
+
+class OnnxRuntimeProgram(Program):
+    """A session whose inputs and outputs stay on the device.
+
+    Its outputs are in the same memory after each step, so those of one are there until the next.
+    """
+
+    def __init__(self, graph: Graph, parameters: Mapping[str, Array], setting: Setting) -> None:
+        self._graph = graph
+        self._parameters = {p.name: parameters[p.name] for p in graph.parameters}
+        self._sessions = Sessions(graph, parameters, setting)
+        session = self._sessions.make()
+        self._run = session.run_with_iobinding
+        self._binding = self._bind_outputs(session)
+        self._bound: Any = None
+
+    def _bind_outputs(self, session: Any) -> Any:
+        device = self._sessions.setting.device
+        binding = session.io_binding()
+        for name in dict.fromkeys(self._graph.outputs):
+            binding.bind_output(name, device.type, device.index)
+        return binding
+
+    def load(self, batch: Mapping[str, Array]) -> dict[str, Any]:
+        import onnxruntime
+
+        device, array = self._sessions.setting.device, self._sessions.array
+        return {
+            i.name: onnxruntime.OrtValue.ortvalue_from_numpy(array(batch[i.name]), device.type, device.index)
+            for i in self._graph.inputs
+        }
+
+    def _bind(self, batch: Mapping[str, Any]) -> None:
+        for name, value in batch.items():
+            self._binding.bind_ortvalue_input(name, value)
+        self._bound = batch
+
+    def infer(self, batch: Mapping[str, Any]) -> Any:
+        if batch is not self._bound:
+            self._bind(batch)
+        self._run(self._binding)
+        return self._binding
+
+    def fetch(self, output: Any) -> tuple[Array, ...]:
+        values = dict(zip(dict.fromkeys(self._graph.outputs), output.get_outputs()))
+        return tuple(np.array(values[name].numpy(), np.float32) for name in self._graph.outputs)
+
+    def synchronize(self, output: Any) -> None:
+        # On a CPU a run returns when it is done.
+        if self._sessions.setting.device.type != "cpu":
+            output.synchronize_outputs()
+
+    def parameters(self) -> dict[str, Array]:
+        return {name: np.array(value) for name, value in self._parameters.items()}
+
+    def profile(self, batch: Mapping[str, Any], steps: int) -> Profile:
+        def run(session: Any) -> None:
+            binding = self._bind_outputs(session)
+            for name, value in batch.items():
+                binding.bind_ortvalue_input(name, value)
+            session.run_with_iobinding(binding)
+            binding.synchronize_outputs()
+
+        return profile(self._sessions, run, steps)
+
+
+class OnnxRuntime(Framework):
+    """ONNX Runtime."""
+
+    operators = OnnxOperators
+    later_imports = ("onnx", "onnx.helper", "onnx.numpy_helper")
+
+    def __init__(self) -> None:
+        import onnxruntime
+
+        self._onnxruntime: Any = onnxruntime
+        self._threads = 0
+        onnxruntime.set_default_logger_severity(ERRORS_ONLY)
+
+    def version(self) -> str:
+        return str(self._onnxruntime.__version__)
+
+    def configure(self, device: Device, *, threads: int, seed: int) -> str:
+        # Each session has threads of its own and takes their number when it is made.
+        self._threads = threads
+        self._onnxruntime.set_seed(seed)
+        if device.type == "cpu":
+            return "cpu"
+        self._open_gpu(device)
+        return f"{device.type}:{device.index}"
+
+    def _open_gpu(self, device: Device) -> None:
+        runtime = self._onnxruntime
+        available = "CUDAExecutionProvider" in runtime.get_available_providers()
+        try:
+            if available:
+                runtime.preload_dlls()
+                runtime.OrtValue.ortvalue_from_numpy(np.zeros(1, np.float32), device.type, device.index)
+                return
+        except RuntimeError as error:
+            raise self._no_device(device) from error
+        raise self._no_device(device)
+
+    def _no_device(self, device: Device) -> UnsupportedError:
+        return UnsupportedError(
+            f"ONNX Runtime {self.version()} sees no '{device.type}:{device.index}'; use the device 'cpu', or "
+            "an ONNX Runtime built for the CUDA of this machine"
+        )
+
+    def build(
+        self,
+        graph: Graph,
+        parameters: Mapping[str, Array],
+        *,
+        mode: str,
+        device: Device,
+        precision: str,
+        optimizer: Optimizer,
+        options: Options,
+    ) -> Program:
+        if mode != "inference":
+            raise UnsupportedError(f"ONNX Runtime has no {mode}, only inference")
+        return OnnxRuntimeProgram(graph, parameters, Setting(device, precision, self._threads, options))
+
+    def libraries(self) -> dict[str, str]:
+        import onnx
+
+        runtime = self._onnxruntime
+        found = {"onnx": str(onnx.__version__), "mlas": "built in, version not reported"}
+        commit = re.search(r"git-commit-id=(\w+)", runtime.get_build_info())
+        if commit:
+            found["onnxruntime_commit"] = commit.group(1)
+        if runtime.cuda_version:
+            found["cuda"] = str(runtime.cuda_version)
+        return found
+
+    def out_of_memory_signs(self) -> Sequence[str]:
+        return (
+            "Failed to allocate memory for requested buffer",
+            "CUDA_ERROR_OUT_OF_MEMORY",
+            "bad allocation",
+        )

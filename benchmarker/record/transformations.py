@@ -1,0 +1,46 @@
+"""What was changed about the graph before it was built, and what the graph predicts of its memory."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from benchmarker import registry
+from benchmarker.experiment import RunSpec
+from benchmarker.graph.cost import GraphCost, graph_cost
+from benchmarker.graph.transformations.fold_batch_norm import fold_batch_norm
+from benchmarker.worker.micro_batching import has_statistics
+
+
+def transformations_of(spec: RunSpec, cost: GraphCost) -> dict[str, Any] | None:
+    """Return what the run changes about the graph; None if nothing.
+
+    Parameters
+    ----------
+    spec : RunSpec
+        What was asked for.
+    cost : GraphCost
+        Of the problem's own graph.
+    """
+    if spec.micro_batch is None and not spec.fold_batch_norm:
+        return None
+    problem = registry.problem(spec.problem)
+    graph = problem.graph(spec.micro_batch or spec.batch_size, **spec.problem_parameters)
+    without = cost.memory(spec.optimizer if spec.mode == "training" else None)["total"]
+    if spec.micro_batch is not None:
+        parts = spec.batch_size // spec.micro_batch
+        micro = {
+            "samples": spec.micro_batch,
+            "parts": parts,
+            "statistics": "of each micro-batch" if has_statistics(graph) else None,
+        }
+        own = graph_cost(graph, training=True).memory(spec.optimizer)["total"]
+        waiting = sum(i.type.bytes for i in graph.inputs) * (parts - 1)
+        return _told(micro, None, own + waiting, without)
+    folded = fold_batch_norm(graph.without_loss())
+    own = graph_cost(folded.graph).memory()["total"]
+    return _told(None, {"folded": len(folded.nodes)}, own, without)
+
+
+def _told(micro: Any, folded: Any, predicted: int, without: int) -> dict[str, Any]:
+    memory = {"predicted_bytes": predicted, "predicted_bytes_without": without}
+    return {"micro_batch": micro, "fold_batch_norm": folded, "memory": memory}

@@ -1,0 +1,1 @@
+"""Suites: published lists of problems with their parameters, as ``--suite`` names them."""

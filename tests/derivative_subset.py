@@ -1,0 +1,34 @@
+"""Every twelfth derivative check, in the environment of the framework that the command line names.
+
+Tracing and compiling each case takes TensorFlow and JAX about a second, so that all of them are for
+``python -m benchmarker check FRAMEWORK --gradients``. Prints, as JSON, why each failed, or an empty text.
+"""
+
+from __future__ import annotations
+
+import importlib
+import json
+import sys
+
+from benchmarker.framework import Device
+from benchmarker.testing import Subject
+from benchmarker.testing.derivatives import derivative_checks
+from benchmarker.worker.job import load_framework
+
+
+def main() -> None:
+    """Run them."""
+    plugin = importlib.import_module(f"benchmarker.plugins.{sys.argv[1]}").benchmarker_framework()
+    framework = load_framework(plugin)
+    device = Device("cpu")
+    framework.configure(device, threads=1, seed=0)
+    subject = Subject(framework, plugin, device, seed=0)
+    for check in derivative_checks()[::12]:
+        result = check.run(subject)
+        print(
+            json.dumps([check.name, "" if result.status == "passed" else f"{result.status} {result.detail}"])
+        )
+
+
+if __name__ == "__main__":
+    main()
