@@ -14,6 +14,7 @@ import pytest
 from benchmarker.environments import resolve
 from benchmarker.framework import FrameworkPlugin
 from benchmarker.graph.support import missing_operators
+from benchmarker.plugins.keras.adding import taken_for_another_bias
 from benchmarker.plugins.keras.operators import KerasOperators
 from benchmarker.plugins.keras.standing import flattened, image_order, kernel_order, layout_of
 from tests.conftest import ROOT
@@ -100,3 +101,26 @@ def test_a_kernel_stands_spatial_in_out() -> None:
     weight = np.zeros((8, 3, 5, 7))
     (native,) = layout_of(kernel_order(4)).encode(weight)
     assert native.shape == (5, 7, 3, 8)
+
+
+@pytest.mark.parametrize(
+    ("x", "y"),
+    [((4, 4), (4, 1)), ((3, 4, 4), (1, 4, 1)), ((3, 4), (4, 1, 1)), ((3, 4), (1, 1, 4)), ((2, 4, 1), (4,))],
+)
+def test_a_vector_along_an_axis_of_its_own_is_no_bias(x: tuple[int, ...], y: tuple[int, ...]) -> None:
+    assert taken_for_another_bias(x, y)
+
+
+@pytest.mark.parametrize(
+    ("x", "y"),
+    [
+        ((4, 4), (4,)),
+        ((4, 4), (1, 4)),
+        ((2, 3, 5), (1, 3, 1)),
+        ((2, 3, 5), (3, 1)),
+        ((4, 5), (4, 1)),
+        ((4, 4), (4, 4)),
+    ],
+)
+def test_a_bias_and_what_is_summed_plainly_stay_with_keras(x: tuple[int, ...], y: tuple[int, ...]) -> None:
+    assert not taken_for_another_bias(x, y)

@@ -1,21 +1,144 @@
-"""What of the MXNet plugin needs no MXNet: its flat recurrent weights, shared statistics, and what is set apart."""
+"""MXNet's programs, seen from inside, and what of the plugin needs no MXNet.
+
+That is its flat recurrent weights, shared statistics, and what is set apart.
+"""
 
 from __future__ import annotations
+
+import json
+import os
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 
+from benchmarker.environments import resolve
+from benchmarker.errors import EnvironmentCreationError
 from benchmarker.graph.graph import Graph
 from benchmarker.graph.initializers import ONES, ZEROS
 from benchmarker.graph.network import Network
 from benchmarker.graph.recorder import Value
 from benchmarker.graph.types import Distribution
+from benchmarker.plugins.mxnet import benchmarker_framework
 from benchmarker.plugins.mxnet.lowering import _used_twice
 from benchmarker.plugins.mxnet.parameters import Slot, slots
 from benchmarker.plugins.mxnet.running import own_statistics, shared_statistics
+from tests.conftest import ROOT
 
 STEPS, BATCH, SIZE, HIDDEN = 4, 2, 3, 5
 NORMAL = Distribution("normal")
+
+# --- in MXNet's environment ----------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def answer(cache_home: Path, tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Any]:
+    """Return what runs a script in MXNet's environment, on one thread, and reads the JSON of its last line."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("BENCHMARKER_HOME", str(cache_home))
+        try:
+            python = resolve(benchmarker_framework()).path
+        except EnvironmentCreationError as error:
+            pytest.skip(str(error))
+
+    def of_script(script: str) -> Any:
+        finished = subprocess.run(
+            [python, "-c", script],
+            cwd=tmp_path_factory.mktemp("mxnet"),
+            env={**os.environ, "PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1"},
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        assert finished.returncode == 0, finished.stderr
+        return json.loads(finished.stdout.splitlines()[-1])
+
+    return of_script
+
+
+BUILD = """
+import json, time
+import numpy as np
+from benchmarker.framework import Device, Optimizer
+from benchmarker.graph.network import Network
+from benchmarker.plugins.mxnet import Options
+from benchmarker.plugins.mxnet.program import MxnetFramework
+from benchmarker.testing.subject import draw_batch, draw_parameters
+
+def build(graph, parameters, mode):
+    return MxnetFramework().build(
+        graph, parameters, mode=mode, device=Device("cpu"), precision="fp32", optimizer=Optimizer("sgd"),
+        options=Options(),
+    )
+"""
+
+SOFTPLUS = """
+x = np.concatenate([np.linspace(-30, 30, 2001), [-1e4, -80, 0, 89, 1e4]]).astype(np.float32)
+net = Network("softplus", len(x))
+net.output(net.softplus(net.input("x", ())))
+graph = net.graph().for_gradient()
+program = build(graph, {"x": x}, "gradient")
+ones = {name: np.ones(len(x), np.float32) for name in graph.upstream.values()}
+(y,), gradients = program.gradient_step(program.load(ones))
+
+net = Network("dense", len(x))
+net.output(net.softplus(net.dense("fc", net.input("x", (1,)), 1)))
+graph = net.graph()
+ones = {name: np.full_like(a, name.endswith("weight")) for name, a in draw_parameters(graph, 0).items()}
+program = build(graph, ones, "inference")
+(after_dense,) = program.fetch(program.infer(program.load({"x": x[:, None]})))
+print(json.dumps([v.tolist() for v in (x, y.asnumpy(), gradients["x"].asnumpy(), after_dense.ravel())]))
+"""
+
+
+def test_a_softplus_far_below_zero_keeps_its_digits(answer: Callable[[str], Any]) -> None:
+    x, found, gradient, after_dense = np.array(answer(BUILD + SOFTPLUS))
+    expected = np.logaddexp(0.0, x)
+    np.testing.assert_allclose(found, expected, rtol=1e-4, atol=1e-30)
+    np.testing.assert_allclose(after_dense, expected, rtol=1e-4, atol=1e-30)
+    np.testing.assert_allclose(gradient, np.exp(x - expected), rtol=1e-4, atol=1e-30)
+
+
+PROFILE = """
+net = Network("dense", 512)
+x = net.relu(net.dense("fc1", net.input("x", (512,)), 512))
+x = net.dense("fc2", x, 16)
+net.output(x)
+net.loss(net.softmax_cross_entropy_loss(x, net.labels("label", 16)))
+graph = net.graph()
+program = build(graph, draw_parameters(graph, 0), "training")
+batch = program.load(draw_batch(graph, 0))
+
+def timed():
+    start = time.perf_counter()
+    program.synchronize(program.train_step(batch))
+    return time.perf_counter() - start
+
+before = [timed() for _ in range(10)]
+profile = program.profile(batch, 10)
+calls = [(c.step, c.phase, c.node, c.native, c.start_seconds, c.seconds) for c in profile.calls]
+print(json.dumps([min(before[1:] + [timed() for _ in range(10)]), profile.steps, calls]))
+"""
+
+
+def test_a_profiled_step_is_a_whole_step(answer: Callable[[str], Any]) -> None:
+    timed, steps, calls = answer(BUILD + PROFILE)
+    each = [sorted(map(str, (c[1:4] for c in calls if c[0] == step))) for step in range(10)]
+    assert len(steps) == 10
+    assert each == [each[0]] * 10
+    for node in ("fc1", "relu_1", "fc2", "softmax_cross_entropy_loss_1"):
+        assert {c[1] for c in calls if c[2] == node} == {"forward", "backward"}
+    assert "update" in {c[1] for c in calls}
+    # The fastest of each, as a busy machine makes steps longer and none shorter.
+    assert min(seconds for _, seconds in steps) > 0.7 * timed
+    for number, (_, seconds) in enumerate(steps):
+        assert sum(c[5] for c in calls if c[0] == number) <= seconds
+
+
+# --- without it ----------------------------------------------------------------------------------
 
 
 def recurrent(operator: str, directions: int, *, layers: int = 1, frozen_bias: bool = False) -> Graph:

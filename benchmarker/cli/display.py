@@ -22,6 +22,7 @@ STAGES = {
     "warmup": "warming up",
     "fill": "preparing mini-batches",
     "measure": "measuring",
+    "exactness": "comparing with the reference, again and again",
     "evaluate": "classifying the data set",
     "monitor": "monitoring apart",
     "breakdown": "timing the parts of a step",

@@ -11,6 +11,7 @@ from typing import Any
 
 from benchmarker.graph.operators import OPERATORS, Operators
 from benchmarker.plugins.keras import (
+    adding,
     elementwise,
     losses,
     normalization,
@@ -23,7 +24,7 @@ from benchmarker.plugins.keras.site import operation, together
 from benchmarker.plugins.keras.standing import Native
 
 BINDERS: dict[str, Callable[..., Native]] = {
-    "add": together("add"),
+    "add": adding.add,
     "sub": together("subtract"),
     "mul": together("multiply"),
     "div": together("divide"),

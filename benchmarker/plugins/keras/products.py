@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from benchmarker.plugins.keras.adding import adding
 from benchmarker.plugins.keras.site import Site
 from benchmarker.plugins.keras.standing import Native
 
@@ -33,9 +34,7 @@ def gemm(
         y = ops.matmul(a, b)
         return y if alpha == 1.0 else ops.multiply(y, alpha)
 
-    def run(a: Any, b: Any, c: Any = None) -> Any:
-        if c is None:
-            return product(a, b)
-        return ops.add(product(a, b), c if beta == 1.0 else ops.multiply(c, beta))
-
-    return run
+    if not site.has(2):
+        return lambda a, b, c=None: product(a, b)
+    add = adding(site, site.result.shape, site.shape(2))
+    return lambda a, b, c: add(product(a, b), c if beta == 1.0 else ops.multiply(c, beta))

@@ -90,6 +90,13 @@ class Site:
         """Return how an input stands before it is arranged."""
         return self._orders[position]
 
+    def taken_shape(self, position: int) -> Shape:
+        """Return the shape of an input after it is arranged, as the binder has said by now."""
+        shape = self.shape(position)
+        order = self.taken.get(position, graph_order(len(shape)))
+        raised = (1,) * (len(order) - len(shape)) + shape
+        return tuple(raised[axis] for axis in order)
+
     # --- what a binder says ------------------------------------------------------------------
 
     def take(self, position: int, order: Order) -> None:

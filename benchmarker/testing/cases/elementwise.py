@@ -31,6 +31,11 @@ def _binary(operator: str, values: str = "normal") -> tuple[OperatorCase, ...]:
             operator, "first-broadcast", (Operand((2, 3, 1, 1)), Operand((2, 3, 4, 5), values=values))
         ),
         OperatorCase(operator, "both-broadcast", (Operand((4, 1, 5)), weight((3, 1)))),
+        # Of equal sizes, so that a vector taken along another axis than its own fits too.
+        OperatorCase(operator, "square-column", (Operand((4, 4)), weight((4, 1)))),
+        OperatorCase(operator, "middle-axis", (Operand((3, 4, 4)), weight((1, 4, 1)))),
+        OperatorCase(operator, "higher-rank", (Operand((3, 4)), weight((4, 1, 1)))),
+        OperatorCase(operator, "last-axis-broadcast", (Operand((2, 4, 1)), weight((4,)))),
     )
 
 

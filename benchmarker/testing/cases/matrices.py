@@ -24,6 +24,7 @@ MATRICES = (
         (Operand((4, 5)), *weights((3, 5), (1, 3))),
         {"trans_b": True, "alpha": 2.5, "beta": 0.25},
     ),
+    OperatorCase("gemm", "square-column", (Operand((4, 5)), *weights((5, 4), (4, 1)))),
     OperatorCase("gemm", "both-data", (Operand((4, 5)), Operand((5, 3)))),
 )
 
