@@ -11,9 +11,6 @@ _FEW = 16
 """Classes up to which MXNet's own logarithm of the softmax is as fast as oneDNN's (128 rows of 10: 36 and
 34 us with the gradient; 1024 rows of 32: 239 and 77)."""
 
-_SMALL = -5.0
-"""Below it two terms of the softplus's series are off by less (1.5e-5 of it) than oneDNN's softplus (4e-5)."""
-
 
 class ElementwiseOperators(SymbolOperators):
     """Arithmetic, activations, dropout and softmax."""
@@ -28,13 +25,7 @@ class ElementwiseOperators(SymbolOperators):
         return self._mx.Activation(x, act_type="tanh")
 
     def softplus(self, x: Tensor) -> Tensor:
-        # What the subgraph backend may join with softplus must have one use: see lowering.
-        x = x if self.training else self._mx.BlockGrad(x)
-        # oneDNN's is off by 1e-6 throughout, even negative, so far below 0 it is the series of -log(1 - s). With
-        # log1p(exp(-|x|)) it would take three times as long, and relu(x) before it has no gradient at 0.
-        s = self._mx.Activation(x, act_type="sigmoid")
-        y = self._mx.Activation(x, act_type="softrelu")
-        return self._mx.where(x < _SMALL, s + 0.5 * self._mx.square(s), y)
+        return self._mx.Activation(x, act_type="softrelu")
 
     def leaky_relu(self, x: Tensor, *, alpha: float = 0.01) -> Tensor:
         return self._mx.LeakyReLU(x, act_type="leaky", slope=alpha)
