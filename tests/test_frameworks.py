@@ -129,7 +129,7 @@ def worst(record: dict[str, Any]) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize(
-    ("framework", "precision"), [("mxnet", "bf16"), ("chainer", "fp16"), ("tensorflow", "fp64")]
+    ("framework", "precision"), [("mxnet", "bf16"), ("chainer", "fp16"), ("mxnet", "fp64")]
 )
 def test_a_precision_it_lacks_is_refused(command: Command, framework: str, precision: str) -> None:
     finished = command(f"--framework={framework}", *MLP, f"--precision={precision}")
