@@ -134,7 +134,7 @@ def test_precision_is_that_of_the_arrays() -> None:
         batch = program.load(draw_batch(graph, 0))
         assert program.fetch(program.train_step(batch))[0].dtype == dtype
         assert program.gradients(batch)[1]["p"].dtype == dtype
-        assert program.parameters()["p"].dtype == np.float32
+        assert program.parameters()["p"].dtype == dtype
 
 
 def test_a_class_weight_that_is_trainable_is_refused() -> None:

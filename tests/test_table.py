@@ -158,6 +158,7 @@ OTHER: dict[str, Any] = {
     "repetition": 1,
     "environment": "current",
     "launcher": "other",
+    "micro_batch": 1,
 }
 OTHERS = {
     **{
