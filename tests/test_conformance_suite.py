@@ -103,7 +103,9 @@ def test_a_planted_fault_is_found_by_name(framework: Framework, found_by: str, o
     failed = failures(framework)
     assert found_by in failed
     innocent = {
-        name for name in failed if only_in not in name and not name.startswith(("program/", "network/", "backward/"))
+        name
+        for name in failed
+        if only_in not in name and not name.startswith(("program/", "network/", "backward/"))
     }
     assert innocent == set()
 
