@@ -220,3 +220,23 @@ def test_a_full_disk_keeps_the_records_before(command: Command, small_disk: Path
     assert 0 < len(written) == len(finished.records) < 8
     assert command("validate", str(small_disk / "results")).status == 0
     assert "No space left on device" in finished.stderr
+
+
+@pytest.mark.parametrize(
+    ("framework", "setting", "allowed"),
+    [
+        ("jax", "layout=nwhc", "nhwc"),
+        ("keras_pytorch", "jit=yes", "auto"),
+        ("onnxruntime", "optimization=most", "all"),
+    ],
+)
+def test_an_option_that_is_a_choice_takes_no_other_text(
+    command: Command, framework: str, setting: str, allowed: str
+) -> None:
+    finished = command(
+        f"--framework={framework}", "--problem=mnist_mlp", "--mode=inference", f"--set={setting}"
+    )
+    assert finished.status == 2
+    assert f"'{setting.partition('=')[0]}' must be" in finished.stderr
+    assert allowed in finished.stderr
+    assert len(finished.stderr.splitlines()) == 1

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Annotated
 
 from benchmarker.framework import FrameworkPlugin
+from benchmarker.layers.rules import Choice
 
 
 @dataclass(frozen=True)
@@ -17,7 +19,7 @@ class Options:
         Where the channels of images stand inside the program; the default trains faster on a CPU.
     """
 
-    layout: str = "nhwc"
+    layout: Annotated[str, Choice(("nhwc", "nchw"))] = "nhwc"
 
 
 def benchmarker_framework() -> FrameworkPlugin:

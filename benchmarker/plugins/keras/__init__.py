@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Annotated
 
 from benchmarker.framework import FrameworkPlugin
+from benchmarker.layers.rules import Choice
 
 
 @dataclass(frozen=True)
@@ -19,7 +21,7 @@ class Options:
         where ``on`` means ``torch.compile``.
     """
 
-    jit: str = "auto"
+    jit: Annotated[str, Choice(("auto", "on", "off"))] = "auto"
 
 
 def over(backend: str, *requirements: str, implementation: str, python: str) -> FrameworkPlugin:
