@@ -86,9 +86,9 @@ def test_sys_exit_is_no_result(faulty: Command) -> None:
 
 @pytest.mark.parametrize("fault", ["hang", "hang_in_c", "ignore_sigterm"])
 def test_a_hang_ends_at_the_timeout(faulty: Command, fault: str) -> None:
-    record = failed_record(run_fault(faulty, fault, "--timeout=4"))
+    record = failed_record(run_fault(faulty, fault, "--timeout=6"))
     assert record["status"] == "timeout"
-    assert "4 s" in record["error"]["message"]
+    assert "6 s" in record["error"]["message"]
     assert "go_wrong" in record["error"]["log_tail"]
 
 
@@ -115,7 +115,7 @@ def test_a_child_left_behind_is_ended_and_not_waited_for(faulty: Command) -> Non
     start = time.monotonic()
     finished = run_fault(faulty, "child")
     assert [record["status"] for record in finished.records] == ["ok", "ok"]
-    assert time.monotonic() - start < 60
+    assert time.monotonic() - start < 500  # it sleeps a thousand
     assert not workers_of(faulty)
 
 
@@ -155,10 +155,9 @@ def workers_of(command: Command) -> list[int]:
 
 def start_hanging(faulty: Command) -> subprocess.Popen[str]:
     process = faulty.start("--framework=faulty,numpy", *QUICK, "--set=fault=hang")
-    deadline = time.monotonic() + 60
-    while not workers_of(faulty) and time.monotonic() < deadline:
+    while not (faulty.folder / "hanging").exists():
+        assert process.poll() is None, process.communicate()
         time.sleep(0.05)
-    time.sleep(1.5)
     return process
 
 
@@ -166,7 +165,7 @@ def start_hanging(faulty: Command) -> subprocess.Popen[str]:
 def test_an_interrupt_ends_the_worker_and_leaves_a_record(faulty: Command, number: signal.Signals) -> None:
     process = start_hanging(faulty)
     process.send_signal(number)
-    stdout, stderr = process.communicate(timeout=30)
+    stdout, stderr = process.communicate(timeout=60)
     assert process.returncode == 130, stderr
     assert "Traceback" not in stderr
     (record,) = Finished(process.returncode, stdout, stderr).records
@@ -180,7 +179,7 @@ def test_a_worker_does_not_outlive_a_killed_orchestrator(faulty: Command) -> Non
     process = start_hanging(faulty)
     assert workers_of(faulty)
     process.kill()
-    process.communicate(timeout=30)
+    process.communicate(timeout=60)
     deadline = time.monotonic() + 10
     while workers_of(faulty) and time.monotonic() < deadline:
         time.sleep(0.05)

@@ -25,7 +25,7 @@ from benchmarker.launchers import Outcome, WorkerCommand
 from benchmarker.launchers import warm as warm_launcher
 from benchmarker.launchers.local import LocalLauncher
 from benchmarker.launchers.warm import WarmServers
-from benchmarker.orchestrator import Observation
+from benchmarker.observation import Observation
 from benchmarker.outcomes import failure, log_tail
 from benchmarker.planning import refusal
 from benchmarker.progress import Progress
@@ -285,12 +285,16 @@ def test_a_timeout_shows_the_stacks_and_ends_the_whole_group(run: Tenants) -> No
     run()
     seen: list[list[int]] = []
 
+    def watch() -> None:
+        # The log is open in the worker and in what it has started.
+        wait_until(lambda: len(workers(run.folder)) >= 2)
+        seen.append(workers(run.folder))
+
     def look(event: dict[str, Any]) -> None:
         if event.get("name") == "build":
-            # The log is open in the worker and in what it has started.
-            threading.Timer(1.0, lambda: seen.append(workers(run.folder))).start()
+            threading.Thread(target=watch).start()
 
-    hung = run("hang", timeout=2.0, at=look)
+    hung = run("hang", timeout=5.0, at=look)
     assert (hung.outcome.ended_by, hung.status) == ("timeout", "timeout")
     assert "in hang" in hung.log
     assert len(seen[0]) >= 2
@@ -340,7 +344,7 @@ def test_a_server_that_stands_still_does_not_hold_off_a_timeout(run: Tenants) ->
         if event.get("name") == "build":
             os.kill(server, signal.SIGSTOP)
 
-    assert run("hang", timeout=1.0, at=stop).outcome.ended_by == "timeout"
+    assert run("hang", timeout=4.0, at=stop).outcome.ended_by == "timeout"
     assert not alive(server)
 
 
@@ -391,7 +395,7 @@ def test_an_import_that_crashes_is_a_crash_each_time(run: Tenants) -> None:
 
 
 def test_an_import_that_hangs_is_ended_in_time_and_shows_where(run: Tenants) -> None:
-    hung = importing(run, "hang", timeout=2.0)
+    hung = importing(run, "hang", timeout=5.0)
     assert (hung.outcome.ended_by, hung.stage) == ("timeout", "import")
     assert "in importing" in hung.log
     assert "was ended by" not in hung.log
@@ -536,15 +540,20 @@ def test_a_crash_leaves_the_other_runs_of_an_experiment_alone(command: Command, 
     assert workers(command.folder) == []
 
 
-def start_hanging(command: Command) -> subprocess.Popen[str]:
-    process = command.start("--framework=tenant", *QUICK, "--start=fork", "--set=change=hang", "--no-verify")
-    # The server, the worker, and what the worker has started.
-    assert wait_until(lambda: len(workers(command.folder)) >= 3, 60)
+def start_hanging(command: Command, start: str) -> subprocess.Popen[str]:
+    process = command.start(
+        "--framework=tenant", *QUICK, f"--start={start}", "--set=change=hang", "--no-verify"
+    )
+    # The server, if there is one, the worker, and what the worker has started.
+    assert wait_until(lambda: len(workers(command.folder)) == {"spawn": 2, "fork": 3}[start], 60)
     return process
 
 
-def test_an_interrupted_command_leaves_a_record_and_no_process(command: Command, tmp_path: Path) -> None:
-    process = start_hanging(tenants_installed(command, tmp_path))
+@pytest.mark.parametrize("start", ["spawn", "fork"])
+def test_an_interrupted_command_leaves_a_record_and_no_process(
+    command: Command, tmp_path: Path, start: str
+) -> None:
+    process = start_hanging(tenants_installed(command, tmp_path), start)
     process.send_signal(signal.SIGINT)
     stdout, stderr = process.communicate(timeout=60)
     assert process.returncode == 130, stderr
@@ -552,8 +561,9 @@ def test_an_interrupted_command_leaves_a_record_and_no_process(command: Command,
     assert wait_until(lambda: workers(command.folder) == [])
 
 
-def test_nothing_outlives_a_killed_command(command: Command, tmp_path: Path) -> None:
-    process = start_hanging(tenants_installed(command, tmp_path))
+@pytest.mark.parametrize("start", ["spawn", "fork"])
+def test_nothing_outlives_a_killed_command(command: Command, tmp_path: Path, start: str) -> None:
+    process = start_hanging(tenants_installed(command, tmp_path), start)
     process.kill()
     process.communicate(timeout=60)
     assert wait_until(lambda: workers(command.folder) == [])

@@ -10,7 +10,7 @@ from typing import Any
 
 from benchmarker.launchers import Handler, Launcher, Outcome, WorkerCommand
 from benchmarker.launchers.conversation import Conversation, WorkerProcess
-from benchmarker.launchers.spawned import Spawned, start_interpreter
+from benchmarker.launchers.spawned import Interpreter, Spawned
 from benchmarker.launchers.warm import Forked, WarmServers
 
 
@@ -75,7 +75,7 @@ def _spawn(
 ) -> WorkerProcess:
     # Taken before the start: the worker's first line may run before ours after it.
     message = _message(command, time.monotonic_ns())
-    worker = Spawned(start_interpreter(command, events, control, (events, control)))
+    worker = Spawned(Interpreter(command, events, control, (events, control)))
     cleanup.callback(worker.close)
     _send(ours, message)
     return worker

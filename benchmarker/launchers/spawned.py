@@ -13,14 +13,13 @@ from pathlib import Path
 from benchmarker.errors import EnvironmentCreationError
 from benchmarker.launchers import WorkerCommand
 from benchmarker.launchers.conversation import WorkerProcess
+from benchmarker.launchers.guard import Guard
 
 BOOTSTRAP = Path(__file__).resolve().parent.parent / "worker" / "bootstrap.py"
 
 
-def start_interpreter(
-    command: WorkerCommand, events: int, control: int, kept: Sequence[int]
-) -> subprocess.Popen[bytes]:
-    """Start the bootstrap under the command's interpreter, in a session and process group of its own.
+class Interpreter:
+    """The bootstrap under a command's interpreter, in a session and process group of its own, with its guard.
 
     Parameters
     ----------
@@ -29,11 +28,38 @@ def start_interpreter(
     kept : sequence of int
         The descriptors that it inherits.
 
+    Attributes
+    ----------
+    process : Popen
+        The interpreter.
+
     Raises
     ------
     EnvironmentCreationError
         If the interpreter does not start.
     """
+
+    def __init__(self, command: WorkerCommand, events: int, control: int, kept: Sequence[int]) -> None:
+        self.process = _start(command, events, control, kept)
+        try:
+            self._guard = Guard(self.process.pid)
+        except BaseException:
+            self._kill_group()
+            self.process.wait()
+            raise
+
+    def end(self) -> int:
+        """End it and all that it started in its group, harmless if they are gone; return its exit status."""
+        self._kill_group()
+        self._guard.dismiss()
+        return self.process.wait()
+
+    def _kill_group(self) -> None:
+        with contextlib.suppress(ProcessLookupError, PermissionError):
+            os.killpg(self.process.pid, signal.SIGKILL)
+
+
+def _start(command: WorkerCommand, events: int, control: int, kept: Sequence[int]) -> subprocess.Popen[bytes]:
     arguments = [command.interpreter, "-s", "-u", str(BOOTSTRAP), str(events), str(control), str(os.getpid())]
     with open(command.log, "ab") as log:
         try:
@@ -52,18 +78,12 @@ def start_interpreter(
             ) from error
 
 
-def end_group(process: subprocess.Popen[bytes]) -> int:
-    """End a process and all that it started in its group; harmless if they are gone."""
-    with contextlib.suppress(ProcessLookupError, PermissionError):
-        os.killpg(process.pid, signal.SIGKILL)
-    return process.wait()
-
-
 class Spawned(WorkerProcess):
     """A child process of ours; a thread waits for its end."""
 
-    def __init__(self, process: subprocess.Popen[bytes]) -> None:
-        self._process = process
+    def __init__(self, interpreter: Interpreter) -> None:
+        self._interpreter = interpreter
+        self._process = interpreter.process
         self._notice, writable = os.pipe()
         threading.Thread(target=self._tell_end, args=(writable,), name="waiter", daemon=True).start()
 
@@ -87,7 +107,7 @@ class Spawned(WorkerProcess):
             self._process.send_signal(number)
 
     def end(self) -> int:
-        return end_group(self._process)
+        return self._interpreter.end()
 
     def close(self) -> None:
         """End the process group and give back the notice's descriptor."""

@@ -16,10 +16,11 @@ from typing import Any
 from benchmarker.errors import UnsupportedError
 from benchmarker.launchers import WorkerCommand
 from benchmarker.launchers.conversation import GRACE_SECONDS, WorkerProcess
-from benchmarker.launchers.spawned import end_group, start_interpreter
+from benchmarker.launchers.guard import Guard
+from benchmarker.launchers.spawned import Interpreter
 
-KEPT_SERVERS = 8
-"""Each holds a framework in memory; the longest unused of more is ended."""
+KEPT_SERVERS = 12
+"""Each holds a framework in memory, and there are ten; the longest unused of more is ended."""
 
 
 class WarmServer:
@@ -41,7 +42,7 @@ class WarmServer:
             cleanup.callback(os.close, readable)
             with os.fdopen(writable, "wb", buffering=0) as control:
                 descriptors = (theirs.fileno(), readable)
-                self._process = start_interpreter(command, *descriptors, descriptors)
+                self._interpreter = Interpreter(command, *descriptors, descriptors)
                 with contextlib.suppress(BrokenPipeError):
                     control.write(_message(command))
             cleanup.pop_all()
@@ -55,7 +56,7 @@ class WarmServer:
     @property
     def is_alive(self) -> bool:
         """Whether it can be asked."""
-        return self._process.poll() is None
+        return self._interpreter.process.poll() is None
 
     def request(self, events: int, control: int, log: int) -> None:
         """Ask for a worker with these descriptors."""
@@ -75,11 +76,11 @@ class WarmServer:
     def send_signal(self, number: signal.Signals) -> None:
         """Send a signal to the server itself."""
         with contextlib.suppress(ProcessLookupError):
-            self._process.send_signal(number)
+            self._interpreter.process.send_signal(number)
 
     def end(self) -> int:
         """End the server, and with it its worker, and return its exit status."""
-        return end_group(self._process)
+        return self._interpreter.end()
 
     def close(self) -> None:
         """End the server and give back its descriptor."""
@@ -115,6 +116,7 @@ class Forked(WorkerProcess):
         self._tell = tell
         self._process: int | None = None
         self._status: int | None = None
+        self._guard: Guard | None = None
 
     @property
     def notice(self) -> int:
@@ -135,7 +137,8 @@ class Forked(WorkerProcess):
             self._status = 1
             raise UnsupportedError(reply["refused"])
         if "started" in reply:
-            self._process = reply["started"]
+            process = self._process = reply["started"]
+            self._guard = Guard(process)
             self._go()
         if "ended" in reply:
             self._status = reply["ended"]
@@ -170,6 +173,8 @@ class Forked(WorkerProcess):
         if self._status is None:
             # It is still importing, or does not answer.
             self._lose_server()
+        if self._guard is not None:
+            self._guard.dismiss()
         return self._status if self._status is not None else -signal.SIGKILL
 
     def _kill(self) -> None:

@@ -41,7 +41,6 @@ LATER_IMPORTS = (
     *(f"benchmarker.worker.{name}" for name in WORKER_MODULES),
 )
 """What a run itself imports as it reaches its stages."""
-PR_SET_PDEATHSIG = 1
 ENDING_SECONDS = 0.2
 """Threads that a library has ended take a moment to be gone."""
 
@@ -81,12 +80,10 @@ def serve(descriptor: int, framework: str) -> Forked:
     """
     connection = socket.socket(fileno=descriptor)
     import_seconds: float | None = None
-    parent = os.getppid()
     for number in itertools.count(1):
         descriptors = _next_request(connection)
         if import_seconds is None:
             import_seconds = _warm_up(framework, descriptors[0])
-            _take_workers_along(parent)
         server, threads, refusal = os.getpid(), _threads(), open_driver()
         forked_ns = time.monotonic_ns()
         process = os.fork() if refusal is None else None
@@ -99,38 +96,8 @@ def serve(descriptor: int, framework: str) -> Forked:
         if process is None:
             _reply(connection, {"refused": refusal})
         else:
-            _followed.append(process)
             _follow(connection, process, _survivors(threads))
     raise AssertionError("numbers do not end")
-
-
-_followed: list[int] = []
-"""The worker that runs, if there is one."""
-
-
-def _take_workers_along(parent: int) -> None:
-    """End the running worker's whole group when the parent dies, and then the server.
-
-    The kernel's own kill at a parent's death ends this process alone, and with it the worker alone: what the
-    worker has started would live on.
-    """
-
-    def end(number: int, frame: Any) -> None:
-        for process in _followed:
-            _kill_group(process)
-        os._exit(1)
-
-    signal.signal(signal.SIGHUP, end)
-    if sys.platform == "linux":
-        ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGHUP, 0, 0, 0)
-    if os.getppid() != parent:
-        os._exit(1)
-
-
-def _kill_group(process: int) -> None:
-    for kill in (os.killpg, os.kill):
-        with contextlib.suppress(ProcessLookupError, PermissionError):
-            kill(process, signal.SIGKILL)
 
 
 def _next_request(connection: socket.socket) -> list[int]:
@@ -204,7 +171,6 @@ def open_driver(folder: Path = Path("/proc/self/fd")) -> str | None:
 def _become_worker(connection: socket.socket, descriptors: list[int]) -> None:
     """Be a process of its own: session, output, descriptors, and what was drawn for the server alone."""
     events, control, log = descriptors
-    signal.signal(signal.SIGHUP, signal.SIG_DFL)
     os.setsid()
     connection.close()
     for stream in (1, 2):
@@ -236,8 +202,9 @@ def _follow(connection: socket.socket, process: int, refusal: str | None) -> Non
         _reply(connection, {"started": process})
         os.waitid(os.P_PID, process, os.WEXITED | os.WNOWAIT)
     # Until the worker is waited for, no other process and no other group can have its number.
-    _kill_group(process)
-    _followed.remove(process)
+    for kill in (os.killpg, os.kill):
+        with contextlib.suppress(ProcessLookupError, PermissionError):
+            kill(process, signal.SIGKILL)
     _, status = os.waitpid(process, 0)
     ended = {"ended": os.waitstatus_to_exitcode(status)}
     _reply(connection, ended if refusal is None else {"refused": refusal})
