@@ -7,6 +7,7 @@ that running it interprets nothing of the graph: one call a node, local variable
 from __future__ import annotations
 
 import ast
+import builtins
 import functools
 import itertools
 import linecache
@@ -172,7 +173,8 @@ class _Body:
             lines.append(f"    {ast.unparse(ast.fix_missing_locations(statement))}{comment}\n")
         module = compile("".join(lines), filename, "exec")
         code = next(c for c in module.co_consts if isinstance(c, types.CodeType))
-        function = types.FunctionType(code, namespace, name)
+        # torch.compile looks for the built-in names there, as in the globals of any module.
+        function = types.FunctionType(code, {**namespace, "__builtins__": builtins}, name)
         linecache.cache[filename] = (sum(map(len, lines)), None, lines, filename)
         weakref.finalize(function, linecache.cache.pop, filename, None)
         return function

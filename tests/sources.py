@@ -45,6 +45,9 @@ OWN_FRAMEWORK = {
     "keras": {"keras", "jax", "jaxlib", "tensorflow", "torch"},
 }
 
+FRONT_ENDS = {"keras": {"jax", "pytorch", "tensorflow"}}
+"""Plugins over others, whose profilers they use."""
+
 
 @dataclass(frozen=True)
 class Import:

@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from benchmarker.errors import UnsupportedError
 from benchmarker.framework import Device, Optimizer
 from benchmarker.graph.graph import Graph
 from benchmarker.graph.initializers import ONES
@@ -270,6 +271,39 @@ def check_attention_moves_heads_only() -> None:
     agrees(attending())
     # Queries, keys, values and the result; the keys are taken transposed, not turned.
     assert types(attending(), "inference").count("Transpose") == 4
+
+
+def check_both_layouts_compute_the_same() -> None:
+    for rank in (1, 2, 3):
+        for precision in TOLERANCES:
+            agrees(segmentation(rank), precision, layout="nchw")
+    for graph in (flattened_image(), shuffled_channels(), reused(), residual(0.2), saturated()):
+        agrees(graph, layout="nchw")
+    agrees(segmentation(), layout="nchw", xla=True)
+    agrees(saturated(), layout="nchw", freeze=True)
+
+
+def check_channels_first_only_what_has_no_kernel_is_transposed() -> None:
+    formats = {
+        operation.get_attr("data_format")
+        for operation in operations(build(segmentation(), "training", layout="nchw"))
+        if operation.type in ("Conv2D", "MaxPool", "FusedBatchNormV3", "Conv2DBackpropInput")
+    }
+    assert formats == {b"NCHW"}
+    assert "Transpose" not in types(flattened_image(), layout="nchw")
+    # Softmax and the loss want the channels last: two each. So does resizing, and so does its gradient.
+    assert types(segmentation(1), layout="nchw").count("Transpose") == 4
+    assert types(segmentation(2), layout="nchw").count("Transpose") == 8
+    assert types(segmentation(2), "inference", layout="nchw").count("Transpose") == 4
+
+
+def check_channels_first_in_fp64_is_refused() -> None:
+    said = ""
+    try:
+        build(flattened_image(), "inference", "fp64", layout="nchw")
+    except UnsupportedError as error:
+        said = str(error)
+    assert "layout=nhwc" in said
 
 
 # --- parameters ----------------------------------------------------------------------------------

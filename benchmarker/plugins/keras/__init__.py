@@ -49,4 +49,5 @@ def over(backend: str, *requirements: str, implementation: str, python: str) -> 
             "KERAS_BACKEND": {"pytorch": "torch"}.get(backend, backend),
             "TF_CPP_MIN_LOG_LEVEL": "2",
         },
+        precisions={"cpu": ("fp32", "fp64")},
     )

@@ -52,7 +52,11 @@ def taken_for_another_bias(x: Shape, y: Shape) -> bool:
 
 
 def _plus(x: Any, y: Any) -> Any:
-    from keras import ops
+    return _tensor(x) + _tensor(y)
 
-    # Of tensors, not variables, whose ``+`` is Keras' function again.
-    return ops.convert_to_tensor(x) + ops.convert_to_tensor(y)
+
+def _tensor(x: Any) -> Any:
+    """Return TensorFlow's own tensor: the ``+`` of a Keras variable is Keras' function again."""
+    import keras
+
+    return x.value if isinstance(x, keras.Variable) else x

@@ -49,24 +49,25 @@ class Binding:
     ----------
     graph : Graph
         Of operators that have binders alone.
-    backend : str
-        As in :class:`~benchmarker.plugins.keras.site.Setting`.
+    setting : Setting
+        Of inference.
 
     Attributes
     ----------
+    setting : Setting
+        As given.
     orders : dict
         Order of axes of every value by name, parameters included.
     layouts : dict
         Layout of every parameter by name.
     """
 
-    def __init__(self, graph: Graph, backend: str) -> None:
+    def __init__(self, graph: Graph, setting: Setting) -> None:
         self._graph = graph
-        self._backend = backend
+        self.setting = setting
         self._flat: dict[str, Shape] = {}
         self.layouts: dict[str, Layout] = {}
         self.orders: dict[str, Order] = {}
-        setting = Setting(backend)
         for declared in graph.inputs:
             rank = len(declared.type.shape)
             image = rank > 2 and self._feeds_images(declared.name)

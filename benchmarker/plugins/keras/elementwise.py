@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from benchmarker.plugins.keras import doubles
 from benchmarker.plugins.keras.site import Site
 from benchmarker.plugins.keras.standing import Native
 
@@ -44,15 +45,18 @@ def gelu(site: Site, *, approximate: str = "none") -> Native:
     from keras import ops
 
     site.keep()
+    if site.setting.lacks_kernels:
+        return doubles.gelu(approximate)
     return lambda x: ops.gelu(x, approximate=approximate == "tanh")
 
 
 def cast(site: Site) -> Native:
-    """``ops.cast`` to float32."""
+    """``ops.cast`` to the type in which the program computes."""
     from keras import ops
 
     site.keep()
-    return lambda x: ops.cast(x, "float32")
+    dtype = site.setting.dtype
+    return lambda x: ops.cast(x, dtype)
 
 
 def softmax(site: Site, *, axis: int = -1) -> Native:

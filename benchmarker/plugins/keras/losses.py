@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from benchmarker.errors import UnsupportedError
 from benchmarker.plugins.keras.site import Site
 from benchmarker.plugins.keras.standing import Native, graph_order, image_order
 
@@ -23,7 +24,7 @@ def softmax_cross_entropy_loss(
         if ignore_index is not None:
             valid = ops.not_equal(labels, ignore_index)
             labels = ops.where(valid, labels, ops.zeros_like(labels))
-            kept = ops.cast(valid, "float32")
+            kept = ops.cast(valid, site.setting.dtype)
         each = ops.sparse_categorical_crossentropy(labels, scores, from_logits=True)
         weight = _product(kept, None if weights is None else ops.take(weights, labels, axis=0))
         each = each if weight is None else ops.multiply(each, weight)
@@ -65,6 +66,11 @@ def ctc_loss(site: Site) -> Native:
     """``ops.ctc_loss``, as ``CTC`` calls it."""
     from keras import ops
 
+    if site.setting.lacks_kernels:
+        raise UnsupportedError(
+            "TensorFlow computes ctc_loss in float32 only, and so does Keras over it; use another precision "
+            "than fp64"
+        )
     steps, batch, _ = site.shape(0)
     length = site.shape(1)[1]
     site.take(0, (1, 0, 2))

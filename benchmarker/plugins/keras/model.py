@@ -4,22 +4,19 @@ from __future__ import annotations
 
 import functools
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from benchmarker.graph.graph import Graph
 from benchmarker.plugins.keras.binding import Binding
-from benchmarker.plugins.keras.site import Setting
-from benchmarker.straight_line import straight_line
+from benchmarker.plugins.keras.lines import Lines
 
 if TYPE_CHECKING:
     import numpy.typing as npt
 
     Array = npt.NDArray[Any]
-
-Line = Callable[..., tuple[Any, ...]]
 
 
 def make_model(graph: Graph, binding: Binding, parameters: Mapping[str, Array]) -> Any:
@@ -46,7 +43,7 @@ def _model_class() -> Any:
         """
 
         def __init__(self, graph: Graph, binding: Binding, parameters: Mapping[str, Array]) -> None:
-            super().__init__(name=re.sub(r"\W", "_", graph.name))
+            super().__init__(name=re.sub(r"\W", "_", graph.name), dtype=binding.setting.dtype)
             self.weights_by_name = {
                 p.name: self._made(p.name, binding.layouts[p.name].encode(parameters[p.name]), p.trainable)
                 for p in graph.parameters
@@ -54,7 +51,7 @@ def _model_class() -> Any:
             }
             self.seed_generator = keras.random.SeedGenerator()
             self.calls = 0
-            self.lines = _Lines(graph, binding, dict(self.weights_by_name), self.seed_generator)
+            self.lines = Lines(graph, binding, dict(self.weights_by_name), self.seed_generator)
             self.built = True
 
         def _made(self, name: str, arrays: tuple[Array, ...], trainable: bool) -> Any:
@@ -62,7 +59,7 @@ def _model_class() -> Any:
             return self.add_weight(
                 shape=array.shape,
                 initializer=lambda shape, dtype: keras.ops.convert_to_tensor(np.array(array), dtype),
-                dtype="float32",
+                dtype=self.dtype,
                 trainable=trainable,
                 name=re.sub(r"\W", "_", name),
             )
@@ -82,49 +79,3 @@ def _model_class() -> Any:
             return {"loss": y_pred}
 
     return GraphModel
-
-
-class _Lines:
-    """The straight lines of a graph, each made when it is first asked for.
-
-    Parameters
-    ----------
-    graph, binding
-        As in :func:`make_model`.
-    weights : mapping
-        Keras variable of each parameter.
-    seed : keras.random.SeedGenerator
-        Of dropout.
-    """
-
-    def __init__(self, graph: Graph, binding: Binding, weights: Mapping[str, Any], seed: Any) -> None:
-        import keras
-
-        self._graph = graph
-        self._binding = binding
-        self._weights = weights
-        self._seed = seed
-        self._backend = keras.backend.backend()
-
-    @functools.cached_property
-    def inference(self) -> Line:
-        """The outputs, with the running statistics."""
-        return self._line(Setting(self._backend), self._graph.outputs)
-
-    @functools.cached_property
-    def training(self) -> Line:
-        """The loss, or the outputs of a graph without one; statistics move and dropout drops."""
-        return self._line(Setting(self._backend, True, True, self._seed), self._results)
-
-    @functools.cached_property
-    def frozen(self) -> Line:
-        """The same with the mini-batch's statistics, but nothing moves and nothing is dropped."""
-        return self._line(Setting(self._backend, True), self._results)
-
-    @property
-    def _results(self) -> tuple[str, ...]:
-        return self._graph.outputs if self._graph.loss is None else (self._graph.loss,)
-
-    def _line(self, setting: Setting, results: tuple[str, ...]) -> Line:
-        binding = self._binding.bind(setting)
-        return straight_line(self._graph, binding, outputs=results, constants=self._weights)

@@ -73,6 +73,15 @@ class _Rules:
         self.assign(slot, self.ops.add(self.ops.multiply(slot, share), self.ops.multiply(value, 1.0 - share)))
 
 
+def _dense(gradient: Any) -> Any:
+    """Return the gradient of a whole table: TensorFlow's holds a row as often as it was used, not the sum."""
+    if not hasattr(gradient, "indices") or not hasattr(gradient, "dense_shape"):
+        return gradient
+    import tensorflow as tf
+
+    return tf.convert_to_tensor(gradient)
+
+
 @functools.cache
 def _exact() -> Any:
     """Return the subclass, made once because it needs Keras."""
@@ -98,7 +107,7 @@ def _exact() -> Any:
             self.slots = [self.add_optimizer_variables(variables, f"slot{i}") for i in range(count)]
 
         def update_step(self, gradient: Any, variable: Any, learning_rate: Any) -> None:
-            gradient = ops.cast(gradient, variable.dtype)
+            gradient = ops.cast(_dense(gradient), variable.dtype)
             if self.coupled_decay:
                 gradient = ops.add(gradient, ops.multiply(variable, self.coupled_decay))
             place = self._get_variable_index(variable)

@@ -14,10 +14,16 @@ from benchmarker.graph.composites import written_out
 from benchmarker.graph.graph import Graph
 from benchmarker.plugins.keras import Options
 from benchmarker.plugins.keras.binding import Binding
+from benchmarker.plugins.keras.floats import FLOATS, set_floats
+from benchmarker.plugins.keras.jax_steps import JaxSteps
 from benchmarker.plugins.keras.model import make_model
 from benchmarker.plugins.keras.operators import BINDERS, KerasOperators
 from benchmarker.plugins.keras.optimizers import make_optimizer
-from benchmarker.plugins.keras.stepping import STEPS
+from benchmarker.plugins.keras.pytorch_steps import TorchSteps
+from benchmarker.plugins.keras.site import Setting
+from benchmarker.plugins.keras.stepping import Steps
+from benchmarker.plugins.keras.tensorflow_steps import TensorFlowSteps
+from benchmarker.profiling import Profile
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -37,7 +43,8 @@ class KerasProgram(Program):
         parameters: Mapping[str, Array],
         *,
         mode: str,
-        backend: str,
+        setting: Setting,
+        steps: type[Steps],
         optimizer: Optimizer,
         jit: Any,
     ) -> None:
@@ -45,14 +52,16 @@ class KerasProgram(Program):
 
         self._ops = ops
         self._graph = written_out(graph, BINDERS)
-        self._binding = Binding(self._graph, backend)
-        self._integers = "int32" if backend == "jax" else "int64"
+        self._mode = mode
+        self._floats = setting.dtype
+        self._integers = "int32" if setting.backend == "jax" else "int64"
+        self._binding = Binding(self._graph, setting)
         self._model = make_model(self._graph, self._binding, parameters)
         chosen = make_optimizer(optimizer)
         self._model.compile(optimizer=chosen, jit_compile=jit)
         if mode == "training":
             chosen.build(self._model.trainable_variables)
-        self._steps = STEPS[backend](self._model, len(graph.upstream))
+        self._steps = steps(self._model, len(graph.upstream))
 
     # --- the timed path ----------------------------------------------------------------------
 
@@ -62,6 +71,9 @@ class KerasProgram(Program):
     def train_step(self, batch: Any) -> Any:
         return self._steps.train(batch)
 
+    def train_micro(self, batches: Sequence[Any]) -> Any:
+        return self._steps.train_micro(batches)
+
     def gradient_step(self, batch: Any) -> tuple[Any, Any]:
         return self._steps.gradient_step(batch)
 
@@ -70,6 +82,9 @@ class KerasProgram(Program):
 
     def compilations(self) -> int:
         return self._steps.traces
+
+    def profile(self, batch: Any, steps: int) -> Profile:
+        return self._steps.profile(self._graph, self._mode, batch, steps)
 
     # --- the edges ---------------------------------------------------------------------------
 
@@ -81,7 +96,7 @@ class KerasProgram(Program):
     def _loaded(self, array: Array) -> Any:
         floating = np.issubdtype(array.dtype, np.floating)
         # A copy: over PyTorch and JAX a tensor may share its memory with the array.
-        copy = np.array(array, np.float32 if floating else self._integers, order="C")
+        copy = np.array(array, self._floats if floating else self._integers, order="C")
         return self._ops.convert_to_tensor(copy)
 
     def fetch(self, output: Any) -> tuple[Array, ...]:
@@ -94,6 +109,12 @@ class KerasProgram(Program):
         self._steps.settle()
         weights = self._model.weights_by_name
         return {p.name: self._decoded(p.name, weights[p.name]) for p in self._graph.parameters}
+
+    def assign(self, values: Mapping[str, Array]) -> None:
+        self._steps.settle()
+        for name, value in values.items():
+            (native,) = self._binding.layouts[name].encode(value)
+            self._model.weights_by_name[name].assign(self._loaded(native))
 
     def gradients(self, batch: Any) -> tuple[float, dict[str, Array]]:
         value, gradients = self._steps.differentiate(batch)
@@ -117,6 +138,8 @@ class KerasFramework(Framework):
     operators = KerasOperators
     backend: ClassVar[str]
     """Keras' name of it."""
+    steps: ClassVar[type[Steps]]
+    """How a model over it is stepped."""
 
     def __init__(self) -> None:
         import keras
@@ -158,15 +181,28 @@ class KerasFramework(Framework):
             raise UnsupportedError(
                 f"problem '{graph.name}' has no loss, so it cannot be trained; use inference"
             )
+        if precision not in FLOATS:
+            raise UnsupportedError(f"Keras runs {', '.join(FLOATS)} here, not precision '{precision}'")
+        self._set_floats(FLOATS[precision])
         return KerasProgram(
-            graph, parameters, mode=mode, backend=self.backend, optimizer=optimizer, jit=JIT[jit]
+            graph,
+            parameters,
+            mode=mode,
+            setting=Setting(self.backend, FLOATS[precision]),
+            steps=self.steps,
+            optimizer=optimizer,
+            jit=JIT[jit],
         )
+
+    def _set_floats(self, dtype: str) -> None:
+        set_floats(dtype)
 
 
 class OverTensorFlow(KerasFramework):
     """Keras over TensorFlow."""
 
     backend = "tensorflow"
+    steps = TensorFlowSteps
 
     def _set_threads(self, threads: int) -> None:
         import tensorflow as tf
@@ -193,10 +229,18 @@ class OverJax(KerasFramework):
     """Keras over JAX."""
 
     backend = "jax"
+    steps = JaxSteps
 
     def _set_threads(self, threads: int) -> None:
         # XLA's pool asks for this when the first computation makes the backend; there is no call for it.
         os.environ["NPROC"] = str(threads)
+
+    def _set_floats(self, dtype: str) -> None:
+        import jax
+
+        super()._set_floats(dtype)
+        # Without it JAX would round every float64 to float32.
+        jax.config.update("jax_enable_x64", dtype == "float64")
 
     def libraries(self) -> dict[str, str]:
         import jax
@@ -212,6 +256,7 @@ class OverPytorch(KerasFramework):
     """Keras over PyTorch."""
 
     backend = "torch"
+    steps = TorchSteps
     later_imports = ("torch._dynamo",)
 
     def _set_threads(self, threads: int) -> None:

@@ -72,7 +72,7 @@ def _layer(site: Site, cell: Cell, hidden_size: int, *, states: int, merged: boo
             following = cell(z, carry, turned, of_state)
             return following, following
 
-        start = tuple(ops.zeros((batch, hidden_size), "float32") for _ in range(states))
+        start = tuple(ops.zeros((batch, hidden_size), site.setting.dtype) for _ in range(states))
         last, history = ops.scan(step, start, ops.flip(projected, 0) if backward else projected)
         return ops.flip(history[0], 0) if backward else history[0], last
 

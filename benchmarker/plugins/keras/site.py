@@ -18,6 +18,8 @@ class Setting:
     ----------
     backend : str
         Keras' name of the framework underneath.
+    dtype : str
+        In which floating-point numbers are computed.
     training : bool
         Whether batch normalization takes the mini-batch's statistics.
     updating : bool
@@ -27,9 +29,15 @@ class Setting:
     """
 
     backend: str
+    dtype: str = "float32"
     training: bool = False
     updating: bool = False
     seed: Any = None
+
+    @property
+    def lacks_kernels(self) -> bool:
+        """Whether some functions have no kernels, see :mod:`benchmarker.plugins.keras.doubles`."""
+        return self.backend == "tensorflow" and self.dtype == "float64"
 
     @property
     def channels_last(self) -> bool:

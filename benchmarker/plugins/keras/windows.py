@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from benchmarker.plugins.keras import doubles
 from benchmarker.plugins.keras.site import Site
 from benchmarker.plugins.keras.standing import Native, kernel_order
 from benchmarker.windows import Pairs, ceil_pairs, explicit_pairs, same_pairs, window_counts
@@ -96,15 +97,17 @@ def conv_transpose(
     same = any(pads) and even and pairs == exact and not any(output_padding)
     cut = None if same else _cutting(site, pairs, reach, strides, output_padding)
     shift, channels = _bias(site), site.axis(1, order)
+    apart = site.setting.lacks_kernels and max(dilations) > 1
     settings = {
         "strides": strides,
         "padding": "same" if same else "valid",
         "output_padding": None if same else (0,) * len(strides),
         "data_format": site.data_format,
-        "dilation_rate": dilations,
+        "dilation_rate": (1,) * len(strides) if apart else dilations,
     }
 
     def one(x: Any, w: Any) -> Any:
+        w = doubles.dilated(w, dilations) if apart else w
         y = ops.conv_transpose(x, w, **settings)
         return y if cut is None else cut(y)
 
@@ -169,7 +172,7 @@ def average_pool(
         return _pool(site, ops.average_pool, pairs, kernel_shape, strides, 0.0)
     counts = window_counts(sizes, kernel_shape, strides, pairs)
     counts = counts if site.setting.channels_last else np.moveaxis(counts, -1, 1)
-    correction = (math.prod(kernel_shape) / counts).astype(np.float32)
+    correction = (math.prod(kernel_shape) / counts).astype(site.setting.dtype)
     pooled = _pool(site, ops.average_pool, pairs, kernel_shape, strides, 0.0, named=False)
     return lambda x: ops.multiply(pooled(x), correction)
 
@@ -189,10 +192,15 @@ def _pool(
     same = named and wanted and pairs == same_pairs(site.shape(0)[2:], kernel, strides, (1,) * len(kernel))
     surround = None if same else _surrounding(site, pairs, border)
     padding = "same" if same else "valid"
+    by_planes = None
+    if site.setting.lacks_kernels and len(kernel) == 3:
+        by_planes = doubles.volume_pooling(function, kernel, strides, padding)
 
     def run(x: Any) -> Any:
         if surround is not None:
             x = surround(x)
+        if by_planes is not None:
+            return by_planes(x)
         return function(x, pool_size=kernel, strides=strides, padding=padding, data_format=site.data_format)
 
     return run
@@ -220,6 +228,8 @@ def resize(site: Site, *, sizes: Sizes, mode: str = "nearest") -> Native:
     from keras import ops
 
     site.image()
+    if mode != "nearest" and site.setting.lacks_kernels:
+        return doubles.interpolation(site.shape(0)[2:], sizes)
     if mode != "nearest":
         return lambda x: ops.image.resize(
             x, sizes, interpolation="bilinear", antialias=False, data_format=site.data_format

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Annotated
 
 from benchmarker.framework import FrameworkPlugin
+from benchmarker.layers.rules import Choice
 
 
 @dataclass(frozen=True)
@@ -18,10 +20,14 @@ class Options:
     freeze : bool
         In inference, put the weights into the program as constants, as a model exported for serving
         has them; batch normalization then folds into the convolutions.
+    layout : {"nhwc", "nchw"}
+        Where the channels of images stand inside the program. On a CPU oneDNN has all kernels for either, in
+        fp32 and bf16; resizing has them channels last alone, so that ``nchw`` transposes around it.
     """
 
     xla: bool = False
     freeze: bool = False
+    layout: Annotated[str, Choice(("nhwc", "nchw"))] = "nhwc"
 
 
 def benchmarker_framework() -> FrameworkPlugin:

@@ -25,6 +25,8 @@ class Arranging(Operators):
         Whether dropout drops.
     xla : bool
         Whether XLA compiles the program.
+    images_last : bool
+        Whether images stand channels last, else as in the graph.
 
     Attributes
     ----------
@@ -42,6 +44,7 @@ class Arranging(Operators):
         training: bool = False,
         dropout: bool = False,
         xla: bool = False,
+        images_last: bool = True,
     ) -> None:
         super().__init__(training=training)
         self.tf = tensorflow
@@ -50,6 +53,7 @@ class Arranging(Operators):
         self.updates: dict[Any, Any] = {}
         self._dropout = dropout
         self._xla = xla
+        self._images_last = images_last
 
     # --- element types -----------------------------------------------------------------------
 
@@ -98,6 +102,36 @@ class Arranging(Operators):
     def last(self, x: Tensor) -> Any:
         """Return the native tensor of ``x`` with its channels last."""
         return self.arrange(x, channels_last(x.rank))
+
+    def image_order(self, rank: int) -> Order:
+        """Return how images stand."""
+        return channels_last(rank) if self._images_last else graph_order(rank)
+
+    def image(self, x: Tensor) -> Any:
+        """Return the native tensor of ``x`` as images stand."""
+        return self.arrange(x, self.image_order(x.rank))
+
+    def across(self, spatial: Sequence[Any], other: Any) -> tuple[Any, ...]:
+        """Return what there is for each axis of an image: that of the spatial ones, and the others'."""
+        return (other, *spatial, other) if self._images_last else (other, other, *spatial)
+
+    def image_shape(self, batch: int, spatial: Sequence[int], channels: int) -> tuple[int, ...]:
+        """Return the shape of an image as images stand."""
+        return (batch, *spatial, channels) if self._images_last else (batch, channels, *spatial)
+
+    def data_format(self, rank: int) -> str:
+        """Return TensorFlow's name of how images of four or five axes stand."""
+        spatial = "DHW"[5 - rank :]
+        return f"N{spatial}C" if self._images_last else f"NC{spatial}"
+
+    @property
+    def channels(self) -> int:
+        """Where the channels of an image stand."""
+        return -1 if self._images_last else 1
+
+    @property
+    def _first_spatial(self) -> int:
+        return 1 if self._images_last else 2
 
     def axes(self, x: Tensor, axes: Sequence[int]) -> list[int]:
         """Return where the graph's ``axes`` stand in ``x``."""

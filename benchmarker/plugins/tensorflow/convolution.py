@@ -1,4 +1,4 @@
-"""Convolutions and resizing, channels last."""
+"""Convolutions and resizing."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class Convolutions(Arranging):
         dilations: tuple[int, ...],
         group: int = 1,
     ) -> Tensor:
-        value, kernel = self.last(x), self.arrange(w, filter_order(w.rank))
+        value, kernel = self.image(x), self.arrange(w, filter_order(w.rank))
         pairs = explicit_pairs(pads)
         padding = "VALID"
         if any(pads) and pairs == same_pairs(x.shape[2:], w.shape[2:], strides, dilations):
@@ -37,11 +37,11 @@ class Convolutions(Arranging):
 
     def _shifted(self, y: Any, b: Tensor | None) -> Tensor:
         if b is not None:
-            y = self.tf.nn.bias_add(y, self.plain(b))
-        return Tensor(y, channels_last(len(y.shape)))
+            y = self.tf.nn.bias_add(y, self.plain(b), "NHWC" if self._images_last else "NCHW")
+        return Tensor(y, self.image_order(len(y.shape)))
 
     def _surrounded(self, x: Any, pairs: Pairs) -> Any:
-        return self.tf.pad(x, [(0, 0), *pairs, (0, 0)]) if any(map(any, pairs)) else x
+        return self.tf.pad(x, self.across(pairs, (0, 0))) if any(map(any, pairs)) else x
 
     def _convolve(
         self,
@@ -54,19 +54,19 @@ class Convolutions(Arranging):
     ) -> Any:
         tf = self.tf
         if len(strides) == 1:
-            x, kernel = tf.expand_dims(x, 1), tf.expand_dims(kernel, 0)
+            x, kernel = tf.expand_dims(x, self._first_spatial), tf.expand_dims(kernel, 0)
             ones = (1, *strides), padding, (1, *dilations), group
-            return tf.squeeze(self._convolve(x, kernel, *ones), 1)
+            return tf.squeeze(self._convolve(x, kernel, *ones), self._first_spatial)
         if len(strides) == 2 and x.dtype == tf.float64:
             return self._convolve_double(x, self._dilated(kernel, dilations), strides, padding, group)
         if len(strides) == 2:
-            return tf.nn.conv2d(x, kernel, strides, padding, dilations=dilations)
+            return tf.nn.conv2d(x, kernel, strides, padding, self.data_format(4), dilations)
         return self._convolve_volume(x, kernel, strides, padding, dilations, group)
 
     def _convolve_double(
         self, x: Any, kernel: Any, strides: tuple[int, ...], padding: str, group: int
     ) -> Any:
-        """Do the same in float64, where no gradient of TensorFlow's knows groups or dilations."""
+        """Do the same in float64, channels last, where no gradient of TensorFlow's knows groups or dilations."""
         tf = self.tf
         height, width, channels, filters = (int(size) for size in kernel.shape)
         if group > 1 and channels == 1 and len(set(strides)) == 1:
@@ -88,14 +88,13 @@ class Convolutions(Arranging):
         """Convolve over three axes; TensorFlow has neither groups nor, with strides, dilations here."""
         tf = self.tf
         if group > 1:
-            parts = zip(tf.split(x, group, axis=-1), tf.split(kernel, group, axis=-1))
-            return tf.concat(
-                [self._convolve_volume(p, k, strides, padding, dilations, 1) for p, k in parts], axis=-1
-            )
+            parts = zip(tf.split(x, group, axis=self.channels), tf.split(kernel, group, axis=-1))
+            each = [self._convolve_volume(p, k, strides, padding, dilations, 1) for p, k in parts]
+            return tf.concat(each, axis=self.channels)
         if max(dilations) == 1:
-            return tf.nn.conv3d(x, kernel, (1, *strides, 1), padding)
-        y = tf.nn.convolution(x, kernel, 1, padding, data_format="NDHWC", dilations=dilations)
-        return y[:, :: strides[0], :: strides[1], :: strides[2]]
+            return tf.nn.conv3d(x, kernel, self.across(strides, 1), padding, self.data_format(5))
+        y = tf.nn.convolution(x, kernel, 1, padding, data_format=self.data_format(5), dilations=dilations)
+        return y[self.across([slice(None, None, stride) for stride in strides], slice(None))]
 
     # --- transposed --------------------------------------------------------------------------
 
@@ -111,7 +110,7 @@ class Convolutions(Arranging):
         dilations: tuple[int, ...],
         group: int = 1,
     ) -> Tensor:
-        value, kernel = self.last(x), self.arrange(w, filter_order(w.rank))
+        value, kernel = self.image(x), self.arrange(w, filter_order(w.rank))
         sizes, pairs = x.shape[2:], explicit_pairs(pads)
         whole = [
             stride * (size - 1) + extra + (k - 1) * dilation + 1
@@ -126,7 +125,7 @@ class Convolutions(Arranging):
         y = self._spread(value, kernel, whole, strides, "VALID", dilations, group)
         if any(pads):
             inside = [slice(begin, size - end) for size, (begin, end) in zip(whole, pairs)]
-            y = y[(slice(None), *inside)]
+            y = y[self.across(inside, slice(None))]
         return self._shifted(y, b)
 
     def _spread(
@@ -145,19 +144,20 @@ class Convolutions(Arranging):
         """
         tf = self.tf
         if len(strides) == 1:
-            x, kernel = tf.expand_dims(x, 1), tf.expand_dims(kernel, 0)
+            x, kernel = tf.expand_dims(x, self._first_spatial), tf.expand_dims(kernel, 0)
             ones = (1, *sizes), (1, *strides), padding, (1, *dilations), group
-            return tf.squeeze(self._spread(x, kernel, *ones), 1)
+            return tf.squeeze(self._spread(x, kernel, *ones), self._first_spatial)
         if len(strides) == 3 or x.dtype == tf.float64:
             return self._spread_apart(x, kernel, sizes, strides, padding, dilations, group)
         channels = int(kernel.shape[-2]) * group
         return tf.raw_ops.Conv2DBackpropInput(
-            input_sizes=(int(x.shape[0]), *sizes, channels),
+            input_sizes=self.image_shape(int(x.shape[0]), sizes, channels),
             filter=kernel,
             out_backprop=x,
-            strides=(1, *strides, 1),
+            strides=self.across(strides, 1),
             padding=padding,
-            dilations=(1, *dilations, 1),
+            data_format=self.data_format(4),
+            dilations=self.across(dilations, 1),
         )
 
     def _spread_apart(
@@ -173,11 +173,12 @@ class Convolutions(Arranging):
         """Do the same over three axes or in float64, where TensorFlow has neither groups nor dilations."""
         tf = self.tf
         kernel = self._dilated(kernel, dilations)
-        parts = zip(tf.split(x, group, axis=-1), tf.split(kernel, group, axis=-1))
-        shape = (int(x.shape[0]), *sizes, int(kernel.shape[-2]))
+        parts = zip(tf.split(x, group, axis=self.channels), tf.split(kernel, group, axis=-1))
+        shape = self.image_shape(int(x.shape[0]), sizes, int(kernel.shape[-2]))
         spread = tf.nn.conv2d_transpose if len(strides) == 2 else tf.nn.conv3d_transpose
-        results = [spread(p, k, shape, strides, padding) for p, k in parts]
-        return results[0] if group == 1 else tf.concat(results, axis=-1)
+        data_format = self.data_format(2 + len(strides))
+        results = [spread(p, k, shape, strides, padding, data_format) for p, k in parts]
+        return results[0] if group == 1 else tf.concat(results, axis=self.channels)
 
     def _dilated(self, kernel: Any, dilations: Sequence[int]) -> Any:
         """Return ``kernel`` with zeros between its elements."""
@@ -197,7 +198,7 @@ class Convolutions(Arranging):
     # --- resizing ----------------------------------------------------------------------------
 
     def resize(self, x: Tensor, *, sizes: tuple[int, ...], mode: str = "nearest") -> Tensor:
-        value = self.last(x)
+        value = self.last(x)  # TensorFlow has no kernel for another layout
         if mode != "nearest" and value.dtype == self.tf.float64:
             y = self._interpolated(value, sizes)
         elif mode != "nearest":

@@ -37,7 +37,7 @@ _SPATIAL = frozenset(
         "resize",
     }
 )
-"""Operators whose tensors are ``N C spatial...`` and stand channels last here."""
+"""Operators whose tensors are ``N C spatial...`` and stand channels last unless another layout is chosen."""
 
 _KEEPING = frozenset(
     {
@@ -128,8 +128,9 @@ def flattened(columns: Columns) -> WeightLayout:
 class _Uses:
     """Which node makes each value, and how values that nodes pass on stand."""
 
-    def __init__(self, graph: Graph) -> None:
+    def __init__(self, graph: Graph, images_last: bool) -> None:
         self._graph = graph
+        self._images_last = images_last
         self._maker = {name: node for node in graph.nodes for name in node.outputs}
         self._feeding: dict[str, bool] = {}
 
@@ -138,6 +139,8 @@ class _Uses:
 
     def stands_last(self, name: str) -> bool:
         """Return whether value ``name`` will stand channels last."""
+        if not self._images_last:
+            return False
         node = self._maker.get(name)
         if node is None:
             return self.feeds_spatial(name)
@@ -149,7 +152,8 @@ class _Uses:
         """Return whether an input of the graph goes where channels stand last."""
         if name not in self._feeding:
             users = [node for node, position in self._graph.uses(name) if position == 0]
-            self._feeding[name] = self.rank(name) > 2 and any(map(self._is_spatial, users))
+            image = self._images_last and self.rank(name) > 2
+            self._feeding[name] = image and any(map(self._is_spatial, users))
         return self._feeding[name]
 
     def _is_spatial(self, node: Node) -> bool:
@@ -198,9 +202,9 @@ def flattened_columns(shape: tuple[int, ...], order: Order, result: tuple[int, .
     return Columns(shape[1:], tuple(axis - 1 for axis in order[1:]))
 
 
-def weight_layouts(graph: Graph) -> dict[str, WeightLayout]:
+def weight_layouts(graph: Graph, *, images_last: bool = True) -> dict[str, WeightLayout]:
     """Return the layout of each parameter: what all its uses want, else the graph's own."""
-    uses = _Uses(graph)
+    uses = _Uses(graph, images_last)
     return {
         parameter.name: _agreed(
             len(parameter.type.shape),
@@ -218,12 +222,12 @@ def _agreed(rank: int, wanted: Iterable[WeightLayout | None]) -> WeightLayout:
     return next(iter(layouts.values())) if len(layouts) == 1 else own
 
 
-def input_orders(graph: Graph) -> list[Order]:
-    """Return the order in which each input is loaded: channels last where images are used.
+def input_orders(graph: Graph, *, images_last: bool = True) -> list[Order]:
+    """Return the order in which each input is loaded: with ``images_last`` so where images are used.
 
     The gradient of an output is loaded as the output stands.
     """
-    uses = _Uses(graph)
+    uses = _Uses(graph, images_last)
     images = {declared.name for declared in graph.inputs if uses.feeds_spatial(declared.name)}
     images.update(gradient for output, gradient in graph.upstream.items() if uses.stands_last(output))
     return [

@@ -6,7 +6,7 @@ import math
 from typing import Any
 
 from benchmarker.plugins.tensorflow.arranging import Arranging
-from benchmarker.plugins.tensorflow.tensors import Tensor, channels_last, graph_order
+from benchmarker.plugins.tensorflow.tensors import Tensor, graph_order
 
 
 class Normalizations(Arranging):
@@ -23,15 +23,16 @@ class Normalizations(Arranging):
         epsilon: float = 1e-5,
         momentum: float = 0.9,
     ) -> Tensor:
-        value = self.last(x)
+        value = self.image(x)
         arguments = (mean.value, var.value, self.full(b.value), self.full(scale.value), epsilon)
         if self.training and self.exact == self.tf.float64:
             y = self._double_batch_norm(value, *arguments, momentum)
         elif self.training or self._fuses(value, scale):
             y = self._fused_batch_norm(value, *arguments, momentum)
         else:
-            y = self.tf.nn.batch_normalization(value, *arguments)
-        return Tensor(y, channels_last(x.rank))
+            vectors = (self._of_channels(vector, value) for vector in arguments[:-1])
+            y = self.tf.nn.batch_normalization(value, *vectors, epsilon)
+        return Tensor(y, self.image_order(x.rank))
 
     def _fuses(self, x: Any, scale: Tensor) -> bool:
         """Return whether TensorFlow will run the fused kernel as part of the convolution before it.
@@ -54,6 +55,7 @@ class Normalizations(Arranging):
             epsilon=epsilon,
             exponential_avg_factor=1.0 - momentum if self.training else 1.0,
             is_training=self.training,
+            data_format=self.data_format(4),
         )
         if self.training:
             self.updates.update({mean.ref(): new_mean, var.ref(): new_var})
@@ -78,10 +80,17 @@ class Normalizations(Arranging):
 
     def _as_image(self, x: Any) -> Any:
         """Return ``x`` with four axes, which is what the fused kernel takes."""
-        batch, *spatial, channels = x.shape
-        if len(spatial) == 2:
+        if len(x.shape) == 4:
             return x
-        return self.tf.reshape(x, (batch, math.prod(spatial[:-1]), math.prod(spatial[-1:]), channels))
+        first = self._first_spatial
+        spatial = x.shape[first : first + len(x.shape) - 2]
+        plane = math.prod(spatial[:-1]), math.prod(spatial[-1:])
+        batch, channels = x.shape[0], x.shape[self.channels]
+        return self.tf.reshape(x, self.image_shape(batch, plane, channels))
+
+    def _of_channels(self, vector: Any, x: Any) -> Any:
+        """Return one value a channel so that it broadcasts to the image ``x``."""
+        return vector if self._images_last else self.tf.reshape(vector, (-1, *(1,) * (len(x.shape) - 2)))
 
     def layer_normalization(
         self, x: Tensor, scale: Tensor, b: Tensor, *, axis: int = -1, epsilon: float = 1e-5
@@ -102,19 +111,23 @@ class Normalizations(Arranging):
     def group_normalization(
         self, x: Tensor, scale: Tensor, b: Tensor, *, num_groups: int, epsilon: float = 1e-5
     ) -> Tensor:
-        """Reduce the pixels first, then the channels of a group: the long pass has the channels innermost."""
-        tf, value = self.tf, self.last(x)
-        batch, *_, channels = (int(size) for size in value.shape)
-        pixels = self.full(tf.reshape(value, (batch, -1, channels)))
+        """Reduce the pixels first, then the channels of a group: channels last, the long pass has them innermost."""
+        tf, value = self.tf, self.image(x)
+        batch, channels = int(value.shape[0]), int(value.shape[self.channels])
+        pixels = self.full(tf.reshape(value, self.image_shape(batch, (-1,), channels)))
         groups = (batch, num_groups, channels // num_groups)
 
         def mean(values: Any) -> Any:
-            return tf.reduce_mean(tf.reshape(tf.reduce_mean(values, 1), groups), 2, keepdims=True)
+            of_pixels = tf.reduce_mean(values, self._first_spatial)
+            return tf.reduce_mean(tf.reshape(of_pixels, groups), 2, keepdims=True)
 
         def of_channels(values: Any) -> Any:
-            return tf.reshape(tf.broadcast_to(values, groups), (batch, 1, channels))
+            return tf.reshape(tf.broadcast_to(values, groups), self.image_shape(batch, (1,), channels))
+
+        def affine(values: Tensor) -> Any:
+            return self._of_channels(self.full(values.value), pixels)
 
         centred = pixels - of_channels(mean(pixels))
-        factor = of_channels(tf.math.rsqrt(mean(tf.square(centred)) + epsilon)) * self.full(scale.value)
-        y = self._as(centred * factor + self.full(b.value), value.dtype)
-        return Tensor(tf.reshape(y, value.shape), channels_last(x.rank))
+        factor = of_channels(tf.math.rsqrt(mean(tf.square(centred)) + epsilon)) * affine(scale)
+        y = self._as(centred * factor + affine(b), value.dtype)
+        return Tensor(tf.reshape(y, value.shape), self.image_order(x.rank))

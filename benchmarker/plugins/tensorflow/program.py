@@ -57,13 +57,17 @@ class TensorFlowProgram(Program):
         self._tf = tensorflow
         self._graph = graph
         self._device = device
+        self._images_last = options.layout == "nhwc"
         self._options = options
         self._freeze = options.freeze and mode == "inference"
         self._compute = tensorflow.dtypes.as_dtype(COMPUTE_TYPES[precision])
         self._loss_scale = LOSS_SCALES.get(precision, 1.0)
         self._exact = tensorflow.float64 if precision == "fp64" else tensorflow.float32
         sparse = {} if options.xla else sparse_layouts(graph, parameters)
-        self._layouts: dict[str, WeightLayout] = {**weight_layouts(graph), **sparse}
+        self._layouts: dict[str, WeightLayout] = {
+            **weight_layouts(graph, images_last=self._images_last),
+            **sparse,
+        }
         if mode != "inference":
             self._layouts = with_unbiased_variances(self._layouts, graph)
         self._variables = {
@@ -71,7 +75,7 @@ class TensorFlowProgram(Program):
             for parameter in graph.parameters
         }
         self._trainable = [v for parameter in graph.trainable for v in self._variables[parameter.name]]
-        self._input_orders = input_orders(graph)
+        self._input_orders = input_orders(graph, images_last=self._images_last)
         self._output_orders: list[Order] = []
         self._traces = 0
         if mode == "training":
@@ -211,7 +215,8 @@ class TensorFlowProgram(Program):
         return MicroSteps(self._tf, self._trace, self._accumulated, self._update, self._trainable)
 
     def _operators(self, **settings: bool) -> TensorFlowOperators:
-        return TensorFlowOperators(self._tf, self._compute, xla=self._options.xla, **settings)
+        settings = {"xla": self._options.xla, "images_last": self._images_last, **settings}
+        return TensorFlowOperators(self._tf, self._compute, **settings)
 
     def _values(self, operators: TensorFlowOperators, batch: Sequence[Any]) -> dict[str, Tensor]:
         known: dict[str, Any] = {}
@@ -381,6 +386,9 @@ class TensorFlow(Framework):
             raise UnsupportedError(
                 f"TensorFlow runs {', '.join(COMPUTE_TYPES)} here, not precision '{precision}'"
             )
+        options = options if isinstance(options, Options) else Options()
+        if options.layout == "nchw":
+            _require_channels_first(device, precision, options)
         self._tf.config.experimental.enable_tensor_float_32_execution(precision == "tf32")
         return TensorFlowProgram(
             self._tf,
@@ -390,7 +398,7 @@ class TensorFlow(Framework):
             device=device,
             precision=precision,
             optimizer=optimizer,
-            options=options if isinstance(options, Options) else Options(),
+            options=options,
         )
 
     def libraries(self) -> dict[str, str]:
@@ -400,12 +408,29 @@ class TensorFlow(Framework):
             for name, key in (("cuda", "cuda_version"), ("cudnn", "cudnn_version"))
             if key in known
         }
-        switched_off = os.environ.get("TF_ENABLE_ONEDNN_OPTS") == "0"
         return {
             **found,
-            "onednn": "off" if switched_off else "on",
+            "onednn": "off" if _onednn_is_off() else "on",
             "tensorflow_git": str(self._tf.version.GIT_VERSION),
         }
 
     def out_of_memory_signs(self) -> Sequence[str]:
         return ("ResourceExhaustedError", "RESOURCE_EXHAUSTED", "OOM when allocating", "failed to allocate")
+
+
+def _onednn_is_off() -> bool:
+    return os.environ.get("TF_ENABLE_ONEDNN_OPTS") == "0"
+
+
+def _require_channels_first(device: Device, precision: str, options: Options) -> None:
+    """Refuse ``layout=nchw`` where there are no kernels for it."""
+    if precision == "fp64":
+        raise UnsupportedError(
+            "option 'layout=nchw' of TensorFlow is for precisions below fp64, which has kernels for "
+            "layout=nhwc only"
+        )
+    if device.type == "cpu" and _onednn_is_off() and not options.xla:
+        raise UnsupportedError(
+            "option 'layout=nchw' of TensorFlow needs oneDNN on a CPU, which TF_ENABLE_ONEDNN_OPTS=0 "
+            "switches off; use layout=nhwc"
+        )
