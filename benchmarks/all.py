@@ -24,6 +24,8 @@ SCRIPTS = (
     "page",
     "reading",
     "command",
+    "operators",
+    "micro_batching",
 )
 
 

@@ -1,8 +1,9 @@
 """Our time of DeepBench's operators over that of the framework called by hand, in one process.
 
-Prints one JSON line for each configuration and mode, then the geometric mean of all ratios with its 95 % interval
-(Student's t over configurations). Run it with an interpreter that has the framework:
-``"$(python -m benchmarker env path pytorch)" benchmarks/operators.py pytorch``.
+Each framework runs in its own environment (which is made if there is none), over configurations spread by cost.
+A configuration's ratio is the geometric mean over its modes, each of which is the median over rounds of short
+blocks; a framework's is the geometric mean over configurations, with Student's t interval.
+``python benchmarks/operators.py``, or with the names of some frameworks
 """
 
 from __future__ import annotations
@@ -11,150 +12,154 @@ import argparse
 import functools
 import importlib
 import json
-import os
+import subprocess
 import sys
-import time
-from collections.abc import Callable, Iterator, Mapping
+import tempfile
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-FOLDER = Path(__file__).resolve().parent
-sys.path[:0] = [str(FOLDER.parent), str(FOLDER / "lowering")]
+from command import environment, interpreter_of
+from rows import Row, finish, make_parser, ratio
 
-import numpy as np  # noqa: E402
-from paired import Comparison, compare  # noqa: E402
-
-from benchmarker.framework import Device, Framework, Optimizer  # noqa: E402
-from benchmarker.graph.cost import graph_cost  # noqa: E402
-from benchmarker.graph.graph import Graph  # noqa: E402
-from benchmarker.statistics import geometric_mean, student_t_interval  # noqa: E402
-from benchmarker.suites.deepbench import benchmarker_suites  # noqa: E402
-from benchmarker.worker.values import draw_batch, draw_parameters  # noqa: E402
+from benchmarker.graph.cost import graph_cost
+from benchmarker.statistics import geometric_mean, student_t_interval
+from benchmarker.suites.deepbench import benchmarker_suites
+from benchmarker.worker_environment import default_threads
 
 GOAL = 1.005
-KINDS = {"pytorch": ("gemm", "conv", "rnn"), "tensorflow": ("gemm", "conv")}
-MODES = ("inference", "gradient")
-SEED = 0
+MEASURING = Path(__file__).resolve().parent / "by_hand" / "measuring.py"
+KINDS: Mapping[str, Sequence[str]] = {
+    "pytorch": ("gemm", "conv", "rnn"),
+    "tensorflow": ("gemm", "conv"),
+    "mxnet": ("gemm", "conv", "rnn"),
+    "jax": ("gemm", "conv"),
+    "onnxruntime": ("gemm", "conv", "rnn"),
+    "chainer": ("gemm", "conv"),
+    "numpy": ("gemm",),
+}
+"""What each framework has a call for. Chainer's recurrent ones take twice as long as what we make of others."""
+MODES: Mapping[str, Sequence[str]] = {"onnxruntime": ("inference",)}
+"""The modes of a framework that has not both."""
+Case = tuple[str, dict[str, Any], str]
+"""A problem, its sizes, a mode."""
+
+
+class Mean(Row):
+    """A row whose values are ratios of configurations: their geometric mean, with Student's t interval."""
+
+    @property
+    def centre(self) -> float:
+        """The geometric mean."""
+        return geometric_mean(self.values)
+
+    @property
+    def interval(self) -> tuple[float, float] | None:
+        """Its 95 % interval, ``None`` for a single value."""
+        return student_t_interval(self.values) if len(self.values) > 1 else None
+
+
+@functools.cache
+def flops_of(problem: str, sizes: str) -> float:
+    """Return the operations of a forward pass; the sizes are JSON."""
+    module = importlib.import_module(f"benchmarker.problems.{problem}")
+    return graph_cost(module.benchmarker_problem().graph(**json.loads(sizes)).without_loss()).flops
 
 
 def configurations(kind: str, count: int, most_flops: float) -> list[tuple[str, dict[str, Any]]]:
-    """Return problems with their parameters, spread by cost over those with at most so many operations."""
+    """Return problems with their sizes, spread by cost over those with at most so many operations."""
     suite = next(suite for suite in benchmarker_suites() if suite.name == f"deepbench-{kind}")
-    found: dict[str, tuple[float, str, dict[str, Any]]] = {}
-    for request in suite.requests:
-        parameters = {name: values[0] for name, values in request.settings.items()}
-        flops = graph_cost(graph_of(request.name, parameters, "inference")).flops
-        if flops <= most_flops:
-            found[json.dumps(parameters)] = (flops, request.name, parameters)
-    ordered = sorted(found.values(), key=lambda row: row[0])
+    asked = {
+        (request.name, json.dumps({name: values[0] for name, values in request.settings.items()}))
+        for request in suite.requests
+    }
+    ordered = sorted((row for row in asked if flops_of(*row) <= most_flops), key=lambda r: (flops_of(*r), r))
     chosen = {(2 * part + 1) * len(ordered) // (2 * count) for part in range(count)}
-    return [ordered[place][1:] for place in sorted(chosen)]
+    return [(ordered[place][0], json.loads(ordered[place][1])) for place in sorted(chosen)]
 
 
-def graph_of(problem: str, parameters: Mapping[str, Any], mode: str) -> Graph:
-    """Return the graph of a problem in a mode."""
-    graph = (
-        importlib.import_module(f"benchmarker.problems.{problem}").benchmarker_problem().graph(**parameters)
-    )
-    return graph.for_gradient() if mode == "gradient" else graph.without_loss()
+def cases_of(framework: str, arguments: argparse.Namespace) -> Iterator[Case]:
+    """Yield what is measured of a framework: the modes of a configuration after each other."""
+    each = -(-arguments.sample // len(KINDS[framework]))
+    for kind in KINDS[framework]:
+        for problem, sizes in configurations(kind, each, arguments.most_gflop * 1e9):
+            for mode in MODES.get(framework, ("inference", "gradient")):
+                yield problem, sizes, mode
 
 
-def load_framework(name: str, threads: int) -> tuple[Framework, Any]:
-    """Return the framework, configured, and its usual options."""
-    plugin = importlib.import_module(f"benchmarker.plugins.{name}").benchmarker_framework()
-    module, _, attribute = plugin.implementation.partition(":")
-    framework: Framework = getattr(importlib.import_module(module), attribute)()
-    framework.configure(Device("cpu"), threads=threads, seed=SEED)
-    return framework, plugin.options()
+def measured(framework: str, arguments: argparse.Namespace) -> list[float]:
+    """Measure a framework in its own interpreter and return the ratio of each configuration."""
+    cases = list(cases_of(framework, arguments))
+    job = {
+        "framework": framework,
+        "threads": arguments.threads,
+        "cases": cases,
+        "rounds": arguments.rounds,
+        "block_seconds": arguments.block_ms / 1e3,
+        "cpu_time": arguments.cpu_time,
+        "itself": arguments.itself,
+    }
+    found: dict[str, list[float]] = {}
+    with tempfile.TemporaryFile("w+") as log, tempfile.TemporaryFile("w+") as asked:
+        json.dump(job, asked)
+        asked.seek(0)
+        with subprocess.Popen(
+            [interpreter_of(framework), str(MEASURING)],
+            env=environment(arguments.threads),
+            stdin=asked,
+            stdout=subprocess.PIPE,
+            stderr=log,
+            text=True,
+        ) as worker:
+            assert worker.stdout is not None
+            lines = (line for line in worker.stdout if line.startswith("{"))
+            for (problem, sizes, _), line in zip(cases, lines):
+                comparison = json.loads(line)
+                print(told(framework, comparison), file=sys.stderr, flush=True)
+                found.setdefault(f"{problem} {sizes}", []).append(comparison["ratio"])
+        if worker.returncode:
+            log.seek(0)
+            raise SystemExit(f"{framework} ended with status {worker.returncode}:\n{log.read()[-3000:]}")
+    return [geometric_mean(ratios) for ratios in found.values()]
 
 
-def compared(
-    arguments: argparse.Namespace,
-    framework: Framework,
-    options: Any,
-    row: tuple[str, dict[str, Any]],
-    mode: str,
-) -> Comparison:
-    """Check that both compute the same, then time them."""
-    name, (problem, parameters) = arguments.framework, row
-    clock = time.process_time if arguments.cpu_time else time.perf_counter
-    graph = graph_of(problem, parameters, mode)
-    weights, batch = draw_parameters(graph, SEED), draw_batch(graph, SEED)
-    by_hand = importlib.import_module(f"by_hand.{name}")
-    theirs = by_hand.step(problem, parameters, {**weights, **batch}, mode)
-    program = framework.build(
-        graph,
-        weights,
-        mode=mode,
-        device=Device("cpu"),
-        precision="fp32",
-        optimizer=Optimizer(),
-        options=options,
-    )
-    native = program.gradient_step if mode == "gradient" else program.infer
-    ours = functools.partial(synchronised, native, program.synchronize, program.load(batch))
-    result = ours()
-    (found,) = program.fetch(result[0] if mode == "gradient" else result)
-    np.testing.assert_allclose(found, by_hand.output(theirs()), rtol=1e-3, atol=1e-3)
-    label = " ".join(f"{key}={value}" for key, value in parameters.items())
-    return compare(
-        f"{name} {mode} {problem} {label}",
-        ours,
-        theirs,
-        pairs=arguments.pairs,
-        steps=steps_of(theirs, clock),
-        warmup=5,
-        clock=clock,
-    )
-
-
-def synchronised(step: Callable[[Any], Any], synchronize: Callable[[Any], None], batch: Any) -> Any:
-    """Run a step as the worker does, to its end."""
-    output = step(batch)
-    synchronize(output)
-    return output
-
-
-def steps_of(step: Callable[[], Any], clock: Callable[[], float], seconds: float = 0.02) -> int:
-    """Return how many steps make a block of about this length."""
-    step()
-    start = clock()
-    step()
-    return max(1, min(2000, round(seconds / max(clock() - start, 1e-6))))
-
-
-def measured(arguments: argparse.Namespace) -> Iterator[Comparison]:
-    """Yield the comparison of each configuration in each mode."""
-    framework, options = load_framework(arguments.framework, arguments.threads)
-    for kind in KINDS[arguments.framework]:
-        for row in configurations(kind, arguments.sample, arguments.most_gflop * 1e9):
-            for mode in MODES:
-                yield compared(arguments, framework, options, row, mode)
+def told(framework: str, comparison: Mapping[str, Any]) -> str:
+    """Return one comparison as a line."""
+    interval = " to ".join(ratio(comparison[end]) for end in ("low", "high"))
+    took = f"{comparison['theirs_seconds'] * 1e6:.1f} us"
+    calls = f"{comparison['more_calls']:+d} calls"
+    return f"{framework} {comparison['name']}: {ratio(comparison['ratio'])} ({interval}) of {took}, {calls}"
 
 
 def main() -> int:
     """Measure and print."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("framework", choices=tuple(KINDS))
-    parser.add_argument("--sample", type=int, default=12, help="configurations of each kind")
-    parser.add_argument("--most-gflop", type=float, default=2.0, help="of a forward pass")
-    parser.add_argument("--pairs", type=int, default=12)
-    parser.add_argument("--threads", type=int, default=os.cpu_count())
+    parser = make_parser(__doc__)
+    parser.add_argument("frameworks", nargs="*", metavar="FRAMEWORK", help=f"default: {' '.join(KINDS)}")
+    parser.add_argument("--sample", type=int, default=36, help="configurations of each framework")
+    parser.add_argument("--most-gflop", type=float, default=1.0, help="of a forward pass")
+    parser.add_argument(
+        "--rounds", type=int, default=12, help="of four blocks, for each configuration and mode"
+    )
+    parser.add_argument("--block-ms", type=float, default=10.0, help="a block is at least one step")
+    parser.add_argument("--threads", type=int, default=default_threads())
     parser.add_argument(
         "--cpu-time", action="store_true", help="of the process, on a machine with other work"
     )
-    parser.add_argument("--check", action="store_true", help="exit with 1 if the goal is missed")
+    parser.add_argument(
+        "--itself",
+        action="store_true",
+        help="compare what is called by hand with itself: what noise alone makes",
+    )
     arguments = parser.parse_args()
-    ratios = []
-    for comparison in measured(arguments):
-        comparison.print()
-        ratios.append(comparison.ratio)
-    centre, (low, high) = geometric_mean(ratios), student_t_interval(ratios)
-    verdict = "met" if high <= GOAL else "not met" if low > GOAL else "unclear"
-    total = {"name": f"{arguments.framework}, all", "ratio": centre, "low": low, "high": high}
-    print(json.dumps({**total, "configurations": len(ratios), "goal": GOAL, "verdict": verdict}))
-    print(f"load averages {os.getloadavg()}", file=sys.stderr)
-    return int(arguments.check and verdict == "not met")
+    unknown = set(arguments.frameworks) - set(KINDS)
+    if unknown:
+        parser.error(f"there is no {', '.join(sorted(unknown))}; there are {', '.join(KINDS)}")
+    names = arguments.frameworks or list(KINDS)
+    ratios = {name: measured(name, arguments) for name in names}
+    if len(names) > 1:
+        ratios["all"] = [value for values in ratios.values() for value in values]
+    rows = [Mean(f"{name}: ours / by hand", values, GOAL, ratio) for name, values in ratios.items()]
+    return finish(rows, arguments)
 
 
 if __name__ == "__main__":

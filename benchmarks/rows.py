@@ -43,6 +43,11 @@ class Row:
     least: float | None = None
 
     @property
+    def centre(self) -> float:
+        """The median."""
+        return statistics.median(self.values)
+
+    @property
     def interval(self) -> tuple[float, float] | None:
         """Nonparametric 95 % interval of the median, ``None`` for fewer than six pairs."""
         return median_interval(self.values)
@@ -52,7 +57,7 @@ class Row:
         """``met``, ``not met``, or ``unclear`` where the goal lies inside the interval."""
         if self.goal is None:
             return ""
-        low, high = self.interval or (statistics.median(self.values),) * 2
+        low, high = self.interval or (self.centre,) * 2
         least = -math.inf if self.least is None else self.least
         if least <= low and high <= self.goal:
             return "met"
@@ -63,7 +68,7 @@ class Row:
         interval = self.interval
         return (
             self.name,
-            self.show(statistics.median(self.values)),
+            self.show(self.centre),
             " to ".join(map(self.show, interval)) if interval else "too few pairs",
             str(len(self.values)),
             self._asked(),

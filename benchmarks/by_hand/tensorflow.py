@@ -1,56 +1,69 @@
-"""DeepBench's products and convolutions as a user of TensorFlow calls them, under ``tf.function``."""
+"""DeepBench's products and convolutions as a user of TensorFlow calls them: one concrete ``tf.function``."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 import tensorflow as tf
-
-Values = Mapping[str, Any]
-Step = Callable[[], Any]
+from by_hand.case import Case, Step
 
 
-def step(problem: str, parameters: Values, values: Values, mode: str) -> Step:
-    """Return one step of a problem; the arguments are those of the other frameworks.
-
-    On a processor a call returns when its result is there.
-    """
-    make = {"deepbench_gemm": gemm, "deepbench_conv": conv}[problem]
-    operands, forward = make(parameters, values)
-    if mode == "inference":
-        infer = tf.function(forward)
-        return lambda: infer(*operands)
-    upstream = next(value for name, value in values.items() if name.startswith("upstream."))
-    gradient = tf.constant(upstream.transpose(0, 2, 3, 1) if upstream.ndim == 4 else upstream)
+def step(case: Case) -> Step:
+    """Return one step of a case; on a processor a call returns when its result is there."""
+    arrays, forward = {"gemm": gemm, "conv": conv}[case.kind](case)
+    if not case.backward:
+        # A product has two inputs, a convolution one and its filters.
+        given = [tf.constant(array) for array in (arrays if case.kind == "gemm" else arrays[:1])]
+        weights = [tf.Variable(array) for array in arrays[len(given) :]]
+        infer = tf.function(lambda *inputs: forward(*inputs, *weights)).get_concrete_function(*given)
+        return lambda: infer(*given)
+    a, b = (tf.Variable(array) for array in arrays)
+    upstream = tf.constant(images(case.upstream) if case.kind == "conv" else case.upstream)
 
     @tf.function  # type: ignore[untyped-decorator]
-    def backward(a: Any, b: Any, seed: Any) -> Any:
+    def backward(seed: Any) -> Any:
         with tf.GradientTape() as tape:
-            tape.watch((a, b))
             y = forward(a, b)
         return y, tape.gradient(y, (a, b), output_gradients=seed)
 
-    return lambda: backward(*operands, gradient)
+    differentiate = backward.get_concrete_function(upstream)
+    return lambda: differentiate(upstream)
 
 
-def gemm(p: Values, values: Values) -> tuple[list[Any], Callable[..., Any]]:
+def images(array: Any) -> Any:
+    """Return images with the channels innermost."""
+    return np.ascontiguousarray(array.transpose(0, 2, 3, 1))
+
+
+def gemm(case: Case) -> tuple[list[Any], Callable[..., Any]]:
     """Return the operands and the product."""
-    operands = [tf.constant(values[name]) for name in ("a", "b")]
-    return operands, lambda a, b: tf.matmul(a, b, p["a_transposed"], p["b_transposed"])
+    first, second = case.transposed
+    return [case.values["a"], case.values["b"]], lambda a, b: tf.matmul(a, b, first, second)
 
 
-def conv(p: Values, values: Values) -> tuple[list[Any], Callable[..., Any]]:
-    """Return the operands and the convolution, channels innermost."""
-    x = tf.constant(np.ascontiguousarray(values["image"].transpose(0, 2, 3, 1)))
-    w = tf.constant(np.ascontiguousarray(values["conv.weight"].transpose(2, 3, 1, 0)))
-    pads = [[0, 0], [p["pad_h"]] * 2, [p["pad_w"]] * 2, [0, 0]]
-    strides = [p["stride_h"], p["stride_w"]]
-    return [x, w], lambda a, b: tf.nn.conv2d(a, b, strides, pads)
+def conv(case: Case) -> tuple[list[Any], Callable[..., Any]]:
+    """Return the operands and the convolution; pads as Keras' own models have them, which oneDNN is quickest with."""
+    x, w = images(case.values["image"]), case.values["conv.weight"].transpose(2, 3, 1, 0)
+    pads, strides = case.pads, case.strides
+    # For an odd kernel at stride 1 half of it at each end is what the framework calls the same.
+    same = strides == (1, 1) and all(size == 2 * pad + 1 for size, pad in zip(w.shape[:2], pads))
+
+    def forward(a: Any, b: Any) -> Any:
+        if not same and any(pads):
+            a = tf.pad(a, [(0, 0), *((pad, pad) for pad in pads), (0, 0)])
+        return tf.nn.conv2d(a, b, strides, "SAME" if same else "VALID")
+
+    return [x, np.ascontiguousarray(w)], forward
 
 
-def output(result: Any) -> Any:
-    """Return the forward result of a step as an array in NCHW."""
-    found = (result[0] if isinstance(result, tuple) else result).numpy()
+def output(y: Any) -> Any:
+    """Return an output as an array in the graph's layout."""
+    found = y.numpy()
     return found.transpose(0, 3, 1, 2) if found.ndim == 4 else found
+
+
+def gradients(found: Any) -> list[Any]:
+    """Return gradients as arrays in any layout."""
+    return [gradient.numpy() for gradient in found]

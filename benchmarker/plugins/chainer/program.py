@@ -149,6 +149,7 @@ class ChainerProgram(Program):
         self._native = {
             p.name: self._adopt(p.name, p.trainable, parameters[p.name]) for p in graph.parameters
         }
+        self._trained = tuple(self._link.params())  # the link sorts them at each call
         self._inference = self._line(self._calls.outputs)
         self._update: Callable[[], None] | None = None
         self._places = [
@@ -238,7 +239,7 @@ class ChainerProgram(Program):
         """Run forward, loss, backward and update; return the loss as an array."""
         update = self._updating()
         (loss,) = self._differentiable(*batch)
-        self._link.cleargrads()
+        self._clear_gradients()
         loss.backward()
         update()
         return loss.array
@@ -251,10 +252,14 @@ class ChainerProgram(Program):
     def gradient_step(self, batch: tuple[Any, ...]) -> tuple[Any, Any]:
         """Run forward and backward; running statistics move, no parameter does."""
         values = self._differentiable(*batch)
-        self._link.cleargrads()
+        self._clear_gradients()
         self._backward(values, batch)
         arrays = tuple(value.array for value in values)
-        return arrays if self._places else arrays[0], [p.grad for p in self._link.params()]
+        return arrays if self._places else arrays[0], [p.grad for p in self._trained]
+
+    def _clear_gradients(self) -> None:
+        for parameter in self._trained:
+            parameter.cleargrad()
 
     def _backward(self, values: Sequence[Any], batch: tuple[Any, ...]) -> None:
         """Go backward from the loss, or from outputs whose gradients the mini-batch holds."""
@@ -268,7 +273,7 @@ class ChainerProgram(Program):
     def train_micro(self, batches: Sequence[tuple[Any, ...]]) -> Any:
         """Let the gradients of all micro-batches add up, and update once; return the mean loss."""
         update = self._updating()
-        self._link.cleargrads()
+        self._clear_gradients()
         mean = sum(self._share_of_gradient(batch, 1.0 / len(batches)) for batch in batches)
         update()
         return mean
@@ -285,7 +290,7 @@ class ChainerProgram(Program):
         update = self._updating()
         (loss,) = self._differentiable(*batch)
         yield "forward", loss.array
-        self._link.cleargrads()
+        self._clear_gradients()
         loss.backward()
         yield "backward", loss.array
         update()
@@ -294,10 +299,10 @@ class ChainerProgram(Program):
     def gradients(self, batch: tuple[Any, ...]) -> tuple[float, dict[str, Array]]:
         """Return loss and gradients with the mini-batch's statistics; nothing moves, nothing is dropped."""
         values = self._frozen(*batch)
-        self._link.cleargrads()
+        self._clear_gradients()
         self._backward(values, batch)
         found = {p.name: self._decode(p.name, _gradient_array) for p in self._graph.trainable}
-        self._link.cleargrads()
+        self._clear_gradients()
         if not self._places:
             return float(self._fetch(values[0])), found
         pairs = (
@@ -325,7 +330,7 @@ class ChainerProgram(Program):
 
         def step(batch: tuple[Any, ...]) -> None:
             values = line(*batch)
-            self._link.cleargrads()
+            self._clear_gradients()
             self._backward(values, batch)
             if self._update is not None:
                 watch.updating(self._update)

@@ -77,7 +77,7 @@ class JaxProgram(Program):
             p.name: self._put(parameters[p.name], self._forms[p.name], self._types.exact)
             for p in graph.parameters
         }
-        self._parameters = dict(native) if mode == "inference" else {}
+        self._parameters = dict(native) if mode == "inference" else None
         trained = {p.name: native.pop(p.name) for p in graph.trainable}
         statistics = {name for node in graph.nodes for name in node.statistics}
         moved = {name: native.pop(name) for name in sorted(statistics.intersection(native))}
@@ -85,6 +85,8 @@ class JaxProgram(Program):
         self._state = State(
             trained, Moved(moved, self._start_key(seed)), self._start_slots(optimizer, trained)
         )
+        # Operators have nothing that a forward pass replaces.
+        self._moves = bool(moved) or self._state.moved.key is not None
         if graph.upstream:
             self._forms.update(self._upstream_forms())
 
@@ -109,7 +111,8 @@ class JaxProgram(Program):
     # --- the timed path ----------------------------------------------------------------------
 
     def infer(self, batch: Any) -> Any:
-        return self._infer(self._parameters or self._all(), batch)
+        parameters = self._all() if self._parameters is None else self._parameters
+        return self._infer(parameters, batch)
 
     def train_step(self, batch: Any) -> Any:
         loss, self._state = self._train(self._state, self._fixed, batch)
@@ -117,8 +120,9 @@ class JaxProgram(Program):
 
     def gradient_step(self, batch: Any) -> tuple[Any, Any]:
         trained, moved, _ = self._state
-        value, gradients, moved = self._differentiate(trained, moved, self._fixed, batch)
-        self._state = self._state._replace(moved=moved)
+        value, gradients, after = self._differentiate(trained, moved, self._fixed, batch)
+        if self._moves:
+            self._state = self._state._replace(moved=after)
         return value, gradients
 
     def train_micro(self, batches: Sequence[Any]) -> Any:
@@ -245,7 +249,8 @@ class JaxProgram(Program):
             trained=_replaced(trained, given), moved=moved._replace(statistics=statistics)
         )
         self._fixed = _replaced(self._fixed, given)
-        self._parameters = _replaced(self._parameters, given)
+        if self._parameters is not None:
+            self._parameters = _replaced(self._parameters, given)
 
     def gradients(self, batch: Any) -> tuple[float, dict[str, Array]]:
         value, gradients, _ = self._gradients(*self._state[:2], self._fixed, batch)

@@ -135,7 +135,7 @@ class InferenceProgram(_PytorchProgram):
     ) -> None:
         import torch
 
-        self._inference_mode = torch.inference_mode
+        self._inference_mode = torch.inference_mode()  # made once: that takes as long as entering it
         self._forward = functions.make(graph.outputs, training=False)
 
         def with_ranges() -> Callable[..., Any]:
@@ -146,7 +146,7 @@ class InferenceProgram(_PytorchProgram):
         super().__init__(graph, tensors, device, compiled, with_ranges)
 
     def infer(self, batch: tuple[Any, ...]) -> Any:
-        with self._inference_mode():
+        with self._inference_mode:
             return self._forward(*batch)
 
 
