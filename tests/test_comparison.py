@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
@@ -12,9 +13,10 @@ from benchmarker.comparison import Comparison, Row, Side, compare, gate
 from benchmarker.comparison.itself import pairs_with_itself, resolution_of
 from benchmarker.comparison.resolution import Resolution, keep, machine_of, resolution_for
 from benchmarker.errors import UsageError
+from benchmarker.experiment import RunSpec
 from benchmarker.replication import count_for
 from tests.processes import WOBBLE, process, processes, with_grade, with_steadiness
-from tests.records import make_failed_record
+from tests.records import make_failed_record, make_record
 
 Record = dict[str, Any]
 STEADY = tuple(reversed(WOBBLE))
@@ -217,14 +219,53 @@ def test_of_another_problem_the_parameters_are_not_told() -> None:
     assert str(refused.value).endswith("differ in problem (mnist_mlp and gemm)")
 
 
-def test_another_length_is_another_work() -> None:
+def test_cells_of_several_lengths_are_compared_with_those_of_the_same_length() -> None:
     """A campaign may have trainings of several lengths, all in the same rounds."""
     first = [*asked(processes(), steps=56), *asked(processes(0.04), steps=112)]
     second = [*asked(other(0.055), steps=56), *asked(other(0.036), steps=112)]
-    rows = compare([side("a", first), side("b", second)]).rows
-    assert [(row.keys["steps"], verdict_of(row)) for row in rows] == [(56, "slower"), (112, "faster")]
-    with pytest.raises(UsageError, match=r"'a' and 'b' differ in steps \(56 and 112\)"):
-        compare([side("a", asked(processes(), steps=56)), side("b", asked(other(), steps=112))])
+    found = compare([side("a", first), side("b", second)])
+    shown = [(row.first.aspects["specification.steps"], verdict_of(row)) for row in found.rows]
+    assert shown == [(56, "slower"), (112, "faster")]
+    assert found.notes == ()
+
+
+@pytest.mark.parametrize(
+    ("ours", "theirs", "told"),
+    [
+        ({"steps": 56}, {"steps": 112}, "steps (56 and 112)"),
+        ({"target_seconds": 3.0}, {"target_seconds": 10.0}, "target_seconds (3 and 10)"),
+        ({"monitors": None}, {"monitors": ["memory"]}, 'monitors (none and ["memory"])'),
+        ({"breakdown": False}, {"breakdown": True}, "breakdown (false and true)"),
+        ({"verify": True}, {"verify": False}, "verify (true and false)"),
+    ],
+)
+def test_what_changes_no_step_is_compared_and_told(
+    ours: dict[str, Any], theirs: dict[str, Any], told: str
+) -> None:
+    found = compare([side("a", asked(processes(), **ours)), side("b", asked(other(0.055), **theirs))])
+    assert verdict_of(row_of(found)) == "slower"
+    assert found.notes == (f"measured otherwise, which changes no step: {told}",)
+
+
+def test_what_an_older_record_does_not_tell_was_at_its_default() -> None:
+    """A version may add to what can be asked for; nobody's records of last week are other work for that."""
+    older = [{**record, "specification": {"framework": "pytorch"}} for record in processes()]
+    newer = asked(other(0.055), target_seconds=3.0, fold_batch_norm=False, micro_batch=None)
+    found = compare([side("a", older), side("b", newer)])
+    assert verdict_of(row_of(found)) == "slower"
+    assert found.notes == ()
+
+
+def test_all_that_can_be_asked_for_is_work_or_an_aspect_or_says_nothing_of_a_step() -> None:
+    keys = {*make_record()["comparable"]["keys"], "micro_batch", "fold_batch_norm", "problem_digest"}
+    row = row_of(compare([side("a", processes()), side("b", other())]))
+    told = {name.removeprefix("specification.") for name in row.first.aspects}
+    elsewhere = {
+        *("framework", "framework_version", "framework_options", "environment", "launcher", "start"),
+        *("compile_cache", "affinity", "gpus", "data_dir", "repetition", "seed"),
+        *("timeout", "anonymous", "price_per_hour"),
+    }
+    assert {member.name for member in fields(RunSpec)} - keys - told - elsewhere == set()
 
 
 def test_how_it_was_started_and_how_a_number_was_written_are_no_work() -> None:

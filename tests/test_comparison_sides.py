@@ -14,6 +14,7 @@ from benchmarker.comparison.sides import find_side
 from benchmarker.errors import UsageError
 from benchmarker.store import Store
 from tests.processes import process, processes
+from tests.records import set_at
 
 
 def saved(folder: Path, *records: dict[str, Any]) -> list[Path]:
@@ -80,14 +81,26 @@ def test_what_is_not_there_is_refused(tmp_path: Path) -> None:
         find_side("ffffffffffff", tmp_path)
 
 
-def test_a_record_of_nonsense_is_left_out_and_told(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("name", "told"),
+    [
+        (
+            "timing.step_seconds.median",
+            '{path}: is not a valid record: $.{name} must be a number, got "much"',
+        ),
+        ("platform.memory.total_bytes", "left out, not a valid record: {id} ({name})"),
+    ],
+)
+def test_a_record_of_nonsense_is_left_out_and_told(tmp_path: Path, name: str, told: str) -> None:
     good, bad = saved(tmp_path, process(), process(number=1))
     record = json.loads(bad.read_text())
-    record["timing"]["step_seconds"]["median"] = "quick"
+    set_at(record, name, "much")
     bad.write_text(json.dumps(record))
     side = find_side("framework=pytorch", tmp_path)
     assert [r["id"] for r in side.records] == [json.loads(good.read_text())["id"]]
-    assert side.notes == (f"left out, not a valid record: {record['id']} (timing.step_seconds.median)",)
+    assert [note.removeprefix("left out: ") for note in side.notes] == [
+        told.format(path=bad, id=record["id"], name=name)
+    ]
 
 
 def test_a_damaged_file_is_told(tmp_path: Path) -> None:

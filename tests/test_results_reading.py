@@ -12,7 +12,7 @@ from benchmarker.errors import StoreError, UsageError
 from benchmarker.results import reading, scanning
 from benchmarker.results.reading import parse_json
 from benchmarker.store import Store, iter_records, load_results, record_files
-from tests.records import make_record
+from tests.records import make_record, set_at
 
 
 @pytest.fixture(name="folder")
@@ -50,6 +50,65 @@ def test_what_is_no_record_is_named_and_the_rest_is_read(folder: Path, indexed: 
     assert "never existed" in found["older.json"]
     assert found["nan.json"] == "is not JSON: -Infinity is not a JSON number"
     assert found["cut.json"].startswith("is not JSON: ")
+
+
+IMPOSSIBLE = [
+    ("timing.step_seconds.median", -1.0, "must be at least 0, got -1.0"),
+    ("timing.step_seconds.median", "fast", "must be a number, got "),
+    ("timing.import_seconds", True, "must be a number or null, got true"),
+    ("timing.samples_seconds", [0.1, -0.1], "[1] must be at least 0, got -0.1"),
+    ("timing.step_seconds.ci95", [0.1], "must have at least 2 item(s)"),
+    (
+        "timing.steady_state.segments",
+        [{"start": 0, "end": "late", "median_seconds": 1}],
+        "must be a whole number",
+    ),
+    ("metrics.throughput", -3, "must be at least 0, got -3"),
+    ("metrics.accuracy", 1.5, "must be at most 1, got 1.5"),
+    ("metrics.made_up", "much", "must be a number or null"),
+    ("memory.peak_bytes", 1.5, "must be a whole number or null, got 1.5"),
+    ("memory.predicted", {"total": -1}, "must be at least 0, got -1"),
+    ("batch_size", 0, "must be at least 1, got 0"),
+    ("status", "fine", "must be one of "),
+    ("started_at", "yesterday", "must match "),
+    ("trust.grade", "spotless", "must be one of "),
+    ("verification.tensors", [{"name": "loss"}], "is missing"),
+    ("learning", {"steps": [0], "seconds": [0.1], "losses": [1.0]}, "must be at least 1, got 0"),
+]
+
+
+@pytest.mark.parametrize("version", ["1.3", "1.4"])
+@pytest.mark.parametrize(("name", "value", "said"), IMPOSSIBLE, ids=lambda value: str(value)[:30])
+def test_a_record_with_an_impossible_value_is_named_and_left_out(
+    folder: Path, indexed: None, version: str, name: str, value: object, said: str
+) -> None:
+    record = make_record(schema_version=version)
+    set_at(record, name, value)
+    (folder / "wrong.json").write_text(json.dumps(record))
+    Store(folder).save(make_record())
+    results = load_results(folder)
+    assert len(results) == 1
+    found = reasons(folder)["wrong.json"]
+    assert found.startswith(f"is not a valid record: $.{name}")
+    assert said in found
+
+
+def test_values_that_the_schema_allows_are_read(folder: Path, indexed: None) -> None:
+    """Whole numbers where any will do and the other way round, and members that nobody knows."""
+    for index, (name, value) in enumerate(
+        [
+            ("timing.step_seconds.median", 1),
+            ("batch_size", 8.0),
+            ("timing.made_up", "x"),
+            ("metrics.made_up", 5),
+            ("verification.tensors", []),
+            ("profile", None),
+        ]
+    ):
+        record = make_record()
+        set_at(record, name, value)
+        (folder / f"{index}.json").write_text(json.dumps(record))
+    assert (reasons(folder), len(load_results(folder))) == ({}, 6)
 
 
 def test_no_link_is_followed_out_of_the_folder(folder: Path, indexed: None) -> None:
@@ -152,10 +211,12 @@ def test_records_come_in_the_order_of_folders_and_names(folder: Path, indexed: N
     names = ["b/x.json", "a.json", "b.json", "a/z.json", "a-b.json"]
     for name in names:
         (folder / name).parent.mkdir(exist_ok=True)
-        (folder / name).write_text(json.dumps({**make_record(), "id": f"the-one-of-{name}"}))
+        (folder / name).write_text(
+            json.dumps({**make_record(), "id": f"the-one-of-{name}".replace("/", "_")})
+        )
     results = load_results(folder)
     assert list(results.paths) == sorted(folder / name for name in names)
-    expected = [f"the-one-of-{path.relative_to(folder)}" for path in results.paths]
+    expected = [f"the-one-of-{path.relative_to(folder)}".replace("/", "_") for path in results.paths]
     assert [record["id"] for record in results] == results.to_frame()["id"].tolist() == expected
 
 

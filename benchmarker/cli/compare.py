@@ -35,7 +35,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="the first is the baseline; each is a record (file, name or part of its id), a folder, filters "
         "('framework=pytorch problem=resnet50') or a commit of this repository (git:v1.2)",
     )
-    parser.add_argument("--run", action="store_true", help="make the pairs first, by their newest records")
+    parser.add_argument(
+        "--run",
+        action="store_true",
+        help="make the pairs first, by their newest records; for commits in a checkout of each, and what to run "
+        "follows --: compare --run git:v1 git:HEAD -- --framework=numpy --problem=mnist_mlp",
+    )
     parser.add_argument(
         "--aa", metavar="RECORD", help="compare a record with itself and keep what this machine resolves"
     )
@@ -78,11 +83,38 @@ def share(text: str) -> float:
 
 def main(arguments: argparse.Namespace) -> int:
     """Compare, print what is to be said, and return the exit status."""
+    arguments.asked = _without_what_is_asked(arguments)
     _check(arguments)
     try:
         return _with_itself(arguments) if arguments.aa else _compare(arguments)
     except BenchmarkerError as error:
         raise UsageError(str(error)) from error  # status 1 is said of numbers here
+
+
+def _without_what_is_asked(arguments: argparse.Namespace) -> list[str]:
+    """Take from the sides what to run at them, which follows those that are commits, and return it."""
+    from benchmarker.comparison.revisions import REVISION
+
+    words = arguments.sides
+    commits = [word for word in words if word.startswith(REVISION)]
+    count = next((i for i, word in enumerate(words) if not word.startswith(REVISION)), len(words))
+    rest = words[count:]
+    if not arguments.run or not commits:
+        option = next((word for word in words if word.startswith("-")), None)
+        if option is not None:
+            raise UsageError(
+                f"what follows -- is run at commits, with --run and sides git:..., got '{option}'"
+            )
+        return []
+    if len(commits) > count or (
+        rest and not rest[0].startswith("-") and not rest[0].endswith((".toml", ".py"))
+    ):
+        other = rest[0]
+        raise UsageError(
+            f"--run makes pairs of commits or of records, not of both: got '{commits[0]}' and '{other}'"
+        )
+    arguments.sides = words[:count]
+    return list(rest)
 
 
 def _check(arguments: argparse.Namespace) -> None:
@@ -102,11 +134,6 @@ def _check(arguments: argparse.Namespace) -> None:
         )
     if arguments.pairs is not None and not FEWEST_PAIRS <= arguments.pairs <= MOST_PAIRS:
         raise UsageError(f"--pairs must be from {FEWEST_PAIRS} to {MOST_PAIRS}, got {arguments.pairs}")
-    if arguments.run and any(side.startswith("git:") for side in arguments.sides):
-        raise UsageError(
-            "--run makes pairs of what is installed now and cannot go back to a commit, got a side 'git:...'; make "
-            "records in a checkout of each commit, which are then compared unpaired"
-        )
     margin = _margin(arguments)
     if arguments.fail_if_slower is not None and arguments.fail_if_slower < margin:
         raise UsageError(
@@ -125,12 +152,19 @@ def _margin(arguments: argparse.Namespace) -> float:
 
 
 def _compare(arguments: argparse.Namespace) -> int:
-    sides = [_side(text, arguments) for text in arguments.sides]
-    if arguments.run:
-        sides, interrupted = _made(arguments, sides)
-        if interrupted:
-            return _interrupted(arguments, sides)
+    from benchmarker.comparison.revisions import REVISION
+
+    if not arguments.run:
+        return _print(arguments, _compared(arguments, _sides(arguments)))
+    at_commits = arguments.sides[0].startswith(REVISION)
+    sides, interrupted = _made_at_commits(arguments) if at_commits else _made(arguments, _sides(arguments))
+    if interrupted:
+        return _interrupted(arguments, sides)
     return _print(arguments, _compared(arguments, sides))
+
+
+def _sides(arguments: argparse.Namespace) -> list[Side]:
+    return [_side(text, arguments) for text in arguments.sides]
 
 
 def _side(text: str, arguments: argparse.Namespace) -> Side:
@@ -200,6 +234,26 @@ def _made(arguments: argparse.Namespace, sides: Sequence[Side]) -> tuple[list[Si
     making = pairs_to_make(sides, _amount(arguments))
     made, interrupted = _run(arguments, making)
     return making.sides(made), interrupted
+
+
+def _made_at_commits(arguments: argparse.Namespace) -> tuple[list[Side], bool]:
+    """Return the sides with records that were made at commits, and whether making them was interrupted."""
+    from benchmarker.cli.display import make_display
+    from benchmarker.comparison.at_revisions import make_pairs
+    from benchmarker.comparison.making import DEFAULT_PAIRS
+    from benchmarker.store import Store
+
+    if arguments.profile:
+        raise UsageError(f"pairs of commits must be a number, --pairs=N, got --profile={arguments.profile}")
+    Store(arguments.results).check_writable()
+    end_as_interrupted()
+    display = make_display(quiet=arguments.quiet or arguments.json)
+    pairs = arguments.pairs or DEFAULT_PAIRS
+    try:
+        made = make_pairs(arguments.sides, arguments.asked, pairs, arguments.results, display)
+    finally:
+        display.close()
+    return made.sides, made.interrupted
 
 
 def _run(arguments: argparse.Namespace, making: Making) -> tuple[list[tuple[int, dict[str, Any]]], bool]:

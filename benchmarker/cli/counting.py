@@ -52,6 +52,11 @@ def telling(what: str) -> Callable[[int, int], None]:
     return lambda done, total: counts.setdefault(total, Count(total, what))(done)
 
 
+def taking(items: Iterable[_Item], total: int, what: str, *, quiet: bool) -> Iterator[_Item]:
+    """Yield the items, and tell how many have been taken where standard error is a terminal."""
+    return iter(items) if quiet or not sys.stderr.isatty() else counted(items, total, what)
+
+
 def counted(items: Iterable[_Item], total: int, what: str) -> Iterator[_Item]:
     """Yield the items, and tell how many have been taken."""
     count = Count(total, what)

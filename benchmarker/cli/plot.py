@@ -9,7 +9,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from benchmarker.cli.counting import reading
+from benchmarker.cli.counting import reading, taking
 from benchmarker.cli.left_out import tell_left_out
 from benchmarker.cli.run_options import setting, unique_settings
 from benchmarker.cli.terminal import output_width
@@ -17,7 +17,7 @@ from benchmarker.errors import UsageError
 from benchmarker.store import DEFAULT_FOLDER
 
 if TYPE_CHECKING:
-    from benchmarker.results import Results
+    from benchmarker.schema import Record
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -71,13 +71,13 @@ def main(arguments: argparse.Namespace) -> int:
     return 0
 
 
-def _records(arguments: argparse.Namespace) -> Results:
+def _records(arguments: argparse.Namespace) -> list[Record]:
     from benchmarker.results import collect
     from benchmarker.results.filters import parse_filters
 
     found = collect(arguments.results, parse_filters(arguments.filters), reading(quiet=arguments.json))
     tell_left_out(found.damaged)
-    return found
+    return list(taking(found, len(found), "records read", quiet=arguments.json))
 
 
 def _settings(arguments: argparse.Namespace) -> dict[str, str]:

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from benchmarker.cli.counting import reading, telling
+from benchmarker.cli.counting import reading, taking, telling
 from benchmarker.cli.left_out import SHOWN, tell_left_out
 from benchmarker.cli.terminal import output_width
 from benchmarker.errors import UsageError, printable
@@ -176,17 +176,18 @@ def _list(arguments: argparse.Namespace) -> int:
     check_columns([*named, sort.removeprefix("-")])
     results = _load(arguments)
     order = ordered(results, sort.removeprefix("-"), falling=sort.startswith("-"))[: arguments.limit]
+    taken = taking(order, len(order), "records read", quiet=arguments.json)
     if arguments.json:
-        for index in order:
+        for index in taken:
             record = {"path": str(results.paths[index]), **results[index]}
             print(json.dumps({name: field_at(record, name) for name in named or _LISTED}))
     elif not order:
         print("no records")
     elif named:
-        rows = [[field_at(results[index], name) for name in named] for index in order]
+        rows = [[field_at(results[index], name) for name in named] for index in taken]
         print(values_table(named, rows, width=output_width()))
     else:
-        print(records_table([results[index] for index in order], width=output_width()))
+        print(records_table([results[index] for index in taken], width=output_width()))
         if len(order) < len(results):
             print(f"{len(order)} of {len(results)} records")
     return 0
@@ -197,7 +198,7 @@ def _show(arguments: argparse.Namespace) -> int:
     from benchmarker.results.naming import find_record
     from benchmarker.store import format_record, load_results, read_record
 
-    path = find_record(arguments.record, arguments.results)
+    path = find_record(arguments.record, arguments.results, reading(quiet=arguments.json))
     if arguments.path:
         print(json.dumps(str(path)) if arguments.json else path)
     elif arguments.json:

@@ -5,18 +5,18 @@ from __future__ import annotations
 import json
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from typing import Any
 
 from benchmarker.comparison.pairing import has_number
-from benchmarker.comparison.work import keys_of, work_of
 from benchmarker.errors import UsageError
+from benchmarker.experiment import RunSpec
 from benchmarker.record.comparable import differences
 from benchmarker.report.asked import value_at
 
 Record = Mapping[str, Any]
-Work = tuple[str, str]
-"""As :func:`benchmarker.comparison.work.work_of` returns it."""
+Work = str
+"""What steps have in common that do the same: the hash of ``comparable``."""
 
 _FRAMEWORK = "framework.name"
 _OF_ALL = (
@@ -32,6 +32,16 @@ _OF_ALL = (
     "environment.python",
     "seed",
 )
+_OF_MEASURING = {
+    f"specification.{member.name}": member.default
+    for member in fields(RunSpec)
+    if member.name
+    in (
+        *("steps", "warmup", "window", "samples_per_epoch", "target_seconds", "minimum_samples"),
+        *("breakdown", "monitors", "verify"),
+    )
+}
+"""For how long and with what beside it was measured, which changes no step, and what holds where it is not told."""
 _OF_ITS_FRAMEWORK = ("framework.", "environment.")
 _LONGEST = 48
 _SHOWN = 6
@@ -128,10 +138,10 @@ def match(first: Side, other: Side) -> Matched:
             if partner is None:
                 unmatched.append(cell)
             else:
-                matches.append(Match(keys_of(cell.records[0]), partner, cell))
+                matches.append(Match(cell.newest["comparable"]["keys"], partner, cell))
     if not matches:
         raise UsageError(_several(first, ours[shared[0]]))
-    return Matched(matches, _notes(first, other, ours, theirs, unmatched))
+    return Matched(matches, [*_notes(first, other, ours, theirs, unmatched), *_measured_otherwise(matches)])
 
 
 def _refuse_overlap(first: Side, other: Side) -> None:
@@ -148,7 +158,7 @@ def _works(side: Side) -> dict[Work, list[Cell]]:
     """Return the cells of a side by what they computed."""
     groups: dict[Work, dict[str, list[Record]]] = {}
     for record in sorted(filter(has_number, side.records), key=lambda record: str(record["started_at"])):
-        cells = groups.setdefault(work_of(record), {})
+        cells = groups.setdefault(record["comparable"]["hash"], {})
         cells.setdefault(json.dumps(_aspects(record), sort_keys=True), []).append(record)
     if not groups:
         raise UsageError(f"each side of a comparison must have a run that ended well, '{side.name}' has none")
@@ -186,7 +196,21 @@ def _aspects(record: Record) -> dict[str, Any]:
         **{f"framework.options.{name}": value for name, value in options.items()},
         **{name: value_at(record, name) for name in _OF_ALL},
         "specification.gpus": value_at(record, "specification.gpus") or None,
+        **_measuring(record),
     }
+
+
+def _measuring(record: Record) -> dict[str, Any]:
+    asked = record.get("specification") or {}
+    return {
+        name: _plain(asked.get(name.removeprefix("specification."), default))
+        for name, default in _OF_MEASURING.items()
+    }
+
+
+def _plain(value: Any) -> Any:
+    """Return 3.0, as of the command line, as 3, as of a file."""
+    return int(value) if isinstance(value, float) and value.is_integer() else value
 
 
 def _partner(cell: Cell, candidates: Sequence[Cell]) -> Cell | None:
@@ -224,7 +248,7 @@ def _nothing_in_common(
 ) -> str:
     """Name what differs between the two works that are most alike."""
     found = (
-        _differences(keys_of(a[0].newest), keys_of(b[0].newest))
+        _differences(a[0].newest["comparable"], b[0].newest["comparable"])
         for a in ours.values()
         for b in theirs.values()
     )
@@ -239,7 +263,7 @@ def _nothing_in_common(
 
 def _differences(first: Mapping[str, Any], second: Mapping[str, Any]) -> dict[str, tuple[Any, Any]]:
     """Return the keys in which two works differ; of objects their members by dotted name."""
-    differing = differences({"keys": first}, {"keys": second})
+    differing = differences(first, second)
     if "problem" in differing:
         # That its parameters are others says nothing more.
         differing = {name: pair for name, pair in differing.items() if not name.startswith("problem_")}
@@ -272,6 +296,21 @@ def _notes(
         labels = ", ".join(dict.fromkeys(str(cell.aspects[_FRAMEWORK]) for cell in unmatched))
         notes.append(f"cells of '{other.name}' without a counterpart in '{first.name}', left out: {labels}")
     return notes
+
+
+def _measured_otherwise(matches: Sequence[Match]) -> list[str]:
+    """Name how cells that are compared were measured otherwise."""
+    told = {
+        f"{name.removeprefix('specification.')} ({_text(found.first.aspects[name])} and "
+        f"{_text(found.other.aspects[name])})": None
+        for found in matches
+        for name in _OF_MEASURING
+        if found.first.aspects[name] != found.other.aspects[name]
+    }
+    if not told:
+        return []
+    more = f" and {len(told) - _SHOWN} more" if len(told) > _SHOWN else ""
+    return [f"measured otherwise, which changes no step: {', '.join(list(told)[:_SHOWN])}{more}"]
 
 
 def _text(value: Any) -> str:

@@ -12,7 +12,13 @@ from benchmarker.experiment import RunSpec, identity
 from benchmarker.experiment_faults import precision
 from benchmarker.planning import plan
 from benchmarker.replication import Precision
-from benchmarker.rerunning import experiment_of, interpreter_of, possible_here, with_interpreter
+from benchmarker.rerunning import (
+    experiment_of,
+    interpreter_of,
+    possible_here,
+    with_interpreter,
+    with_problem_file,
+)
 from benchmarker.worker_environment import granted_threads, usable_cpus
 
 Record = Mapping[str, Any]
@@ -128,7 +134,7 @@ def _spec(record: Record, amount: Amount) -> tuple[RunSpec, Precision | None]:
             f"record {record['id']} is of before schema 1.1 and does not tell what to run; rerun it"
         )
     try:
-        asked = experiment_of(record)
+        asked = with_problem_file(experiment_of(record), record)
         asked = with_interpreter(asked, record["framework"]["version"], interpreter_of(record, asked))
         asked = possible_here(asked, usable_cpus(), granted_threads)
         asked = replace(asked, repeats=1 if amount.profile is None else None, profile=amount.profile)

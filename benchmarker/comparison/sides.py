@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmarker.comparison.cells import Side
-from benchmarker.comparison.revisions import commit_of
+from benchmarker.comparison.revisions import REVISION, commit_of
 from benchmarker.errors import UsageError
 from benchmarker.report.asked import value_at
 from benchmarker.rerunning import processes_of
@@ -17,22 +17,8 @@ from benchmarker.results import collect
 
 Record = Mapping[str, Any]
 OnProgress = Callable[[int, int], None] | None
-REVISION = "git:"
-_PLAIN: Mapping[str, tuple[type, ...]] = {
-    "id": (str,),
-    "started_at": (str,),
-    "comparable.hash": (str,),
-    "framework.name": (str,),
-    "timing.step_seconds.median": (int, float),
-    "timing.block_steps": (int,),
-    "timing.overhead.null_p50_seconds": (int, float),
-    "timing.overhead.synchronisation_seconds": (int, float),
-    "replication.campaign": (str,),
-    "replication.round": (int,),
-    "trust.grade": (str,),
-    "platform.memory.total_bytes": (int,),
-}
-"""What is computed with; of a record read from a folder only the shape is known to be right."""
+_MEMORY = "platform.memory.total_bytes"
+"""Is computed with, and is left open by the schema, which reading holds all else to."""
 _CHECKOUT = "platform.source_control.working_directory"
 
 
@@ -85,18 +71,13 @@ def _sound(name: str, records: Sequence[Record], notes: list[str], on_progress: 
     for done, record in enumerate(records):
         if on_progress:
             on_progress(done, len(records))
-        wrong = [path for path, types in _PLAIN.items() if not _is_one(value_at(record, path), types)]
-        if wrong:
-            notes.append(f"left out, not a valid record: {record['id']} ({wrong[0]})")
+        if type(value_at(record, _MEMORY)) not in (int, type(None)):
+            notes.append(f"left out, not a valid record: {record['id']} ({_MEMORY})")
         else:
             kept.setdefault(record["id"], record)  # copies in several folders are one
     if not kept:
         raise UsageError(f"each side of a comparison must have records, there are none for '{name}'")
     return Side(name, tuple(kept.values()), tuple(notes))
-
-
-def _is_one(value: Any, types: tuple[type, ...]) -> bool:
-    return value is None or (isinstance(value, types) and not isinstance(value, bool))
 
 
 def _of_revision(text: str, results: str | os.PathLike[str], on_progress: OnProgress) -> Side:
@@ -121,7 +102,7 @@ def _of_revision(text: str, results: str | os.PathLike[str], on_progress: OnProg
 def _of_record(text: str, results: str | os.PathLike[str], on_progress: OnProgress) -> Side:
     from benchmarker.results.naming import find_record
 
-    path = find_record(text, Path(results))
+    path = find_record(text, Path(results), on_progress)
     found, notes = _read(path, {}, on_progress)
     if not found:
         raise UsageError(f"'{path}' is not a record: {'; '.join(notes)}")

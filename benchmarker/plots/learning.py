@@ -30,6 +30,8 @@ class _Line:
     steps: tuple[float, ...]
     seconds: tuple[float, ...]
     values: tuple[float | None, ...]
+    processes: tuple[int, ...]
+    """Of the training of each value; of a loss curve one number, that of the training it is chosen from."""
 
 
 def chart(records: Sequence[Record], *, log: bool = False) -> Chart:
@@ -74,12 +76,21 @@ def chart(records: Sequence[Record], *, log: bool = False) -> Chart:
 
 
 def _note(losses: Sequence[_Line], accuracies: Sequence[_Line]) -> str:
-    said = ["Loss: of one mini-batch, in one process of the longest training."] if losses else []
+    said = []
+    if losses:
+        of = _counted([line.processes[0] for line in losses])
+        said.append(f"Loss: of one mini-batch, in the first of n = {of} processes of the longest training.")
     if accuracies:
-        said.append("Accuracy: each point is a training of its own, the mean of its processes.")
+        of = _counted([count for line in accuracies for count in line.processes])
+        said.append(f"Accuracy: each point is a training of its own, the mean of n = {of} processes.")
         if any(list(line.seconds) != sorted(line.seconds) for line in accuracies):
             said.append("They are not joined where a longer training took less time.")
     return " ".join(said)
+
+
+def _counted(counts: Sequence[int]) -> str:
+    low, high = min(counts), max(counts)
+    return str(low) if low == high else f"{low} to {high}"
 
 
 def _panels(lines: Sequence[_Line], y: Axis) -> tuple[Panel, ...]:
@@ -157,10 +168,12 @@ def _asked_steps(cell: Cell) -> str:
 
 def _loss(name: str, cells: Sequence[Cell]) -> _Line | None:
     """Return the loss curve of the longest training that has one."""
-    known = [record for cell in cells for record in cell.well if value_at(record, "learning.steps")]
-    if not known:
+    known = [[record for record in cell.well if value_at(record, "learning.steps")] for cell in cells]
+    groups = [group for group in known if group]
+    if not groups:
         return None
-    record = max(known, key=_timed_steps)
+    longest = max(groups, key=lambda group: _timed_steps(group[0]))
+    record = longest[0]
     found, before = record["learning"], _before(record)
     return _Line(
         name,
@@ -168,6 +181,7 @@ def _loss(name: str, cells: Sequence[Cell]) -> _Line | None:
         tuple(float(before + step) for step in found["steps"]),
         tuple(_seconds_before(record) + seconds for seconds in found["seconds"]),
         tuple(found["losses"]),
+        (len(longest),),
     )
 
 
@@ -186,6 +200,7 @@ def _accuracy(name: str, cells: Sequence[Cell]) -> _Line | None:
             for group in groups
         ),
         tuple(100 * _mean([record["metrics"]["accuracy"] for record in group]) for group in groups),
+        tuple(map(len, groups)),
     )
 
 

@@ -6,14 +6,15 @@ import re
 from pathlib import Path
 
 from benchmarker.errors import UsageError
+from benchmarker.results.collection import Results, collect
 from benchmarker.results.ordering import ordered
-from benchmarker.store import load_results
+from benchmarker.results.scanning import OnProgress
 
 LAST = "last"
 _OF_IDENTIFIERS = re.compile(r"[A-Za-z0-9._-]+")
 
 
-def find_record(name: str, results: Path) -> Path:
+def find_record(name: str, results: Path, on_progress: OnProgress | None = None) -> Path:
     """Return the file of the one record that a name fits.
 
     Parameters
@@ -23,6 +24,8 @@ def find_record(name: str, results: Path) -> Path:
         or identifier, or ``last`` for the newest.
     results : Path
         The folder to look in, and in those below it.
+    on_progress : callable or None
+        Called with the number of records that are read and of those that must be.
 
     Raises
     ------
@@ -34,7 +37,7 @@ def find_record(name: str, results: Path) -> Path:
         raise UsageError(f"a record is one file, '{name}' is a folder; name the files in it")
     if path.exists() or path.name != name:
         return path
-    matching = _matching(name, results) if results.exists() else []
+    matching = _matching(name, collect(results, {}, on_progress)) if results.exists() else []
     if len(matching) == 1:
         return matching[0]
     several = f"{len(matching)} records" if matching else "no record"
@@ -44,8 +47,7 @@ def find_record(name: str, results: Path) -> Path:
     )
 
 
-def _matching(name: str, results: Path) -> list[Path]:
-    known = load_results(results)
+def _matching(name: str, known: Results) -> list[Path]:
     if name == LAST:
         return [known.paths[index] for index in ordered(known)[:1]]
     named = [path for path in known.paths if name in (path.name, path.stem)]
@@ -53,5 +55,5 @@ def _matching(name: str, results: Path) -> list[Path]:
     # What could not be in an identifier could mean something in a filter.
     if not _OF_IDENTIFIERS.fullmatch(name):
         return named
-    identified = load_results(results, id=[f"{name}*", f"*{name}"]).paths
+    identified = known.filter(id=[f"{name}*", f"*{name}"]).paths
     return list(dict.fromkeys([*named, *identified]))

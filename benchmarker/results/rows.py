@@ -1,17 +1,19 @@
-"""What the flat table takes of a record: all but its long lists, which are passed over and never become objects."""
+"""What the flat table takes of a record: all but its long lists, which are only held to the schema's rules."""
 
 from __future__ import annotations
 
 import functools
+import math
 from collections.abc import Iterator, Mapping
-from typing import Any, Literal, NamedTuple
+from typing import Any, NamedTuple
 
 import msgspec
 
+from benchmarker.results.constraints import kinds_of, struct_of, type_of
 from benchmarker.results.fields import is_left_out
 from benchmarker.results.migration import Plan, newest, newest_plan
-from benchmarker.results.reading import parse_record
-from benchmarker.schema import NEWEST, Record, load_schema
+from benchmarker.results.reading import DamagedError, parse_record
+from benchmarker.schema import NEWEST, Record, load_schema, shape_faults
 
 _REPEATED = frozenset(
     {
@@ -27,24 +29,35 @@ _REPEATED = frozenset(
 _OF_REPEATED = "platform"
 """Most of its members are."""
 
+_NEWEST = {"const": NEWEST}
+_OBJECT = ord("{")
+
 Row = Record | msgspec.Struct
 """A record whose groups are objects or, with the members that the schema knows, structs."""
 
 
-class _Text(NamedTuple):
-    """A member that stays JSON: its name, what it may begin with, and whether it is for the table."""
-
-    name: str
-    beginnings: bytes
-    is_kept: bool
-
-
 class _Rest(NamedTuple):
-    """What the types do not tell of a group at a path: its texts and, of an open one, the names it must have."""
+    """What the types do not tell of a group at a path.
+
+    Parameters
+    ----------
+    path : tuple of str
+        The names that lead to it.
+    texts : tuple of str
+        Members that stay JSON, objects all of them.
+    long : tuple of str
+        Members that are looked at, and not for the table.
+    names : frozenset of str
+        Of an open group, the members that it must have.
+    limits : tuple of (str, float, float)
+        Of an open group, the least and the largest value of members.
+    """
 
     path: tuple[str, ...]
-    texts: tuple[_Text, ...]
-    names: frozenset[str]
+    texts: tuple[str, ...] = ()
+    long: tuple[str, ...] = ()
+    names: frozenset[str] = frozenset()
+    limits: tuple[tuple[str, float, float], ...] = ()
 
 
 def parse_row(data: bytes) -> Row:
@@ -53,7 +66,8 @@ def parse_row(data: bytes) -> Row:
     Raises
     ------
     DamagedError
-        If they are not JSON or not a record.
+        If they are not JSON, not a record, or one with a value that the schema does not allow. Members that it does
+        not know are passed over.
     """
     decode, rests = _reader()
     try:
@@ -66,78 +80,87 @@ def parse_row(data: bytes) -> Row:
     except (msgspec.MsgspecError, ValueError, RecursionError):
         pass
     # An older version, half a surrogate pair, or damage, for which this has the words.
-    return newest(parse_record(data))
+    record = newest(parse_record(data))
+    faults = shape_faults(record, unknown=False)
+    if faults:
+        raise DamagedError(f"is not a valid record: {faults[0]}")
+    return record
 
 
 @functools.cache
 def _reader() -> tuple[Any, tuple[_Rest, ...]]:
     schema, plan = load_schema(), newest_plan()
-    kind = _struct_of("", {**schema, "properties": {**schema["properties"], "schema_version": {}}}, plan)
+    kind = _struct_of("", {**schema, "properties": {**schema["properties"], "schema_version": _NEWEST}}, plan)
     return msgspec.json.Decoder(kind).decode, tuple(_rests((), schema, plan))
 
 
 def _struct_of(before: str, node: Mapping[str, Any], plan: Plan | None) -> Any:
     """Return the type of a group whose members the schema names."""
-    parts = {part[0]: part[1:] for part in plan.parts} if plan else {}
-    fields: list[Any] = []
-    for name, member in node["properties"].items():
-        own = before + name
-        kind, may_be_null, inner = parts.get(name, (None, True, None))
-        if own == "schema_version":
-            found: Any = Literal[NEWEST]
-        elif _stays_text(own, member, kind):
-            found = msgspec.Raw
-        elif own == _OF_REPEATED:
-            found = dict[str, msgspec.Raw]
-        elif kind is dict and member.get("additionalProperties") is False:
-            found = _struct_of(f"{own}.", member, inner)
-        else:
-            found = {dict: dict[str, Any], list: list[Any]}.get(kind, Any)
-        if may_be_null and found not in (Any, msgspec.Raw):
-            found = found | None
-        required = plan is not None and name in plan.names
-        fields.append((name, found) if required else (name, found, None))
-    return msgspec.defstruct(before or "record", fields, kw_only=True, gc=False)
+    parts = {name: inner for name, _, _, inner in plan.parts} if plan else {}
+    members = {
+        name: _type_of(before + name, member, parts.get(name)) for name, member in node["properties"].items()
+    }
+    return struct_of(before or "record", members, plan.names if plan else frozenset())
 
 
-def _stays_text(name: str, member: Mapping[str, Any], kind: Any) -> bool:
-    # A closed group has members of its own, whose presence is looked at.
-    is_closed = kind is dict and member.get("additionalProperties") is False
-    return kind is not None and not is_closed and (name in _REPEATED or is_left_out(name))
+def _type_of(name: str, node: Mapping[str, Any], plan: Plan | None) -> Any:
+    if name in _REPEATED:
+        return msgspec.Raw
+    if name == _OF_REPEATED:
+        return dict[str, msgspec.Raw]
+    if not plan or node.get("additionalProperties") is not False or is_left_out(name):
+        return type_of(node, load_schema())
+    group = _struct_of(f"{name}.", node, plan)
+    return group | None if "null" in kinds_of(node) else group
 
 
 def _rests(path: tuple[str, ...], node: Mapping[str, Any], plan: Plan) -> Iterator[_Rest]:
-    texts = []
-    for name, kind, may_be_null, inner in plan.parts:
-        own, member = ".".join((*path, name)), node["properties"][name]
-        if _stays_text(own, member, kind):
-            beginnings = (b"[" if kind is list else b"{") + b"n" * may_be_null
-            texts.append(_Text(name, beginnings, own in _REPEATED))
-        elif inner and member.get("additionalProperties") is False:
+    members = {".".join((*path, name)): (name, member) for name, member in node["properties"].items()}
+    texts = tuple(name for own, (name, _) in members.items() if own in _REPEATED)
+    long = tuple(name for own, (name, _) in members.items() if is_left_out(own))
+    if texts or long:
+        yield _Rest(path, texts, long)
+    for name, kind, _, inner in plan.parts:
+        member = node["properties"][name]
+        if kind is not dict or not inner or name in (*texts, *long):
+            continue
+        if member.get("additionalProperties") is False:
             yield from _rests((*path, name), member, inner)
-        elif inner and inner.names:
-            yield _Rest((*path, name), (), inner.names)
-    if texts:
-        yield _Rest(path, tuple(texts), frozenset())
+        elif inner.names:
+            yield _Rest((*path, name), names=inner.names, limits=tuple(_limits(member)))
+
+
+def _limits(node: Mapping[str, Any]) -> Iterator[tuple[str, float, float]]:
+    for name, member in node.get("properties", {}).items():
+        low, high = member.get("minimum", -math.inf), member.get("maximum", math.inf)
+        if (low, high) != (-math.inf, math.inf):
+            yield name, low, high
 
 
 def _is_whole(row: Any, rests: tuple[_Rest, ...]) -> bool:
     """Tell whether all is there, and let go of the file's bytes."""
-    for path, texts, names in rests:
+    for path, texts, long, names, limits in rests:
         group = row
         for part in path:
             group = getattr(group, part)
             if group is None:
                 break
         else:
-            if names and not names <= group.keys():
+            if names and not (names <= group.keys() and all(_is_within(group, *limit) for limit in limits)):
                 return False
-            for name, beginnings, is_kept in texts:
+            for name in texts:
                 text = getattr(group, name)
-                if memoryview(text)[0] not in beginnings:
+                if memoryview(text)[0] != _OBJECT:
                     return False
-                setattr(group, name, text.copy() if is_kept else None)
+                setattr(group, name, text.copy())
+            for name in long:
+                setattr(group, name, None)
     platform = getattr(row, _OF_REPEATED)
     for name, text in platform.items():
         platform[name] = text.copy()
     return True
+
+
+def _is_within(group: Mapping[str, Any], name: str, low: float, high: float) -> bool:
+    value = group.get(name)
+    return value is None or low <= value <= high

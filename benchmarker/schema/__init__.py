@@ -144,26 +144,28 @@ def validate(record: Any, *, finite: bool = False) -> list[Fault]:
     return shape_faults(record) or [Fault(path, message) for path, message in inconsistencies(record)]
 
 
-def shape_faults(record: Record) -> list[Fault]:
+def shape_faults(record: Record, *, unknown: bool = True) -> list[Fault]:
     """Return what is wrong with a record's members and their types; its version must be one that is known.
 
     This holds also for a record that was brought into the newest shape, of which an older version did not know all.
+    Members that the schema does not know are no fault where they are not to be ``unknown``.
     """
     try:
-        return _found(record)
+        return _found(record, unknown)
     except UnicodeEncodeError:
         # A name has half a surrogate pair, for which the validator has no text.
-        return _found(_encodable(record))
+        return _found(_encodable(record), unknown)
     except ValueError as error:
         return [Fault("$", f"is not JSON: {error}")]
 
 
-def _found(record: Record) -> list[Fault]:
+def _found(record: Record, unknown: bool) -> list[Fault]:
     major = _numbers(record["schema_version"])[0]
     # Whether there is a fault at all is told much sooner than which.
     if _validator(major).is_valid(record):
         return []
-    errors = _validator(major).iter_errors(record)
+    every = _validator(major).iter_errors(record)
+    errors = [error for error in every if unknown or error.schema_path[-1] != "additionalProperties"]
     # A dict, because a missing member is reported once for each that is missing.
     return list(dict.fromkeys(fault for error in errors for fault in _faults(error, _schema_file(major))))
 
