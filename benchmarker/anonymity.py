@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 
@@ -27,14 +28,14 @@ def user_name() -> str | None:
         return None
 
 
-def without_names(value: Any) -> Any:
-    """Return a JSON value whose texts, which may hold paths, name neither host nor user."""
+def without_names(value: Any, file: Path | None = None) -> Any:
+    """Return a JSON value whose texts, which may hold paths, name neither host nor user, nor the folder of ``file``."""
     if isinstance(value, str):
-        return _text_without_names(value)
+        return _text_without_names(value if file is None else value.replace(str(file), file.name))
     if isinstance(value, Mapping):
-        return {name: without_names(member) for name, member in value.items()}
+        return {name: without_names(member, file) for name, member in value.items()}
     if isinstance(value, (list, tuple)):
-        return [without_names(item) for item in value]
+        return [without_names(item, file) for item in value]
     return value
 
 

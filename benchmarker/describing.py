@@ -45,7 +45,7 @@ def describe_problem(
     training = mode == "training"
     cost = graph_cost(graph if training else graph.without_loss(), training=training)
     return {
-        "name": name,
+        "name": problem.name,
         "task": problem.task,
         "source": problem.source,
         "parameters": _parameters(problem, values),

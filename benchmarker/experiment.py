@@ -9,6 +9,7 @@ from dataclasses import dataclass, field, fields
 from typing import Any, Union
 
 from benchmarker.framework import Optimizer
+from benchmarker.problem_files import recorded_name
 
 
 @dataclass(frozen=True)
@@ -18,11 +19,13 @@ class RunSpec:
     Parameters
     ----------
     framework, problem, launcher : str
-        Names of plugins.
+        Names of plugins; of a problem that is a file with the file's absolute path.
     framework_version : str or None
         The version asked for with ``--framework=name==version``.
     problem_parameters, framework_options : mapping
         Complete, defaults included.
+    problem_digest : str or None
+        ``sha256:`` and the digest of the content of a problem that is a file, by which it is known again elsewhere.
     device : str
         ``"cpu"`` or ``"cuda"``.
     gpus : tuple of int
@@ -108,14 +111,14 @@ class RunSpec:
     compile_cache: str = "kept"
     anonymous: bool = False
     price_per_hour: float | None = None
+    problem_digest: str | None = None
 
     @property
     def label(self) -> str:
         """The run in a few words."""
         version = f"=={self.framework_version}" if self.framework_version else ""
-        return (
-            f"{self.framework}{version} {self.problem} {self.mode}, batch {self.batch_size}, {self.precision}"
-        )
+        what = f"{self.framework}{version} {recorded_name(self.problem)}"
+        return f"{what} {self.mode}, batch {self.batch_size}, {self.precision}"
 
 
 LEVELS = ("operator", "network", "training")
@@ -136,9 +139,11 @@ def specification(run: RunSpec) -> dict[str, Any]:
     """Return what was asked, complete, as JSON values.
 
     Two runs with the same specification measure the same. The time limit and whether names are left out
-    are not part of it, nor is the price: they change nothing in a run that ended well. Inference has no optimizer.
+    are not part of it, nor are the price and the folder of a problem that is a file: they change nothing in a run
+    that ended well. Inference has no optimizer.
     """
     values = dict(zip(_OF_INFLUENCE, _values_of_influence(run)))
+    values["problem"] = recorded_name(run.problem)
     values["optimizer"] = vars(run.optimizer) if run.mode == "training" else None
     return {name: _plain(value) for name, value in values.items()}
 

@@ -21,6 +21,7 @@ from benchmarker.new_files import give_name, remove
 from benchmarker.onnx_model.exporting.operators import OnnxOperators
 from benchmarker.outcomes import failure, log_tail
 from benchmarker.packages import package_folders
+from benchmarker.problem_files import recorded_name
 from benchmarker.worker.job import Job
 from benchmarker.worker_environment import default_threads, worker_environment
 
@@ -271,7 +272,7 @@ def _report(request: ExportRequest, result: Event) -> ExportReport:
         path=str(request.path),
         files=tuple(str(request.path.with_name(name)) for name in result["files"]),
         bytes=result["bytes"],
-        problem=request.problem,
+        problem=recorded_name(request.problem),
         mode=request.mode,
         seed=request.seed,
         framework=result["framework"],

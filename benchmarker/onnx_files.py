@@ -17,15 +17,15 @@ from benchmarker.environments import home, resolve
 from benchmarker.errors import BenchmarkerError, UsageError
 from benchmarker.experiment import RunSpec
 from benchmarker.launchers import Event, WorkerCommand
+from benchmarker.onnx_cache import hold, remove_least_recently_used
 from benchmarker.onnx_model.plain import FORM, MODEL_FILE
 from benchmarker.outcomes import failure, log_tail
 from benchmarker.packages import package_folders
-from benchmarker.problem_files import onnx_name, onnx_value
+from benchmarker.problem_files import ONNX, onnx_value, path_of, recorded_name
 from benchmarker.registry import PluginEntry
 from benchmarker.worker.job import Job
 from benchmarker.worker_environment import worker_environment
 
-PREFIX = "onnx:"
 FRAMEWORK = "onnxruntime"
 """Whose environment has the package ``onnx``."""
 
@@ -38,13 +38,16 @@ def entry(name: str) -> PluginEntry:
     UsageError
         If there is no such file, or it is no valid ONNX model.
     """
-    path = Path(name[len(PREFIX) :]).expanduser().absolute()
+    path = path_of(name)
     if not path.is_file():
-        raise UsageError(f"onnx: needs the path of a model that is there, got '{name[len(PREFIX) :]}'")
+        raise UsageError(f"onnx: needs the path of a model that is there, got '{name.removeprefix(ONNX)}'")
     state = path.stat()
     digest = unpacked(path, state.st_mtime_ns, state.st_size)
+    while not hold(_folder() / digest):  # another process removed it for want of room
+        unpacked.cache_clear()
+        digest = unpacked(path, state.st_mtime_ns, state.st_size)
     value = onnx_value(_folder() / digest, path, digest)
-    return PluginEntry("problems", onnx_name(path), value, "onnx file", f"sha256:{digest}")
+    return PluginEntry("problems", recorded_name(name), value, "ONNX file", f"sha256:{digest}")
 
 
 def node_tests(note: Callable[[str], None] = lambda text: None) -> Path:
@@ -52,7 +55,7 @@ def node_tests(note: Callable[[str], None] = lambda text: None) -> Path:
     requirements = ",".join(registry.framework(FRAMEWORK).requirements)
     version = hashlib.sha256(requirements.encode()).hexdigest()[:12]
     folder = _folder() / f"node-tests-{version}"
-    if not folder.is_dir():
+    while not hold(folder):
         note("taking the node tests out of the package onnx")
         temporary = _temporary()
         try:
@@ -72,6 +75,7 @@ def unpacked(path: Path, modified_ns: int, size: int) -> str:
         digest = _whole_digest(own, path, json.loads(listing.read_text(encoding="utf-8")))
         if digest is not None and (_folder() / digest).is_dir():
             return digest
+    remove_least_recently_used(_folder())
     temporary = _temporary()
     try:
         _unpack(path, temporary)

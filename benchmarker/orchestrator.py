@@ -19,7 +19,7 @@ from benchmarker.collecting import Collecting
 from benchmarker.compile_caches import CompileCacheUse, open_compile_cache
 from benchmarker.data.prepared import PreparedData
 from benchmarker.environments import Interpreter, resolve
-from benchmarker.errors import BenchmarkerError
+from benchmarker.errors import BenchmarkerError, UsageError
 from benchmarker.experiment import RunSpec
 from benchmarker.framework import Device, FrameworkPlugin
 from benchmarker.launchers import Launcher, Outcome, WorkerCommand
@@ -27,6 +27,7 @@ from benchmarker.observation import Observation
 from benchmarker.outcomes import Failure, failure, log_tail, oom_kills
 from benchmarker.packages import package_folders
 from benchmarker.planning import early_stop_key, prepared_data, refusal
+from benchmarker.problem_files import file_of, recorded_name
 from benchmarker.progress import Progress
 from benchmarker.record import FinishedRun, RunFacts, make_record, step_cost
 from benchmarker.references import (
@@ -150,7 +151,7 @@ class Orchestrator:
             text, trace = _log_text(log), _trace_beside(log)
             path = self._store.save(
                 record,
-                without_names(text) if spec.anonymous else text,
+                without_names(text, file_of(spec.problem)) if spec.anonymous else text,
                 trace.read_bytes() if record["profile"] and trace.exists() else None,
             )
             record = naming(record, path.stem, beside(path))
@@ -174,6 +175,7 @@ class Orchestrator:
             reason = refusal(spec)
             if reason is not None:
                 return make_record(facts, Failure("failed", "plan", "UnsupportedError", reason))
+            _check_unchanged(spec)
             interpreter = self._interpreter(spec, plugin)
             facts = replace(facts, interpreter=interpreter)
             data = prepared_data(spec)
@@ -327,6 +329,13 @@ class Orchestrator:
             message = f"the reference could not be computed: {failed.message}; --no-verify runs without it"
             raise _NoReference(replace(failed, stage="reference", message=message))
         return replace(job, reference=str(path))
+
+
+def _check_unchanged(spec: RunSpec) -> None:
+    """Refuse a file that is not what it was when the runs were planned: they would be of two problems."""
+    if spec.problem_digest not in (None, registry.problem_digest(spec.problem)):
+        name = recorded_name(spec.problem)
+        raise UsageError(f"'{name}' must stay as it is while its experiment goes on, and it was changed")
 
 
 def _failure(

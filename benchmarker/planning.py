@@ -19,6 +19,7 @@ from benchmarker.framework import FrameworkPlugin, Optimizer
 from benchmarker.hyperparameters import constants
 from benchmarker.options import parse_options
 from benchmarker.problem import Problem
+from benchmarker.problem_files import located
 from benchmarker.settings import choices
 from benchmarker.worker_environment import default_threads, thread_fault, usable_cpus
 
@@ -319,10 +320,11 @@ def _likeness(run: RunSpec) -> Hashable:
 def _runs(experiment: Experiment, request: Request) -> list[RunSpec]:
     problem = registry.problem(request.name)
     length = _length(experiment)
+    which = {"problem": located(request.name), "problem_digest": registry.problem_digest(request.name)}
     runs: dict[Hashable, RunSpec] = {}
     for parameters in _parameters(experiment, request, problem):
         for cell in _cells(experiment, problem):
-            run = _run(experiment, cell, problem, parameters, length)
+            run = _run(experiment, cell, which, parameters, length)
             # Several optimizers are one run of inference, and so are several numbers of steps in a window.
             runs.setdefault(_likeness(run), run)
     return list(runs.values())
@@ -331,7 +333,7 @@ def _runs(experiment: Experiment, request: Request) -> list[RunSpec]:
 def _run(
     experiment: Experiment,
     cell: _Cell,
-    problem: Problem,
+    problem: Mapping[str, Any],
     parameters: Mapping[str, Any],
     length: Mapping[str, Any],
 ) -> RunSpec:
@@ -343,7 +345,7 @@ def _run(
         framework=plugin.name,
         framework_version=version,
         framework_options=options,
-        problem=problem.name,
+        **problem,
         problem_parameters=parameters,
         mode=cell.mode,
         batch_size=cell.batch_size,

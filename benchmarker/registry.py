@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from benchmarker.suite import Suite
 
 OWN_DISTRIBUTION = "benchmarker"
+_DIGEST = "sha256:"
 KINDS = ("frameworks", "problems", "collectors", "launchers", "suites")
 _HOOKS: dict[str, tuple[type[Any], tuple[str, ...]]] = {
     "frameworks": (hookspecs.FrameworkHooks, ("benchmarker_framework",)),
@@ -117,14 +118,15 @@ def _find_file(name: str) -> PluginEntry:
     """Return the entry of a problem that is a file: ``onnx:MODEL`` or a path that ends in ``.py``."""
     from benchmarker import onnx_files
 
-    return onnx_files.entry(name) if name.startswith("onnx:") else _python_entry(Path(name))
+    return onnx_files.entry(name) if name.startswith(problem_files.ONNX) else _python_entry(name)
 
 
-def _python_entry(path: Path) -> PluginEntry:
-    file = path.expanduser().absolute()
+def _python_entry(name: str) -> PluginEntry:
+    file = problem_files.path_of(name)
     if not file.is_file():
-        raise UsageError(f"a problem that ends in .py must be a file that is there, got '{path}'")
-    return PluginEntry("problems", str(file), problem_files.python_value(file), "file", "on this machine")
+        raise UsageError(f"a problem that ends in .py must be a file that is there, got '{name}'")
+    value, digest = problem_files.python_value(file), problem_files.python_digest(file)
+    return PluginEntry("problems", file.name, value, "Python file", f"{_DIGEST}{digest}")
 
 
 def find(kind: str, name: str) -> PluginEntry:
@@ -137,7 +139,7 @@ def find(kind: str, name: str) -> PluginEntry:
     PluginError
         If two distributions claim it.
     """
-    if kind == "problems" and (name.startswith("onnx:") or name.endswith(".py")):
+    if kind == "problems" and problem_files.names_file(name):
         return _find_file(name)
     claimed = [entry for entry in entries() if entry.kind == kind and entry.name == name]
     if not claimed:
@@ -197,7 +199,8 @@ def _imported(value: str) -> Any:
 
 
 def _broken(entry: PluginEntry, problem: str) -> PluginError:
-    return PluginError(f"{entry.kind[:-1]} '{entry.name}' ({entry.value}, from {entry.origin}) {problem}")
+    value = problem_files.described_value(entry.value)
+    return PluginError(f"{entry.kind[:-1]} '{entry.name}' ({value}, from {entry.origin}) {problem}")
 
 
 def _described(entry: PluginEntry, hook: str, expected: type[Any]) -> Any:
@@ -234,6 +237,24 @@ def problem(name: str) -> Problem:
     except Exception as error:
         raise _broken(entry, f"has no defaults for its parameters: {first_line(error)}") from error
     return described
+
+
+def installed_problem(name: str) -> Problem:
+    """Return the problem of that name in a record, which may come from anywhere: no file is looked for, or run.
+
+    Raises
+    ------
+    UsageError
+        If it is a file's name.
+    """
+    if problem_files.names_file(name):
+        raise UsageError(f"a file is no problem that is installed, got '{name}'")
+    return problem(name)
+
+
+def problem_digest(name: str) -> str | None:
+    """Return the digest of a problem that is a file, ``sha256:`` before it; None for one that is installed."""
+    return find("problems", name).version if problem_files.names_file(name) else None
 
 
 def launcher(name: str) -> Launcher:

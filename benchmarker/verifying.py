@@ -20,7 +20,6 @@ from benchmarker.launchers import Event, WorkerCommand
 from benchmarker.outcomes import failure, log_tail
 from benchmarker.packages import package_folders
 from benchmarker.planning import refusal, without_interpreter
-from benchmarker.problem import Problem
 from benchmarker.settings import choices
 from benchmarker.worker.findings import COMPARED, OWN, PROBES
 from benchmarker.worker.job import Job
@@ -232,9 +231,10 @@ _NOTES = {
 
 class _Verifier:
     def __init__(
-        self, problem: Problem, request: VerificationRequest, folder: Path, note: Callable[[str], None]
+        self, name: str, request: VerificationRequest, folder: Path, note: Callable[[str], None]
     ) -> None:
-        self._problem = problem
+        self._name = name
+        self._problem = registry.problem(name)
         self._request = request
         self._folder = folder
         self._note = note
@@ -345,7 +345,7 @@ class _Verifier:
         return Job(
             "findings",
             registry.find("frameworks", plugin.name).value,
-            problem=registry.find("problems", self._problem.name).value,
+            problem=registry.find("problems", self._name).value,
             problem_parameters=self.parameters(size),
             framework_options=options,
             batch_size=self.batch_size(size),
@@ -376,7 +376,7 @@ class _Verifier:
 
         choice = self._request.environment
         interpreter = resolve(plugin, choice=choice, version=version, cuda=False, progress=self._note)
-        spec = RunSpec(plugin.name, self._problem.name, threads=job.threads, seed=job.seed)
+        spec = RunSpec(plugin.name, self._name, threads=job.threads, seed=job.seed)
         log = self._folder / "run.log"
         command = WorkerCommand(
             interpreter.path,
@@ -423,7 +423,7 @@ def verify_problem(
     """
     problem = registry.problem(name)
     with tempfile.TemporaryDirectory(prefix="benchmarker-") as folder:
-        verifier = _Verifier(problem, request, Path(folder), note)
+        verifier = _Verifier(name, request, Path(folder), note)
         for size in request.sizes:
             problem.graph(verifier.batch_size(size), **verifier.parameters(size))  # refuses impossible sizes
         try:
@@ -431,7 +431,7 @@ def verify_problem(
         except (_Unable, _Failed) as error:
             raise BenchmarkerError(f"the reference of '{name}' could not be computed: {error}") from None
         return EquivalenceReport(
-            name,
+            problem.name,
             {size: verifier.parameters(size) for size in request.sizes},
             {size: verifier.batch_size(size) for size in request.sizes},
             request.steps,

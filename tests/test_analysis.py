@@ -47,6 +47,7 @@ def test_there_are_the_questions_of_analysts() -> None:
         "what_intervals_allow",
         "poster",
         "rysia",
+        "operators",
     }
 
 

@@ -48,6 +48,7 @@ NAMES = [
 ]
 
 TYPES = [
+    ((*MLP, "--set=hidden1=3,hidden2=4"), "--set: takes one name: --set hidden1=3 --set hidden2=4"),
     (("--framework=numpy", "--problem=resnet50", "--set=image_size=abc"), "'image_size'", "'abc'"),
     (("--framework=numpy", "--problem=resnet50", "--set", "image_size=32.5"), "a whole number", "'32.5'"),
     (("--framework=numpy", "--problem=conv2d", "--set=bias=maybe"), "true or false, got 'maybe'"),

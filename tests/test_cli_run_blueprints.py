@@ -63,6 +63,7 @@ RUNS = {
     "imdb_small": 8,
     "mnist": 56,
     "mnist_small": 8,
+    "operators": 450,
     "rysia_mnist": 4,
     "sweep": 88,
 }
@@ -443,7 +444,7 @@ def test_a_window_measures_to_the_true_end_of_the_last_pass(command: Command) ->
     steps = len(timing["samples_seconds"])
     assert timing["window_seconds"] == 0.3
     assert timing["wall_seconds"] >= 0.3
-    assert timing["wall_seconds"] - timing["samples_seconds"][-1] < 0.3
+    assert sum(timing["samples_seconds"][:-1]) < 0.3  # all passes but the last ended within it
     assert metrics["batches_per_second"] == pytest.approx(steps / timing["wall_seconds"])
     assert metrics["training_seconds"] is None
     assert record["execution"]["steps_requested"] is None

@@ -6,10 +6,11 @@ import inspect
 import json
 import os
 import sys
-import time
+import threading
 from types import SimpleNamespace
 from typing import Any
 
+import pynvml
 import pytest
 
 from benchmarker.collecting import Collecting
@@ -20,7 +21,6 @@ from tests.collected import RUN, collected
 
 def pynvml_like(**answers: Any) -> Any:
     """Return the real module's names, with functions that answer as told and are otherwise not supported."""
-    pynvml = pytest.importorskip("pynvml")
     calls: list[str] = []
 
     class Nvml:
@@ -112,18 +112,23 @@ def test_a_machine_without_nvml(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_nvml_is_waited_for_before_timing_and_not_without_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    answering, answered = threading.Event(), threading.Event()
+
     def slow_start() -> None:
-        time.sleep(0.3)
+        answering.wait(30)
+        answered.set()
 
     monkeypatch.setattr(gpus, "library_exists", lambda: True)
     monkeypatch.setitem(sys.modules, "pynvml", one_gpu(nvmlInit=slow_start))
-    started = time.monotonic()
     with Collecting(RUN, {"gpus": gpus.GpuCollector()}, {}) as collection:
-        assert time.monotonic() - started < 0.25
+        assert not answered.is_set()
+        threading.Timer(0.2, answering.set).start()
         collection.before_timing()
-        assert time.monotonic() - started >= 0.3
+        assert answered.is_set()
     assert collection.readings["gpus"][0]["name"] == "NVIDIA H200"
+    answering.clear()
     monkeypatch.setattr(gpus, "WAIT_SECONDS", 0.05)
     collection = collected({"gpus": gpus.GpuCollector()})
     assert collection.statuses["gpus"]["status"] == "failed"
     assert "did not answer within 0.05 s" in str(collection.statuses["gpus"]["reason"])
+    answering.set()

@@ -10,15 +10,15 @@ from typing import Any
 import pytest
 
 from benchmarker.errors import UsageError
-from benchmarker.framework import OPTIMIZERS, Optimizer
-from benchmarker.graph.cost import OPTIMIZER_VALUES, Cost, graph_cost
+from benchmarker.framework import OPTIMIZERS, PRECISIONS, Optimizer
+from benchmarker.graph.cost import OPTIMIZER_VALUES, REAL_TYPES, Cost, graph_cost
 from benchmarker.graph.counting import PRODUCTS
 from benchmarker.graph.graph import Graph
 from benchmarker.graph.initializers import ZEROS
 from benchmarker.graph.network import Network
 from benchmarker.graph.operators import OPERATORS, native_operators
 from benchmarker.problem import Problem
-from benchmarker.problems import conv2d, lstm_imdb, mnist_mlp, resnet50, vgg16
+from benchmarker.problems import conv2d, deepbench_gemm, lstm_imdb, mnist_mlp, resnet50, vgg16
 from benchmarker.testing.cases import OPERATOR_CASES, OperatorCase
 
 PUBLISHED = (
@@ -356,3 +356,36 @@ def test_counting_needs_no_numpy() -> None:
     code = "import sys; sys.modules['numpy'] = None; import benchmarker.graph.cost, benchmarker.graph.network"
     finished = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
     assert (finished.returncode, finished.stderr) == (0, "")
+
+
+def test_precision_decides_what_is_moved_and_kept() -> None:
+    graph = deepbench_gemm.benchmarker_problem().graph(m=64, n=48, k=96)
+    values = 64 * 96 + 96 * 48 + 64 * 48
+    for precision, size in (("fp32", 4), ("tf32", 4), ("fp64", 8), ("bf16", 2), ("fp16", 2)):
+        cost = graph_cost(graph.without_loss(), precision=precision)
+        assert (cost.flops, cost.bytes) == (2 * 64 * 48 * 96, size * values)
+    assert set(REAL_TYPES) == set(PRECISIONS)
+
+
+def test_trained_weights_are_kept_in_float32_at_least() -> None:
+    net = Network("kept", 2)
+    scores = net.gemm(net.input("x", (3,)), net.parameter("w", (3, 5), ZEROS))
+    net.output(scores)
+    net.loss(net.softmax_cross_entropy_loss(scores, net.labels("label", 5)))
+    graph = net.graph()
+    kept = {
+        precision: (
+            graph_cost(graph.without_loss(), precision=precision).parameter_bytes,
+            graph_cost(graph, training=True, precision=precision).gradient_bytes,
+        )
+        for precision in ("bf16", "fp32", "fp64")
+    }
+    assert kept == {"bf16": (2 * 15, 4 * 15), "fp32": (4 * 15, 4 * 15), "fp64": (8 * 15, 8 * 15)}
+
+
+@pytest.mark.parametrize("case", OPERATOR_CASES, ids=lambda case: f"{case.operator}-{case.name}")
+def test_integers_do_not_grow_with_the_precision(case: OperatorCase) -> None:
+    graph = case.graph(training=False)
+    single, double = (graph_cost(graph, precision=precision) for precision in ("fp32", "fp64"))
+    assert single.bytes <= double.bytes <= 2 * single.bytes
+    assert single.flops == double.flops

@@ -7,6 +7,7 @@ import json
 import os
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -150,8 +151,8 @@ def test_with_anonymous_the_process_has_no_name(patient: Command) -> None:
 
 
 @pytest.fixture
-def quarter_of_a_core() -> Iterator[Path]:
-    """A control group that may use 25 ms of every 100 ms."""
+def little_of_a_core() -> Iterator[Path]:
+    """A control group that may use 5 ms of every 100 ms, less than others leave it on a busy machine."""
     first, second = Path("/sys/fs/cgroup/cpu"), Path("/sys/fs/cgroup")
     group = (first if first.is_dir() else second) / f"benchmarker-test-{os.getpid()}"
     try:
@@ -160,9 +161,9 @@ def quarter_of_a_core() -> Iterator[Path]:
         pytest.skip(f"control groups cannot be made here: {error}")
     try:
         if first.is_dir():
-            (group / "cpu.cfs_quota_us").write_text("25000")
+            (group / "cpu.cfs_quota_us").write_text("5000")
         else:
-            (group / "cpu.max").write_text("25000 100000")
+            (group / "cpu.max").write_text("5000 100000")
         yield group
     except OSError as error:
         pytest.skip(f"control groups cannot be limited here: {error}")
@@ -170,13 +171,31 @@ def quarter_of_a_core() -> Iterator[Path]:
         group.rmdir()
 
 
-def test_a_throttled_control_group_is_named(patient: Command, quarter_of_a_core: Path) -> None:
-    inside = {**patient.environment, "PATIENT_GROUP": str(quarter_of_a_core)}
-    trust = finished(started(Command(patient.folder, inside), "--steps=200"))
+def test_a_throttled_control_group_is_named(patient: Command, little_of_a_core: Path) -> None:
+    inside = {**patient.environment, "PATIENT_GROUP": str(little_of_a_core)}
+    trust = finished(started(Command(patient.folder, inside), "--steps=60"))
     reason = reasons(trust)["throttled"]
     assert reason["severity"] == trust["grade"] == "contaminated"
     assert reason["value"] > 0.3
     assert reason["text"].startswith("the control group was throttled ")
+
+
+@contextlib.contextmanager
+def writer(file: Path) -> Iterator[None]:
+    """Write to the disk again and again, as a slow disk takes longer than the run for a given amount."""
+    over = threading.Event()
+
+    def again() -> None:
+        while not over.is_set():
+            write(file)
+
+    thread = threading.Thread(target=again)
+    thread.start()
+    try:
+        yield
+    finally:
+        over.set()
+        thread.join()
 
 
 def write(file: Path) -> None:
@@ -192,24 +211,30 @@ def test_another_writer_on_the_disk_is_named(patient: Command, tmp_path: Path) -
         pytest.skip("what is written to the folder of temporary files goes to no disk that counts it")
     run = started(patient)
     wait_for_the_middle(patient, run)
-    for _ in range(3):
-        write(tmp_path / "data")
-    trust = finished(run)
-    assert trust["evidence"]["disk_written_bytes_by_others"] >= 3 * (64 << 20)
+    with writer(tmp_path / "data"):
+        trust = finished(run)
+    assert trust["evidence"]["disk_written_bytes_by_others"] >= 32 << 20
     text = reasons(trust)["disk_writes"]["text"]
     assert text.startswith("another process wrote ")
     assert text.endswith(" MB to disk during the timed part")
 
 
-@pytest.mark.parametrize("threads", [1, 2])
-def test_a_framework_that_uses_more_threads_than_asked_for_is_found_out(
-    patient: Command, threads: int
-) -> None:
+def reason_for_threads(patient: Command, threads: int) -> dict[str, Any] | None:
+    """Return what the record has against a run of so many threads that asked for one."""
     several = {**patient.environment, "PATIENT_THREADS": str(threads)}
     trust = finished(started(Command(patient.folder, several), "--steps=300"))
-    if threads == 1:
-        assert "threads" not in reasons(trust)
-        return
-    reason = reasons(trust)["threads"]
-    assert reason["severity"] == trust["grade"] == "contaminated"
+    reason = reasons(trust).get("threads")
+    assert reason is None or reason["severity"] == trust["grade"] == "contaminated"
+    return reason
+
+
+def test_a_framework_that_uses_the_threads_asked_for_is_not_suspected(patient: Command) -> None:
+    assert reason_for_threads(patient, 1) is None
+
+
+def test_a_framework_that_uses_more_threads_than_asked_for_is_found_out(patient: Command) -> None:
+    # Others may leave two threads no more than one core between them, but not in every run.
+    runs = (reason_for_threads(patient, 2) for _ in range(5))
+    reason = next((found for found in runs if found is not None), None)
+    assert reason is not None
     assert reason["text"].startswith("1 thread was asked for, ")

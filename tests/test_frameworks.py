@@ -24,21 +24,11 @@ IMAGES = ("--problem=conv2d", "--set=channels=8", "--set=filters=8", "--batch-si
 BRIEF = ("--steps=3", "--warmup=1", "--json")
 
 
-def installed(finished: Finished) -> list[dict[str, Any]]:
-    """Return the records; skip where an environment cannot be made, as without a network."""
-    for record in finished.records:
-        error = record["error"] or {}
-        if error.get("type") == "EnvironmentCreationError":
-            pytest.skip(error["message"])
-    return finished.records
-
-
 def ok(finished: Finished) -> list[dict[str, Any]]:
     """Return the records after seeing that each run ended well and was verified."""
-    records = installed(finished)
-    assert [why_not(record) for record in records if why_not(record)] == []
+    assert [why_not(record) for record in finished.records if why_not(record)] == []
     assert finished.status == 0, finished.stderr
-    return records
+    return finished.records
 
 
 def why_not(record: dict[str, Any]) -> str:
@@ -147,14 +137,10 @@ def test_channels_last_either_way_computes_the_same(command: Command) -> None:
 
 def test_torch_compile_compiles_in_the_first_step(command: Command) -> None:
     run = ("--framework=pytorch", *MLP, "--mode=inference", "--set=pytorch.compile=false,true", *BRIEF)
-    plain, compiled = installed(command(*run))
-    message = (compiled["error"] or {}).get("message", "")
-    if "C++ compiler" in message or "InvalidCxxCompiler" in message:
-        pytest.skip(message)
-    assert [why_not(plain), why_not(compiled)] == ["", ""]
+    plain, compiled = ok(command(*run))
     assert compiled["framework"]["options"]["compile"] is True
-    assert compiled["timing"]["compile_seconds"] > 10 * plain["timing"]["compile_seconds"]
-    assert compiled["timing"]["step_seconds"]["max"] < compiled["timing"]["compile_seconds"] / 10
+    assert compiled["timing"]["compile_seconds"] > 5 * plain["timing"]["compile_seconds"]
+    assert compiled["timing"]["step_seconds"]["max"] < compiled["timing"]["compile_seconds"] / 2
 
 
 @pytest.mark.parametrize(

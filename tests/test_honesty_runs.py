@@ -46,7 +46,10 @@ def run(clockwork: Command, steps: int, *options: str, mode: str = "inference") 
 
 
 def excess_seconds(record: dict[str, Any]) -> float:
-    """Return by how much the median sample of the record exceeds what its calls really took."""
+    """Return by how much three of four samples of the record exceed what their calls really took.
+
+    Infinite if one falls short. What is counted in wrongly is in every sample, others' load in some.
+    """
     timing = record["timing"]
     block = timing["block_steps"]
     calls = taken_ns(record)[1 + WARM_UP :][: timing["steps"]]
@@ -54,7 +57,7 @@ def excess_seconds(record: dict[str, Any]) -> float:
     own = [sum(taken) / len(taken) / 1e9 for taken in blocks]
     differences = [ours - theirs for ours, theirs in zip(timing["samples_seconds"], own)]
     assert len(differences) == len(timing["samples_seconds"])
-    return statistics.median(differences) if min(differences) >= 0 else float("inf")
+    return statistics.quantiles(differences)[0] if min(differences) >= 0 else float("inf")
 
 
 @pytest.mark.parametrize("asleep", [False, True], ids=["busy", "asleep"])

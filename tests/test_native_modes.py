@@ -13,7 +13,6 @@ from pathlib import Path
 import pytest
 
 from benchmarker.environments import resolve
-from benchmarker.errors import EnvironmentCreationError
 from benchmarker.framework import FrameworkPlugin
 from tests.conftest import ROOT
 from tests.native_modes import checks_of
@@ -34,10 +33,7 @@ def failures(cache_home: Path, tmp_path_factory: pytest.TempPathFactory) -> Call
     def of_framework(name: str) -> dict[str, str]:
         with pytest.MonkeyPatch.context() as patch:
             patch.setenv("BENCHMARKER_HOME", str(cache_home))
-            try:
-                python = resolve(plugin_of(name)).path
-            except EnvironmentCreationError as error:
-                pytest.skip(str(error))
+            python = resolve(plugin_of(name)).path
         finished = subprocess.run(
             [python, "-m", "tests.native_modes", name],
             cwd=tmp_path_factory.mktemp(name),

@@ -138,6 +138,7 @@ nodes = [
     helper.make_node("Sin", ["x"], ["a"], name="wave"),
     helper.make_node("Relu", ["a"], ["b"], name="fine"),
     helper.make_node("Sin", ["x"], ["c"], name="wave2"),
+    helper.make_node("Cos", ["b"], ["h"], name="behind"),
     helper.make_node("MaxPool", ["x"], ["d", "where"], name="pool", kernel_shape=[2, 2]),
     helper.make_node("Resize", ["x", "", "scales"], ["e"], name="size", mode="cubic"),
     helper.make_node("Own", ["x"], ["f"], name="mine", domain="my.domain"),
@@ -163,15 +164,57 @@ def test_all_that_is_unsupported_is_told_in_one_sentence(tmp_path: Path) -> None
         "MaxPool with the output of its indices (pool)",
         "Resize with mode cubic (size)",
         "my.domain.Own (mine)",
+        "Cos (behind)",
+        "how 2 more use what these return was not looked at",
     ):
         assert part in text
     assert "Relu" not in text
     assert "\n" not in text
 
 
+SINGLE = """
+import sys
+import onnx
+from onnx import TensorProto, helper
+
+FLOAT = TensorProto.FLOAT
+nodes = [
+    helper.make_node("Gemm", ["x", "w1", "b1"], ["a"]),
+    helper.make_node("MatMul", ["x", "w2"], ["p"]),
+    helper.make_node("Add", ["p", "b2"], ["b"]),
+    helper.make_node("Add", ["b", "epsilon"], ["c"]),
+    helper.make_node("Mul", ["c", "scale"], ["d"]),
+    helper.make_node("PRelu", ["d", "slope"], ["e"]),
+    helper.make_node("Mul", ["a", "e"], ["y"]),
+]
+tensors = [
+    helper.make_tensor("w1", FLOAT, [3, 1], [1, 2, 3]),
+    helper.make_tensor("b1", FLOAT, [1], [0.5]),
+    helper.make_tensor("w2", FLOAT, [3, 1], [3, 2, 1]),
+    helper.make_tensor("b2", FLOAT, [1], [0.25]),
+    helper.make_tensor("epsilon", FLOAT, [1], [0.125]),
+    helper.make_tensor("scale", FLOAT, [], [2.0]),
+    helper.make_tensor("slope", FLOAT, [1], [0.1]),
+]
+x = helper.make_tensor_value_info("x", FLOAT, ["N", 3])
+y = helper.make_tensor_value_info("y", FLOAT, ["N", 1])
+graph = helper.make_graph(nodes, "single", [x], [y], tensors)
+model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=9)
+onnx.save(model, sys.argv[1] + "/single.onnx")
+"""
+
+
+def test_a_weight_of_a_single_number_is_trained_and_a_constant_is_not(tmp_path: Path) -> None:
+    make(SINGLE, tmp_path)
+    graph = problem_of(tmp_path / "single.onnx").graph(2)
+    assert {p.name for p in graph.trainable} == {"w1", "b1", "w2", "b2", "slope"}
+    trained = problem_of(tmp_path / "single.onnx").graph(2, loss="mean_squared_error")
+    assert {p.name for p in trained.trainable} == {"w1", "b1", "w2", "b2", "slope"}
+
+
 def test_a_symbolic_dimension_needs_a_size_and_takes_it() -> None:
     problem = problem_of(handmade() / "tied.onnx")
-    with pytest.raises(UsageError, match="need sizes: --set length=N"):
+    with pytest.raises(UsageError, match="need sizes of at least 1: --set length=N"):
         problem.graph(2)
     assert problem.graph(2, length=5).inputs[0].type.shape == (2, 5)
 
@@ -257,5 +300,5 @@ def test_a_model_is_unpacked_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     onnx_files.unpacked.cache_clear()
     monkeypatch.setattr(onnx_files, "resolve", None)  # no worker can be started
     again = registry.find("problems", f"onnx:{copy}")
-    assert (again.name, again.version) == (f"onnx:{copy}", entry.version)
+    assert (again.name, again.version) == ("onnx:copy.onnx", entry.version)
     assert problem_of(copy).semantics == problem_of(path).semantics

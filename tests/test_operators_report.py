@@ -129,3 +129,17 @@ def test_it_fits_a_terminal(count: int) -> None:
     text = operators_report(records, width=80)
     assert max(map(len, text.splitlines())) <= 80
     assert all(text.count(name) >= 4 for name in names)
+
+
+def test_each_precision_is_summed_up_by_itself() -> None:
+    records = [
+        record(framework, m, seconds, precision=precision, operator=operator(error))
+        for precision, error, ratio in (("fp32", 2e-7, 0.5), ("bf16", 3e-3, 40.0))
+        for m in (16, 32)
+        for framework, seconds in (("numpy", 1e-3 * m), ("pytorch", 1e-3 * m * ratio))
+    ]
+    text = operators_report(records, width=100)
+    assert line(text, "pytorch", "inference,", "fp32")[3:5] == ["2", "0.500"]
+    assert line(text, "pytorch", "inference,", "bf16")[3:5] == ["2", "40.000"]
+    assert "2.0e-07" in line(text, "pytorch", "inference,", "fp32")
+    assert "3.0e-03" in line(text, "pytorch", "inference,", "bf16")

@@ -619,6 +619,22 @@ def test_each_accuracy_is_a_training_of_its_own() -> None:
     assert {panel.series[0].kind for panel in panels} == {"line"}
 
 
+def test_repeated_trainings_say_how_many_they_are_and_are_not_mixed_with_others() -> None:
+    longer = [
+        training([2.0, 0.5], steps=90, metrics__accuracy=value, repetition=i)
+        for i, value in enumerate((0.7, 0.8, 0.9))
+    ]
+    shorter = [training([2.0, 1.0], steps=30, metrics__accuracy=0.5)]
+    drawn = chart("learning", [*shorter, *longer])
+    assert drawn.panels[2].series[0].y == pytest.approx((50, 80))
+    assert drawn.panels[0].series[0].y == (2.0, 0.5)
+    assert "in the first of n = 3 processes of the longest training" in drawn.caption
+    assert "the mean of n = 1 to 3 processes" in drawn.caption
+    other = [training([2.0, 9.0], steps=90, metrics__accuracy=0.1, framework__options={"fuse": True})]
+    both = chart("learning", [*longer, *other])
+    assert sorted(series.y for series in both.panels[0].series) == [(2.0, 0.5), (2.0, 9.0)]
+
+
 def test_accuracies_over_time_are_not_joined_where_a_longer_training_took_less_time() -> None:
     records = [training([1.0], steps=steps, metrics__accuracy=steps / 100) for steps in (30, 60, 90)]
     records[0]["timing"]["total_seconds"] = 100.0

@@ -144,6 +144,14 @@ def test_records_with_a_profile_are_valid(record: dict[str, Any]) -> None:
     assert validate(record) == []
 
 
+def test_shares_above_the_whole_step_are_explained() -> None:
+    together = profiled()
+    together["profile"]["nodes"][0]["share"] += 0.1
+    says = "operators ran side by side, so shares exceed the step"
+    assert says in " ".join(record_summary(together, "results/a.json").split())
+    assert says not in " ".join(record_summary(profiled(), "results/a.json").split())
+
+
 def test_a_summary_shows_the_largest_shares_and_the_rest() -> None:
     text = record_summary(profiled(), "results/a.json")
     assert "by a profiler, mean of 2 steps of 1.00 s, 2.00 times the timed one" in " ".join(text.split())

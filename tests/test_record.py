@@ -148,6 +148,7 @@ def test_the_commands_of_these_runs_have_every_option_that_a_run_keeps() -> None
         "data",
         "data_dir",
         "inputs",
+        "problem_digest",
     }
     assert {name for name in vars(plain) if name not in told} <= elsewhere
 

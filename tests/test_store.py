@@ -359,7 +359,6 @@ def test_results_are_a_list_that_knows_its_files(folder: Path) -> None:
 
 
 def test_results_become_a_flat_table(folder: Path) -> None:
-    pytest.importorskip("pandas")
     frame = load_results(folder).to_frame()
     assert len(frame) == 3
     row = frame[frame["framework.name"] == "mxnet"].iloc[0]
@@ -378,7 +377,6 @@ def test_results_become_a_flat_table(folder: Path) -> None:
 
 
 def test_no_results_are_an_empty_table(tmp_path: Path) -> None:
-    pytest.importorskip("pandas")
     assert load_results(tmp_path).to_frame().shape == (0, 1)
 
 

@@ -43,6 +43,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="auto: today's environment with the record's version of the framework; recorded: one with every "
         "package as recorded; current: this interpreter",
     )
+    parser.add_argument(
+        "--problem",
+        type=Path,
+        metavar="PATH",
+        help="of a problem that is a file: the file, or its folder; default: below the working directory",
+    )
     amount = parser.add_mutually_exclusive_group()
     amount.add_argument(
         "--repeats",
@@ -160,11 +166,12 @@ def _planned(original: _Original, arguments: argparse.Namespace) -> tuple[Experi
 
 
 def _asked(original: _Original, arguments: argparse.Namespace) -> Experiment:
-    from benchmarker.rerunning import experiment_of, possible_here, with_interpreter
+    from benchmarker.rerunning import experiment_of, possible_here, with_interpreter, with_problem_file
     from benchmarker.worker_environment import granted_threads, usable_cpus
 
     record = original.record
     asked = experiment_of(record) if record.get("specification") else _as_commanded(record["command"])
+    asked = with_problem_file(asked, record, arguments.problem)
     version, choice = _interpreter(record, asked, arguments)
     asked = with_interpreter(asked, version, choice)
     asked = possible_here(asked, usable_cpus(), granted_threads)

@@ -200,7 +200,8 @@ def _verdict(
     if any(run.interrupted for run in found):
         return 130
     failed = [run for run in found if run.record["status"] != "ok"]
-    for run in failed if arguments.json or arguments.quiet else ():
+    # A table has them in its notes.
+    for run in failed if arguments.json else ():
         _tell(f"{run.path}: {run.record['error']['message']}")
     for reason in skipped if arguments.json or arguments.quiet else ():
         _tell(reason)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import re
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
@@ -36,12 +37,19 @@ _numbers = _list_of(int, "a whole number")
 _reals = _list_of(float, "a number")
 
 
+_SETTING = re.compile(r"[A-Za-z_][\w.]*=")
+
+
 def setting(text: str) -> tuple[str, tuple[str, ...]]:
     """Parse ``NAME=VALUE,...``; commas inside brackets or double quotes belong to a value."""
     name, separator, values = text.partition("=")
     if not separator or not name.strip() or not values.strip():
         raise argparse.ArgumentTypeError(f"must be NAME=VALUE, got '{text}'")
-    return name.strip(), tuple(split_values(values))
+    found = tuple(split_values(values))
+    if any(_SETTING.match(value) for value in found):
+        each = " ".join(f"--set {part}" for part in split_values(text))
+        raise argparse.ArgumentTypeError(f"takes one name: {each}")
+    return name.strip(), found
 
 
 def _limit(text: str) -> tuple[str, float]:

@@ -8,7 +8,7 @@ addition, product, comparison, division, root or exponential counts as one.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
 from benchmarker.errors import UsageError
@@ -18,7 +18,7 @@ from benchmarker.graph.graph import Graph, apply_node
 from benchmarker.graph.memory import ActivationUse, Costed, activation_peak, activations_kept
 from benchmarker.graph.operators import Operators
 from benchmarker.graph.shapes import Shapes
-from benchmarker.graph.types import TensorType
+from benchmarker.graph.types import DTYPE_BYTES, TensorType
 
 OPTIMIZER_VALUES: Mapping[str, int] = {
     "sgd": 0,
@@ -30,6 +30,15 @@ OPTIMIZER_VALUES: Mapping[str, int] = {
     "adagrad": 1,
 }
 """Values that an optimizer keeps for each trainable one."""
+
+REAL_TYPES: Mapping[str, str] = {
+    "fp32": "float32",
+    "tf32": "float32",
+    "fp64": "float64",
+    "bf16": "bfloat16",
+    "fp16": "float16",
+}
+"""In what element type operators read and write real numbers in each precision."""
 
 STOPS = frozenset({"cast", "stop_gradient"})
 """Operators through which nothing flows back."""
@@ -174,8 +183,9 @@ class _Tally:
 class Cost(Operators):
     """Every tensor is a :class:`Costed`; what the operators cost is added up until it is taken."""
 
-    def __init__(self, *, training: bool = False) -> None:
+    def __init__(self, *, training: bool = False, real: str = "float32") -> None:
         super().__init__(training=training)
+        self._real = real
         self._shapes = Shapes(training=training)
         self._storages = 0
         self._tally = _Tally()
@@ -186,7 +196,7 @@ class Cost(Operators):
     ) -> Costed:
         """Return a tensor with values of its own."""
         self._storages += 1
-        return Costed(type_, self._storages, needs_gradient, is_parameter)
+        return Costed(_in(self._real, type_), self._storages, needs_gradient, is_parameter)
 
     def take(self) -> _Tally:
         """Return what was counted since the last call."""
@@ -197,7 +207,7 @@ class Cost(Operators):
         """Add the cost of one primitive and return its outputs."""
         types = tuple(i.type if i else None for i in inputs)
         result = getattr(self._shapes, operator)(*types, **attributes)
-        outputs = result if isinstance(result, tuple) else (result,)
+        outputs = tuple(_in(self._real, t) for t in (result if isinstance(result, tuple) else (result,)))
         needed = tuple(i is not None and i.needs_gradient for i in inputs)
         application = Application(types, outputs, needed, attributes, self.training)
         forward, backward = products(operator, application)
@@ -231,6 +241,11 @@ def _custom(cost: Cost, *xs: Costed | None, name: str) -> Any:
     return cost.count("custom", xs, {"name": name})
 
 
+def _in(real: str, type_: TensorType) -> TensorType:
+    """Return a type of the graph, whose real numbers are float32, as it is where they are of another type."""
+    return replace(type_, dtype=real) if type_.dtype == "float32" else type_
+
+
 def _bytes_moved(operator: str, a: Application) -> tuple[int, int]:
     if operator == "gather":  # only the rows that are asked for, and their gradients added to them
         rows = 2 * a.outputs[0].bytes + a.input(1).bytes
@@ -254,7 +269,7 @@ for _name in ELEMENTWISE:
 Cost.custom = _custom  # type: ignore[method-assign,assignment]
 
 
-def graph_cost(graph: Graph, *, training: bool = False) -> GraphCost:
+def graph_cost(graph: Graph, *, training: bool = False, precision: str = "fp32") -> GraphCost:
     """Count what a step of ``graph`` costs.
 
     Parameters
@@ -263,6 +278,9 @@ def graph_cost(graph: Graph, *, training: bool = False) -> GraphCost:
         With its loss for training, or made by ``for_gradient()``; usually ``without_loss()`` for inference.
     training : bool
         Whether a step goes forward and backward.
+    precision : str
+        Of :data:`REAL_TYPES`: how large a real number is that an operator reads or writes. Weights that are trained
+        are kept in at least float32, with their gradients (Micikevicius et al. 2018, section 3.1).
 
     Raises
     ------
@@ -271,7 +289,9 @@ def graph_cost(graph: Graph, *, training: bool = False) -> GraphCost:
     """
     if training and graph.loss is None and not graph.upstream:
         raise UsageError(f"training needs a loss, and graph '{graph.name}' has none; count it as inference")
-    cost = Cost(training=training)
+    real = REAL_TYPES[precision]
+    cost = Cost(training=training, real=real)
+    kept = "float32" if training and DTYPE_BYTES[real] < DTYPE_BYTES["float32"] else real
     values: dict[str, Costed] = {i.name: cost.tensor(i.type) for i in graph.inputs}
     batch = tuple(values.values())
     for p in graph.parameters:
@@ -284,8 +304,8 @@ def graph_cost(graph: Graph, *, training: bool = False) -> GraphCost:
         nodes=nodes,
         batch_size=graph.batch_size if graph.inputs else 1,
         parameter_count=graph.parameter_count,
-        parameter_bytes=sum(p.type.bytes for p in graph.parameters),
-        gradient_bytes=sum(p.type.bytes for p in graph.trainable) if training else 0,
+        parameter_bytes=sum(_in(kept, p.type).bytes for p in graph.parameters),
+        gradient_bytes=sum(_in(kept, p.type).bytes for p in graph.trainable) if training else 0,
         activation_bytes=activations_kept(cost.uses, batch) if training else peak,
     )
 

@@ -26,8 +26,9 @@ def unpack(path: Path, folder: Path) -> None:
 
     try:
         model = onnx.load_model(str(path), load_external_data=False)
-    except Exception as error:
-        raise UsageError(f"'{path}' is no ONNX model, or is damaged: {first_line(error)}") from None
+    except Exception:
+        # What the parser says is about its wire format, not about the file.
+        raise UsageError(f"'{path}' is no ONNX model, or is damaged") from None
     if not model.graph.node:
         raise UsageError(f"'{path}' is no ONNX model: it has no operators")
     external = _load_external(model, path)

@@ -30,7 +30,10 @@ _MEASURED = (
     "Measured: medians, in a pass of its own with a synchronisation after each part, so a step takes longer than "
     "in the other pictures."
 )
-_PROFILED = "Operators: by the frameworks' own profilers, which slow a step down; medians over processes."
+_PROFILED = (
+    "Operators: by the frameworks' own profilers, which slow a step down; medians over processes. Where operators ran "
+    "side by side their shares exceed the step."
+)
 _UNKNOWN = "The problem is not known here, so nothing is predicted."
 _PREDICTED = "Predicted: from the graph, elementwise operations included, bytes without fusion or caches."
 _Cost = tuple["NodeCost", ...]
@@ -170,7 +173,7 @@ def _counted(name: str, parameters: tuple[tuple[str, Any], ...], batch: int, tra
     from benchmarker import registry
     from benchmarker.graph.cost import graph_cost
 
-    graph = registry.problem(name).graph(batch, **dict(parameters))
+    graph = registry.installed_problem(name).graph(batch, **dict(parameters))
     return graph_cost(graph if training else graph.without_loss(), training=training).nodes
 
 

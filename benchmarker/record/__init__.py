@@ -5,6 +5,7 @@ from __future__ import annotations
 import uuid
 from dataclasses import asdict
 from datetime import datetime, timezone
+from pathlib import Path
 from typing import Any
 
 from benchmarker import __version__, registry
@@ -14,6 +15,7 @@ from benchmarker.errors import BenchmarkerError
 from benchmarker.experiment import specification
 from benchmarker.graph.cost import GraphCost
 from benchmarker.outcomes import Failure
+from benchmarker.problem_files import file_of
 from benchmarker.record.believing import trust_of
 from benchmarker.record.command import rerun_command
 from benchmarker.record.comparable import comparable
@@ -93,10 +95,10 @@ def make_record(facts: RunFacts, failed: Failure | None, log_tail: str = "") -> 
         "verification": _verification(facts),
         "log": None,
     }
-    return _anonymised(record) if spec.anonymous else record
+    return _anonymised(record, file_of(spec.problem)) if spec.anonymous else record
 
 
-def _anonymised(record: dict[str, Any]) -> dict[str, Any]:
+def _anonymised(record: dict[str, Any], problem: Path | None) -> dict[str, Any]:
     """Return the record without host and user names in what may hold paths."""
     execution, command, asked = record["execution"], record["command"], record["specification"]
     # Where benchmarker keeps its own files says who somebody is, or how the machine is laid out.
@@ -104,7 +106,7 @@ def _anonymised(record: dict[str, Any]) -> dict[str, Any]:
     variables = without_names(own)
     return {
         **record,
-        "error": without_names(record["error"]),
+        "error": without_names(record["error"], problem),
         "execution": {**execution, "environment_variables": variables},
         "specification": {**asked, **{name: without_names(asked[name]) for name in PATHS}},
         "command": [without_names(part) if part.startswith(_PATH_OPTIONS) else part for part in command],
@@ -149,7 +151,7 @@ def _problem(facts: RunFacts, cost: GraphCost) -> dict[str, Any]:
     spec = facts.spec
     problem = registry.problem(spec.problem)
     return {
-        "name": spec.problem,
+        "name": problem.name,
         "task": problem.task,
         "source": problem.source,
         "distribution": registry.find("problems", spec.problem).origin,

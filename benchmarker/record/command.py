@@ -7,6 +7,7 @@ from typing import Any
 from benchmarker.experiment import RunSpec
 from benchmarker.hyperparameters import constants
 from benchmarker.options import as_text
+from benchmarker.problem_files import commanded_name, recorded_name
 
 
 def rerun_command(spec: RunSpec, version: str | None) -> list[str]:
@@ -23,7 +24,7 @@ def rerun_command(spec: RunSpec, version: str | None) -> list[str]:
     command = ["python", "-m", "benchmarker", "run"]
     command.append(f"--framework={spec.framework}{f'=={pinned}' if pinned else ''}")
     options: dict[str, Any] = {
-        "problem": spec.problem,
+        "problem": (recorded_name if spec.anonymous else commanded_name)(spec.problem),
         "mode": spec.mode,
         "batch-size": spec.batch_size,
         "precision": spec.precision,
@@ -63,7 +64,7 @@ def rerun_command(spec: RunSpec, version: str | None) -> list[str]:
 
 def _settings(spec: RunSpec) -> list[str]:
     settings = {
-        **{f"{spec.problem}.{name}": value for name, value in spec.problem_parameters.items()},
+        **{f"{recorded_name(spec.problem)}.{name}": value for name, value in spec.problem_parameters.items()},
         **{f"{spec.framework}.{name}": value for name, value in spec.framework_options.items()},
     }
     return [f"--set={name}={as_text(value)}" for name, value in settings.items()]

@@ -23,9 +23,10 @@ def comparable(spec: RunSpec, data: Mapping[str, Any] | None) -> dict[str, Any]:
     data : mapping or None
         Description of its data set.
     """
+    problem = registry.problem(spec.problem)
     keys = {
-        "problem": spec.problem,
-        "problem_semantics": registry.problem(spec.problem).semantics,
+        "problem": problem.name,
+        "problem_semantics": problem.semantics,
         "problem_parameters": dict(spec.problem_parameters),
         "mode": spec.mode,
         "batch_size": spec.batch_size,

@@ -11,5 +11,5 @@ def step_cost(spec: RunSpec) -> GraphCost:
     """Return what one step of the run computes."""
     graph = registry.problem(spec.problem).graph(spec.batch_size, **spec.problem_parameters)
     if spec.mode == "inference":
-        return graph_cost(graph.without_loss())
-    return graph_cost(graph.for_gradient(), training=True)
+        return graph_cost(graph.without_loss(), precision=spec.precision)
+    return graph_cost(graph.for_gradient(), training=True, precision=spec.precision)

@@ -203,13 +203,21 @@ def _amount(asked: Asked) -> str:
     return f"about {asked['target_seconds']:.12g} s" if asked["steps"] is None else f"{asked['steps']:,}"
 
 
+def _content(asked: Asked) -> str:
+    """Return the beginning of the digest of a problem that is a file."""
+    return str(asked["problem_digest"] or "")[: len("sha256:") + 12]
+
+
 def _monitors(asked: Asked) -> str:
     return "all" if asked["monitors"] is None else _text(asked["monitors"])
 
 
 _SHOWN: tuple[_Shown, ...] = (
     _one("problem", "{}", always=True),
-    _Settings("problem_parameters", "parameters", "problem", lambda n: registry.problem(n).configure({})),
+    _Plain(("problem_digest",), _content, "content", "content {}", within=("problem",)),
+    _Settings(
+        "problem_parameters", "parameters", "problem", lambda n: registry.installed_problem(n).configure({})
+    ),
     _Settings("framework_options", "options", "framework", lambda n: asdict(registry.framework(n).options())),
     _one("mode", "{}", always=True),
     _one("batch_size", "batch size {}", always=True),

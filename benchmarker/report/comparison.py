@@ -391,7 +391,7 @@ def _left_out(left_out: Mapping[str, int]) -> str:
 
 def _works(rows: Sequence[Row]) -> list[str]:
     """Return the work of each row, with what tells it from the other rows' work."""
-    flat = [_flat(row.keys) for row in rows]
+    flat = _conditions(rows) if rows else []
     telling = [name for name in _telling(flat) if name not in ("problem", "mode", "batch_size")]
     return [
         _joined(

@@ -32,12 +32,12 @@ Row = Mapping[str, Cell]
 
 @dataclass(frozen=True)
 class Standing:
-    """A framework over the configurations of a mode.
+    """A framework over the configurations of a mode and precision.
 
     Parameters
     ----------
     framework, mode : str
-        Which.
+        Which; the mode with the precision where there are several.
     configurations : int
         How many it ran well.
     ratio : Across or None
@@ -58,7 +58,7 @@ class Standing:
 
 
 def standing(rows: Sequence[Row], framework: str, first: str, mode: str) -> Standing:
-    """Return how a framework stands over the configurations of a mode."""
+    """Return how a framework stands over the configurations of a mode and precision."""
     own = [row[framework] for row in rows if framework in row and row[framework].well]
     pairs = [(row[first], row[framework]) for row in rows if _comparable(row, first, framework)]
     ratio = (
@@ -111,13 +111,21 @@ def operators_report(records: Iterable[Mapping[str, Any]], *, width: int = 80) -
     said = [a.caption for a in aspects if not a.varies and a.caption and a.title != "options"]
     blocks = ["\n".join(textwrap.wrap(", ".join(said), width))]
     standings = []
-    for mode in dict.fromkeys(_any(row).first["mode"] for row in found):
-        places = [place for place, row in enumerate(found) if _any(row).first["mode"] == mode]
+    # A precision is no configuration of which others would be further examples: each is summed up by itself.
+    modes = _modes([_any(row).first for row in found])
+    for mode in dict.fromkeys(modes):
+        places = [place for place, of in enumerate(modes) if of == mode]
         chosen = [found[place] for place in places]
         blocks.append(_times([labels[place] for place in places], chosen, frameworks, mode, width))
         standings += [standing(chosen, name, frameworks[0], mode) for name in frameworks]
     blocks += [_standings(standings, width), *_notes(every, names, width)]
     return "\n\n".join(block for block in blocks if block)
+
+
+def _modes(firsts: Sequence[Mapping[str, Any]]) -> list[str]:
+    """Return the mode of each record, with its precision where there are several."""
+    several = len({first["precision"] for first in firsts}) > 1
+    return [f"{first['mode']}, {first['precision']}" if several else first["mode"] for first in firsts]
 
 
 def _any(row: Row) -> Cell:

@@ -32,7 +32,16 @@ def heading(profile: Mapping[str, Any]) -> str:
     steps, slowdown = profile["steps"], profile["slowdown"]
     text = f"by {profile['source']}, mean of {steps} step{'' if steps == 1 else 's'} of "
     text += duration(profile["step_seconds"], 3)
-    return text if slowdown is None else f"{text}, {significant(slowdown, 3)} times the timed one"
+    if slowdown is not None:
+        text += f", {significant(slowdown, 3)} times the timed one"
+    return f"{text}; operators ran side by side, so shares exceed the step" if _exceeds(profile) else text
+
+
+def _exceeds(profile: Mapping[str, Any]) -> bool:
+    """Whether the parts together are longer than the step by more than rounding would show."""
+    update = (profile["update_seconds"] or 0.0) / profile["step_seconds"]
+    told = sum(node["share"] for node in profile["nodes"]) + update + profile["unexplained_share"]
+    return bool(told > 1.005)
 
 
 def rows(profile: Mapping[str, Any], most: int) -> list[list[str]]:

@@ -118,7 +118,9 @@ def _numbers(rows: Sequence[Cell]) -> list[Column]:
         _numeric("samples/s", [_NONE if t is None else significant(t) for t in (c.throughput for c in rows)]),
     ]
     if len(rows) > 1:
-        relative = [_NONE if r is None else f"{r:.2f}" for r in _relative(rows)]
+        relative = [
+            _NONE if r is None else f"{r:.2f}" if r >= 0.1 else significant(r, 2) for r in _relative(rows)
+        ]
         columns.append(_numeric("relative", relative))
     counts = [len(cell.well) for cell in rows]
     if max(counts) > 1 and not _processes(rows):

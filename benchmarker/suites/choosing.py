@@ -43,10 +43,10 @@ def _once(requests: Sequence[Request]) -> list[Request]:
 
 
 def _spread(requests: Sequence[Request], count: int) -> list[Request]:
-    """Return ``count`` of the requests: the middle ones of so many groups, equally large, of similar cost."""
-    cheapest = sorted(range(len(requests)), key=lambda index: _operations(requests[index]))
-    chosen = {cheapest[(2 * part + 1) * len(cheapest) // (2 * count)] for part in range(count)}
-    return [requests[index] for index in sorted(chosen)]
+    """Return ``count`` of the requests, the cheapest first: the middle ones of equally large groups of similar cost."""
+    cheapest = sorted(requests, key=_operations)
+    chosen = {(2 * part + 1) * len(cheapest) // (2 * count) for part in range(count)}
+    return [cheapest[place] for place in sorted(chosen)]
 
 
 def _operations(request: Request) -> int:

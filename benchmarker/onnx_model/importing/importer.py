@@ -26,6 +26,7 @@ from benchmarker.onnx_model.importing.call import Call, Handler
 from benchmarker.onnx_model.importing.declaring import Declared
 from benchmarker.onnx_model.importing.folding import FOLDS, fold
 from benchmarker.onnx_model.importing.values import MISSING, Known, Missing, NotKnown, Operand, Unsupported
+from benchmarker.onnx_model.importing.weights import named_as_weights
 from benchmarker.onnx_model.plain import PlainModel, PlainNode
 
 if TYPE_CHECKING:
@@ -63,14 +64,19 @@ class Fault:
 class UnsupportedModelError(UsageError):
     """A model uses what has no meaning here; the message names all of it.
 
-    Attributes
+    Parameters
     ----------
+    name : str
+        The model.
     faults : tuple of Fault
         One for each node.
+    passed_over : int
+        Operators whose operands are not known because of the faults, so that how they are used was not looked at.
     """
 
-    def __init__(self, name: str, faults: tuple[Fault, ...]) -> None:
-        super().__init__(f"'{name}' uses what has no meaning here: {_summary(faults)}")
+    def __init__(self, name: str, faults: tuple[Fault, ...], passed_over: int) -> None:
+        rest = f"; how {passed_over} more use what these return was not looked at" if passed_over else ""
+        super().__init__(f"'{name}' uses what has no meaning here: {_summary(faults)}{rest}")
         self.faults = faults
 
 
@@ -104,14 +110,17 @@ class Importer:
         self._declared = Declared(network, {*model.initializers, *inputs})
         self._values: dict[str, Operand] = {}
         self._faults: list[Fault] = []
+        self._passed_over = 0
         for name, value in inputs.items():
             if isinstance(value, (Value, Known, Missing)):
                 self._values[name] = value
             else:
                 self._values[name] = Known(name, np.asarray(value))
+        weights = named_as_weights(model.nodes)
         for name, file in model.initializers.items():
             array = model.array(file)
-            trained = array.dtype.kind == "f" and array.size > 1
+            alone = array.size == 1 and not (array.ndim and name in weights)
+            trained = array.dtype.kind == "f" and not alone
             self._values[name] = Known(name, array, model.path(file), trained)
 
     def run(self) -> dict[str, Operand]:
@@ -130,16 +139,19 @@ class Importer:
         for node in self._model.nodes:
             self._import(node)
         if self._faults:
-            raise UnsupportedModelError(self._declared.network.name, tuple(self._faults))
+            raise UnsupportedModelError(self._declared.network.name, tuple(self._faults), self._passed_over)
         return self._values
 
     def _import(self, node: PlainNode) -> None:
         operands = [self._values.get(name, MISSING) if name else None for name in node.inputs]
         missing = any(isinstance(operand, Missing) for operand in operands)
         results: tuple[Operand | None, ...] = ()
-        if node.operator not in HANDLERS and node.operator not in FOLDS:
+        unclaimed = node.operator not in HANDLERS
+        if unclaimed and (missing or node.operator not in FOLDS):
             self._fault(node, "")
-        elif not missing:
+        elif missing:
+            self._passed_over += 1
+        else:
             results = self._results(node, operands)
         for place, name in enumerate(node.outputs):
             if name:
@@ -160,8 +172,10 @@ class Importer:
             return found if isinstance(found, tuple) else (found,)
         except NotKnown as fault:
             self._fault(node, f" {fault}", fault.name)
-        except (Unsupported, UsageError) as fault:
+        except Unsupported as fault:
             self._fault(node, f" {fault}")
+        except UsageError as fault:
+            self._fault(node, f": {fault}")
         return ()
 
     def _folds(self, node: PlainNode, operands: list[Operand | None]) -> bool:

@@ -30,8 +30,8 @@ class Known:
     source : Path or None
         The ``.npy`` file that holds exactly this array.
     trained : bool
-        Whether it is a weight: an initializer of several real numbers. A single one is mostly a constant that an
-        exporter keeps beside the weights.
+        Whether it is a weight: an initializer of several real numbers, or of a single one where only a weight can be
+        (:mod:`~benchmarker.onnx_model.importing.weights`); other single ones are constants beside the weights.
     """
 
     name: str

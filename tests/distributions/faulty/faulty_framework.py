@@ -8,6 +8,7 @@ import signal
 import sys
 import time
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from benchmarker.framework import FrameworkPlugin
@@ -91,6 +92,7 @@ def go_wrong(options: Options) -> None:
     if fault == "system_exit":
         sys.exit("leaving")
     if fault == "hang":
+        Path(os.environ["BENCHMARKER_TEST_FOLDER"], "hanging").touch()
         time.sleep(1000)
     if fault == "ignore_sigterm":
         signal.signal(signal.SIGTERM, signal.SIG_IGN)
