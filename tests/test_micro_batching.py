@@ -14,6 +14,7 @@ from benchmarker import registry
 from benchmarker.errors import UnsupportedError
 from benchmarker.experiment import Experiment, RunSpec
 from benchmarker.framework import Optimizer, Program
+from benchmarker.graph.cost import graph_cost
 from benchmarker.graph.graph import Graph
 from benchmarker.graph.network import Network
 from benchmarker.planning import ExperimentError, plan, refusal
@@ -22,7 +23,6 @@ from benchmarker.problem import Problem
 from benchmarker.record.cost import step_cost
 from benchmarker.record.transformations import transformations_of
 from benchmarker.references import verification_samples
-from benchmarker.report.profiled import transformations
 from benchmarker.worker.micro_batching import MicroBatched, check_mean, split
 from benchmarker.worker.values import draw_batch, draw_parameters
 from tests.numpy_programs import build
@@ -175,10 +175,18 @@ def test_the_record_says_what_was_done_and_what_it_saves() -> None:
     assert found is not None
     assert found["micro_batch"] == {"samples": 2, "parts": 4, "statistics": "of each micro-batch"}
     assert found["memory"]["predicted_bytes"] < found["memory"]["predicted_bytes_without"]
-    text = transformations({"transformations": found})
-    assert text.startswith("trained in 4 micro-batches of 2; statistics of batch normalization of each")
-    plain = replace(spec, micro_batch=None)
-    assert transformations_of(plain, step_cost(plain)) is None
+
+
+@pytest.mark.parametrize(("precision", "size"), [("bf16", 2), ("fp32", 4), ("fp64", 8)])
+def test_what_waits_for_its_turn_has_the_precision_of_the_run(precision: str, size: int) -> None:
+    problem = registry.problem("mnist_mlp")
+    spec = RunSpec("numpy", "mnist_mlp", problem.configure({}), mode="training", batch_size=8, micro_batch=2)
+    spec = replace(spec, precision=precision)
+    found = transformations_of(spec, step_cost(spec))
+    assert found is not None
+    part = graph_cost(problem.graph(2), training=True, precision=precision).memory(spec.optimizer)["total"]
+    waiting = 3 * 2 * (784 * size + 8)  # three parts of two images and labels
+    assert found["memory"]["predicted_bytes"] == part + waiting
 
 
 def test_several_whole_micro_batches_are_verified() -> None:

@@ -105,6 +105,8 @@ class GraphCost:
         Number of trainable values.
     parameter_bytes : int
         All parameters, running statistics included.
+    input_bytes : int
+        The mini-batch.
     gradient_bytes : int
         A gradient for every trainable value; 0 in inference.
     activation_bytes : int
@@ -116,6 +118,7 @@ class GraphCost:
     batch_size: int
     parameter_count: int
     parameter_bytes: int
+    input_bytes: int
     gradient_bytes: int
     activation_bytes: int
 
@@ -305,6 +308,7 @@ def graph_cost(graph: Graph, *, training: bool = False, precision: str = "fp32")
         batch_size=graph.batch_size if graph.inputs else 1,
         parameter_count=graph.parameter_count,
         parameter_bytes=sum(_in(kept, p.type).bytes for p in graph.parameters),
+        input_bytes=sum(value.type.bytes for value in batch),
         gradient_bytes=sum(_in(kept, p.type).bytes for p in graph.trainable) if training else 0,
         activation_bytes=activations_kept(cost.uses, batch) if training else peak,
     )

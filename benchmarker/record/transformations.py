@@ -33,9 +33,9 @@ def transformations_of(spec: RunSpec, cost: GraphCost) -> dict[str, Any] | None:
             "parts": parts,
             "statistics": "of each micro-batch" if has_statistics(graph) else None,
         }
-        own = graph_cost(graph, training=True, precision=spec.precision).memory(spec.optimizer)["total"]
-        waiting = sum(i.type.bytes for i in graph.inputs) * (parts - 1)
-        return _told(micro, None, own + waiting, without)
+        part = graph_cost(graph, training=True, precision=spec.precision)
+        waiting = part.input_bytes * (parts - 1)
+        return _told(micro, None, part.memory(spec.optimizer)["total"] + waiting, without)
     folded = fold_batch_norm(graph.without_loss())
     own = graph_cost(folded.graph, precision=spec.precision).memory()["total"]
     return _told(None, {"folded": len(folded.nodes)}, own, without)
