@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import benchmarker
-from benchmarker import plots
+from benchmarker.analysis import charts
 from benchmarker.errors import UsageError
 
 RESULTS = Path(__file__).resolve().parent.parent / "results"
@@ -37,7 +37,7 @@ def main() -> int:
     failed = 0
     for kind, (source, filters) in SOURCES.items():
         try:
-            figure = plots.draw(kind, benchmarker.load_results(RESULTS / source, status="ok", **filters))
+            figure = charts.draw(kind, benchmarker.load_results(RESULTS / source, status="ok", **filters))
         except UsageError as error:
             failed += 1
             print(f"{kind}: {error}")

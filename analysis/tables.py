@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 import pandas as pd
 
-from benchmarker.comparison import Comparison
+from benchmarker.analysis.comparison import Comparison
 
 
 def verdicts(comparisons: Iterable[Comparison]) -> pd.DataFrame:
@@ -15,7 +15,7 @@ def verdicts(comparisons: Iterable[Comparison]) -> pd.DataFrame:
     Parameters
     ----------
     comparisons : iterable of Comparison
-        As :func:`benchmarker.comparison.compare` returns them.
+        As :func:`benchmarker.analysis.comparison.compare` returns them.
     """
     rows = [row for comparison in comparisons for row in comparison.rows]
     return pd.DataFrame(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Iterable
 
 
@@ -40,10 +39,43 @@ class StoreError(BenchmarkerError):
     """A record could not be read or written."""
 
 
+class ProtocolError(BenchmarkerError):
+    """A worker said or did what no worker does.
+
+    Parameters
+    ----------
+    what : str
+        What it did, as the end of a sentence, e.g. ``"it sent the event 'ready' a second time"``.
+    """
+
+    def __init__(self, what: str) -> None:
+        super().__init__(f"the worker broke the protocol: {what}")
+
+
+def require(condition: bool, message: str) -> None:
+    """Refuse with ``message`` unless ``condition`` holds.
+
+    Raises
+    ------
+    UsageError
+        With the message as it is.
+    """
+    if not condition:
+        raise UsageError(message)
+
+
 def nearest(name: object, known: Iterable[str]) -> str:
     """Return ``"; did you mean 'x'?"`` for the nearest known name, nothing if none is near."""
+    import difflib  # of faults alone: all that is started imports this module
+
     near = difflib.get_close_matches(str(name), list(known), n=1, cutoff=0.6)
     return f"; did you mean '{near[0]}'?" if near else ""
+
+
+def plural(count: int, noun: str) -> str:
+    """Return a number with its noun, e.g. ``"1 thread"`` or ``"1,200 processes"``."""
+    ending = "" if count == 1 else "es" if noun.endswith("s") else "s"
+    return f"{count:,} {noun}{ending}"
 
 
 def first_line(error: BaseException) -> str:
@@ -54,7 +86,24 @@ def first_line(error: BaseException) -> str:
 
 def printable(text: str) -> str:
     """Return a text in which what would break a line, or cannot be seen, is written as an escape."""
+    if text.isprintable():
+        return text
     return "".join(c if c.isprintable() else repr(c)[1:-1] for c in text)
+
+
+def printable_lines(text: str) -> str:
+    """Return a text of several lines, each as :func:`printable` has it but for its tabs."""
+    if text.isprintable():
+        return text
+    lines = text.replace("\r\n", "\n").replace("\r", "\n").split("\n")
+    return "\n".join("\t".join(map(printable, line.split("\t"))) for line in lines)
+
+
+def shortened(text: str, length: int) -> str:
+    """Return the first characters of a text, which says how many are left out."""
+    if len(text) <= length:
+        return text
+    return f"{text[:length]}... ({len(text) - length:,} characters left out)"
 
 
 def did_you_mean(name: str, known: Iterable[str]) -> str:

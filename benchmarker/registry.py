@@ -2,42 +2,44 @@
 
 from __future__ import annotations
 
-import configparser
-import importlib
-import inspect
-import re
 from collections.abc import Callable
-from dataclasses import dataclass
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass, replace
 from functools import cache
-from importlib import metadata
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import pluggy
-
-from benchmarker import __version__, hookspecs, problem_files
-from benchmarker.errors import PluginError, UsageError, did_you_mean, first_line
+from benchmarker.api.containment import LOAD_SECONDS, contained
+from benchmarker.api.scheme import ProblemReference
+from benchmarker.errors import BenchmarkerError, PluginError, UsageError, did_you_mean, first_line
+from benchmarker.execution.distributions import distributions, entry_points, name_and_version, normalised
+from benchmarker.problems import files
+from benchmarker.version import __version__
 
 if TYPE_CHECKING:
-    from benchmarker.framework import FrameworkPlugin
-    from benchmarker.launchers import Launcher
-    from benchmarker.problem import Problem
-    from benchmarker.suite import Suite
+    from benchmarker.api.chart_kind import ChartKind
+    from benchmarker.api.dataset import Dataset, DatasetReader
+    from benchmarker.api.framework import FrameworkPlugin
+    from benchmarker.api.launcher import Launcher
+    from benchmarker.api.problem import Problem
+    from benchmarker.api.recipe import RecipeFile
+    from benchmarker.api.scheme import ProblemScheme
+    from benchmarker.api.suite import Suite
+    from benchmarker.api.update_rule import UpdateRule
 
 OWN_DISTRIBUTION = "benchmarker"
-_DIGEST = "sha256:"
-KINDS = ("frameworks", "problems", "collectors", "launchers", "suites")
-_HOOKS: dict[str, tuple[type[Any], tuple[str, ...]]] = {
-    "frameworks": (hookspecs.FrameworkHooks, ("benchmarker_framework",)),
-    "problems": (hookspecs.ProblemHooks, ("benchmarker_problem",)),
-    "collectors": (
-        hookspecs.CollectorHooks,
-        ("benchmarker_collect", "benchmarker_watch", "benchmarker_watch_apart"),
-    ),
-    "launchers": (hookspecs.LauncherHooks, ("benchmarker_launcher",)),
-    "suites": (hookspecs.SuiteHooks, ("benchmarker_suites",)),
-}
-"""The hooks of each kind, and those of which a plugin must define one."""
+KINDS = (
+    "frameworks",
+    "problems",
+    "recipes",
+    "optimizers",
+    "suites",
+    "datasets",
+    "collectors",
+    "launchers",
+    "charts",
+    "schemes",
+)
 
 
 @dataclass(frozen=True)
@@ -55,28 +57,16 @@ class PluginEntry:
         """Where it comes from, for people."""
         return f"{self.distribution} {self.version}"
 
-
-class _PrefixPluginManager(pluggy.PluginManager):
-    """Takes every function named ``benchmarker_*`` for a hook, decorated or not."""
-
-    def parse_hookimpl_opts(self, plugin: Any, name: str) -> Any:
-        if not name.startswith(f"{hookspecs.PROJECT}_"):
-            return None
-        method = getattr(plugin, name, None)
-        if not inspect.isroutine(method):
-            return None
-        return getattr(method, f"{hookspecs.PROJECT}_impl", None) or pluggy.HookimplOpts(
-            wrapper=False,
-            hookwrapper=False,
-            optionalhook=False,
-            tryfirst=False,
-            trylast=False,
-            specname=None,
-        )
+    @property
+    def is_ours(self) -> bool:
+        """Whether it comes with benchmarker itself."""
+        return normalised(self.distribution) == OWN_DISTRIBUTION
 
 
 def _checkout_entries() -> list[PluginEntry]:
     """Read the built-in plugins from ``setup.cfg`` beside the package, for a checkout not installed."""
+    import configparser
+
     path = Path(__file__).resolve().parent.parent / "setup.cfg"
     parser = configparser.ConfigParser()
     if not parser.read(path) or not parser.has_section("options.entry_points"):
@@ -95,42 +85,32 @@ def _checkout_entries() -> list[PluginEntry]:
 def entries() -> tuple[PluginEntry, ...]:
     """Return every entry point of our groups, in order of kind and name. Imports no plugin."""
     found = []
-    points = metadata.entry_points()
-    for kind in KINDS:
-        for point in points.select(group=f"{OWN_DISTRIBUTION}.{kind}"):
-            found.append(PluginEntry(kind, point.name, point.value, *_name_and_version(point.dist)))
-    if not any(_normalised(entry.distribution) == OWN_DISTRIBUTION for entry in found):
-        found += _checkout_entries()
+    kinds = {f"{OWN_DISTRIBUTION}.{kind}": kind for kind in KINDS}
+    for distribution in distributions():
+        points = [point for point in entry_points(distribution) if point.group in kinds]
+        if points:
+            origin = name_and_version(distribution) or ("unknown", "?")
+            found += [PluginEntry(kinds[point.group], point.name, point.value, *origin) for point in points]
+    # Of a checkout that is not installed, or was before it had a kind of plug-in.
+    installed = {entry.kind for entry in found if entry.is_ours}
+    if installed != set(KINDS):
+        found += [entry for entry in _checkout_entries() if entry.kind not in installed]
     return tuple(sorted(found, key=lambda e: (KINDS.index(e.kind), e.name, e.distribution)))
 
 
-@cache
-def _name_and_version(distribution: metadata.Distribution | None) -> tuple[str, str]:
-    # Kept, because a distribution's metadata is read and parsed anew each time one asks.
-    return (distribution.name, distribution.version) if distribution else ("unknown", "?")
+def noun(kind: str) -> str:
+    """Return what one plugin of a kind is called."""
+    return "data set" if kind == "datasets" else kind[:-1]
 
 
-def _normalised(name: str) -> str:
-    return re.sub(r"[-_.]+", "-", name).lower()
-
-
-def _find_file(name: str) -> PluginEntry:
-    """Return the entry of a problem that is a file: ``onnx:MODEL`` or a path that ends in ``.py``."""
-    from benchmarker import onnx_files
-
-    return onnx_files.entry(name) if name.startswith(problem_files.ONNX) else _python_entry(name)
-
-
-def _python_entry(name: str) -> PluginEntry:
-    file = problem_files.path_of(name)
-    if not file.is_file():
-        raise UsageError(f"a problem that ends in .py must be a file that is there, got '{name}'")
-    value, digest = problem_files.python_value(file), problem_files.python_digest(file)
-    return PluginEntry("problems", file.name, value, "Python file", f"{_DIGEST}{digest}")
+def names(kind: str, distribution: str | None = None) -> tuple[str, ...]:
+    """Return the names of all plugins of a kind, or those of one distribution, in order. Imports none of them."""
+    chosen = (e for e in entries() if e.kind == kind and distribution in (None, e.distribution))
+    return tuple(dict.fromkeys(entry.name for entry in chosen))
 
 
 def find(kind: str, name: str) -> PluginEntry:
-    """Return the entry point of that name, or of a problem the entry of the file that it names.
+    """Return the entry point of that name, or of a problem or optimizer the entry of the file that it names.
 
     Raises
     ------
@@ -139,16 +119,33 @@ def find(kind: str, name: str) -> PluginEntry:
     PluginError
         If two distributions claim it.
     """
-    if kind == "problems" and problem_files.names_file(name):
-        return _find_file(name)
+    if kind == "problems":
+        return problem_entry(ProblemReference.parse(name))
+    if kind == "optimizers" and name.endswith(".py"):
+        from benchmarker.training.optimizers.files import entry_of
+
+        return PluginEntry(kind, Path(name).name, *entry_of(Path(name)))
+    return _installed(kind, name)
+
+
+def problem_entry(problem: ProblemReference) -> PluginEntry:
+    """Return the entry of a problem, whose version is the digest of its content if it is a file."""
+    if problem.scheme is None or problem.file is None:
+        return _installed("problems", problem.name)
+    made = problem_scheme(problem.scheme).resolve(problem, problem.file)
+    value = files.made_value(made.maker, *made.arguments)
+    return PluginEntry("problems", problem.name, value, made.origin, made.digest)
+
+
+def _installed(kind: str, name: str) -> PluginEntry:
     claimed = [entry for entry in entries() if entry.kind == kind and entry.name == name]
     if not claimed:
         known = {entry.name for entry in entries() if entry.kind == kind}
-        raise UsageError(f"unknown {kind[:-1]} '{name}'{did_you_mean(name, known)}")
+        raise UsageError(f"unknown {noun(kind)} '{name}'{did_you_mean(name, known)}")
     if len(claimed) > 1:
         origins = " and ".join(entry.origin for entry in claimed)
         raise PluginError(
-            f"{kind[:-1]} '{name}' is claimed by {origins}; uninstall one of them or rename its entry point"
+            f"{noun(kind)} '{name}' is claimed by {origins}; uninstall one of them or rename its entry point"
         )
     return claimed[0]
 
@@ -168,74 +165,107 @@ def load(entry: PluginEntry) -> Any:
         With the plugin's name, its origin and what went wrong.
     """
     try:
-        plugin = _imported(entry.value)
+        with _calling(entry):
+            plugin = files.load_plugin(entry.value)
     except (Exception, SystemExit) as error:
-        if isinstance(error, UsageError) and problem_files.is_problem_file(entry.value):
+        if isinstance(error, UsageError) and files.is_problem_file(entry.value):
             raise  # what is wrong with a model is no fault of a plugin
-        raise _broken(entry, f"failed to import: {first_line(error)}") from error
-    manager = _PrefixPluginManager(hookspecs.PROJECT)
-    hooks, required = _HOOKS[entry.kind]
-    manager.add_hookspecs(hooks)
-    try:
-        manager.register(plugin, entry.name)
-        manager.check_pending()
-    except pluggy.PluginValidationError as error:
-        # Its text has several lines, all of which matter.
-        fault = " ".join(str(error).split())
-        raise _broken(entry, f"does not match the hook specifications: {fault}") from error
-    if not any(getattr(manager.hook, name).get_hookimpls() for name in required):
-        raise _broken(entry, f"defines no function {' or '.join(map(repr, required))}")
+        raise broken(entry, f"failed to import: {first_line(error)}") from error
+    from benchmarker import hookspecs
+
+    fault = hookspecs.fault(plugin, entry.kind, entry.name)
+    if fault is not None:
+        raise broken(entry, fault)
     return plugin
 
 
-def _imported(value: str) -> Any:
-    if problem_files.is_problem_file(value):
-        return problem_files.load_problem_file(value)
-    module_name, _, attribute = value.partition(":")
-    plugin: Any = importlib.import_module(module_name)
-    for part in filter(None, attribute.split(".")):
-        plugin = getattr(plugin, part)
-    return plugin() if inspect.isclass(plugin) else plugin
+def implementation(entry: PluginEntry, value: str) -> Any:
+    """Return what a plugin's description names as its ``"module:attribute"``.
+
+    Raises
+    ------
+    PluginError
+        If it cannot be imported.
+    """
+    try:
+        with _calling(entry):
+            return files.load_object(value)
+    except (Exception, SystemExit) as error:
+        raise broken(entry, f"names '{value}', which cannot be imported: {first_line(error)}") from error
 
 
-def _broken(entry: PluginEntry, problem: str) -> PluginError:
-    value = problem_files.described_value(entry.value)
-    return PluginError(f"{entry.kind[:-1]} '{entry.name}' ({value}, from {entry.origin}) {problem}")
+def _calling(entry: PluginEntry, seconds: float | None = LOAD_SECONDS) -> AbstractContextManager[None]:
+    """Return what a plug-in's code runs in; our own, and problems that are files, see to themselves."""
+    if entry.is_ours or files.is_problem_file(entry.value):
+        return nullcontext()
+    return contained(f"{noun(entry.kind)} '{entry.name}' from {entry.origin}", seconds)
+
+
+def guarded(entry: PluginEntry, function: Callable[..., Any], expected: type[Any]) -> Callable[..., Any]:
+    """Return a plugin's function as it may be called: what goes wrong in it is the plugin's fault, in a sentence.
+
+    Errors that are meant for the user and those of files pass, and so do all of our own plugins, whose are bugs.
+    """
+
+    def call(*arguments: Any, **options: Any) -> Any:
+        try:
+            with _calling(entry, None):
+                found = function(*arguments, **options)
+        except (BenchmarkerError, OSError):
+            raise
+        except (Exception, SystemExit) as error:
+            if entry.is_ours:
+                raise
+            raise broken(entry, f"failed in {function.__name__}(): {first_line(error)}") from error
+        if not isinstance(found, expected):
+            returned = type(found).__name__
+            raise broken(entry, f"returned {returned} from {function.__name__}(), not {expected.__name__}")
+        return found
+
+    return call
+
+
+def broken(entry: PluginEntry, problem: str) -> PluginError:
+    """Return what is raised when a plugin does not keep its contract; ``problem`` goes on after its name."""
+    value = files.described_value(entry.value)
+    return PluginError(f"{noun(entry.kind)} '{entry.name}' ({value}, from {entry.origin}) {problem}")
 
 
 def _described(entry: PluginEntry, hook: str, expected: type[Any]) -> Any:
     """Call a plugin's describing hook and check what it returns."""
     function: Callable[[], Any] = getattr(load(entry), hook)
     try:
-        described = function()
+        with _calling(entry):
+            described = function()
     except (Exception, SystemExit) as error:
-        raise _broken(entry, f"failed in {hook}(): {first_line(error)}") from error
+        raise broken(entry, f"failed in {hook}(): {first_line(error)}") from error
     if not isinstance(described, expected):
         kind = type(described).__name__
-        raise _broken(entry, f"returned {kind} from {hook}(), not {expected.__name__}")
+        raise broken(entry, f"returned {kind} from {hook}(), not {expected.__name__}")
     if getattr(described, "name", entry.name) != entry.name:
-        raise _broken(entry, f"calls itself '{described.name}', not '{entry.name}'")
+        raise broken(entry, f"calls itself '{described.name}', not '{entry.name}'")
     return described
 
 
 def framework(name: str) -> FrameworkPlugin:
     """Return the framework plugin of that name."""
-    from benchmarker.framework import FrameworkPlugin
+    from benchmarker.api.framework import FrameworkPlugin
 
     plugin: FrameworkPlugin = _described(find("frameworks", name), "benchmarker_framework", FrameworkPlugin)
     return plugin
 
 
-def problem(name: str) -> Problem:
-    """Return the problem of that name."""
-    from benchmarker.problem import Problem
+def problem(which: ProblemReference | str) -> Problem:
+    """Return the problem that is meant, or that has the name."""
+    from benchmarker.api.problem import Problem
 
-    entry = find("problems", name)
+    entry = problem_entry(ProblemReference.parse(which) if isinstance(which, str) else which)
     described: Problem = _described(entry, "benchmarker_problem", Problem)
     try:
-        described.configure({})
-    except Exception as error:
-        raise _broken(entry, f"has no defaults for its parameters: {first_line(error)}") from error
+        with _calling(entry):
+            described.configure({})
+    except (Exception, SystemExit) as error:
+        raise broken(entry, f"has no defaults for its parameters: {first_line(error)}") from error
     return described
 
 
@@ -247,19 +277,119 @@ def installed_problem(name: str) -> Problem:
     UsageError
         If it is a file's name.
     """
-    if problem_files.names_file(name):
+    if ProblemReference.parse(name).is_file:
         raise UsageError(f"a file is no problem that is installed, got '{name}'")
     return problem(name)
 
 
-def problem_digest(name: str) -> str | None:
-    """Return the digest of a problem that is a file, ``sha256:`` before it; None for one that is installed."""
-    return find("problems", name).version if problem_files.names_file(name) else None
+def problem_reference(name: str) -> ProblemReference:
+    """Return which problem a name means, with the digest of its content if it is a file."""
+    return with_digest(ProblemReference.parse(name))
+
+
+def with_digest(problem: ProblemReference) -> ProblemReference:
+    """Return the reference with the digest of the content that the file has now."""
+    return replace(problem, digest=problem_entry(problem).version) if problem.is_file else problem
+
+
+def problem_scheme(name: str) -> ProblemScheme:
+    """Return the problem scheme of that name."""
+    from benchmarker.api.scheme import ProblemScheme
+
+    described: ProblemScheme = _described(find("schemes", name), "benchmarker_problem_scheme", ProblemScheme)
+    return described
+
+
+def recipe(name: str) -> RecipeFile:
+    """Return the recipe of that name."""
+    from benchmarker.api.recipe import RecipeFile
+
+    described: RecipeFile = _described(find("recipes", name), "benchmarker_recipe", RecipeFile)
+    return described
+
+
+def update_rule(name: str) -> UpdateRule:
+    """Return the optimizer of that name, or of that file, with its usual constants; from now on it is known.
+
+    Raises
+    ------
+    UsageError
+        If there is none; the nearest name is offered.
+    PluginError
+        If it is broken.
+    """
+    from benchmarker.api.optimizer import add_rule
+    from benchmarker.api.update_rule import UpdateRule
+
+    name = asked_name(name)
+    entry = find("optimizers", name)
+    rule: UpdateRule = _described(entry, "benchmarker_optimizer", UpdateRule)
+    if not entry.is_ours:
+        add_rule(rule)
+        _RULE_VALUES[rule.name] = name
+    return rule
+
+
+_RULE_VALUES: dict[str, str] = {}
+"""Of each rule that was added the name that it was asked for by: of a file its path."""
+
+
+def asked_name(kind: str) -> str:
+    """Return the name that an optimizer was asked for by: of a file its path."""
+    return _RULE_VALUES.get(kind, kind)
+
+
+def rule_value(kind: str) -> str | None:
+    """Return the value of an optimizer's entry for a worker, which knows benchmarker's own by itself."""
+    entry = find("optimizers", asked_name(kind))
+    return None if entry.is_ours else entry.value
+
+
+def chart(name: str) -> ChartKind:
+    """Return the kind of picture of that name."""
+    from benchmarker.api.chart_kind import ChartKind
+
+    described: ChartKind = _described(find("charts", name), "benchmarker_chart", ChartKind)
+    return described
+
+
+def dataset(name: str) -> DatasetReader:
+    """Return the description of the data set of that name."""
+    from benchmarker.api.dataset import DatasetReader
+
+    described: DatasetReader = _described(find("datasets", name), "benchmarker_dataset", DatasetReader)
+    return described
+
+
+@cache
+def dataset_reader(name: str) -> Callable[[Path | None], Dataset]:
+    """Return what reads a data set; a file that it cannot read is a ``UsageError``.
+
+    Raises
+    ------
+    PluginError
+        If the plugin is broken; when it reads, too.
+    """
+    from benchmarker.api.dataset import Dataset
+
+    entry = find("datasets", name)
+    reader = guarded(entry, implementation(entry, dataset(name).implementation), Dataset)
+
+    def read(folder: Path | None) -> Dataset:
+        try:
+            found: Dataset = reader(folder)
+        except OSError as error:
+            raise UsageError(
+                f"'{error.filename or folder}' cannot be read: {error.strerror or error}"
+            ) from None
+        return found
+
+    return read
 
 
 def launcher(name: str) -> Launcher:
     """Return the launcher of that name."""
-    from benchmarker.launchers import Launcher
+    from benchmarker.api.launcher import Launcher
 
     described: Launcher = _described(find("launchers", name), "benchmarker_launcher", Launcher)
     return described
@@ -268,13 +398,13 @@ def launcher(name: str) -> Launcher:
 def collectors() -> tuple[dict[str, Any], dict[str, str]]:
     """Return all collectors that load, by name, and why each of the others does not."""
     loaded: dict[str, Any] = {}
-    broken: dict[str, str] = {}
-    for name in dict.fromkeys(entry.name for entry in entries() if entry.kind == "collectors"):
+    faults: dict[str, str] = {}
+    for name in names("collectors"):
         try:
             loaded[name] = load(find("collectors", name))
         except PluginError as error:
-            broken[name] = str(error)
-    return loaded, broken
+            faults[name] = str(error)
+    return loaded, faults
 
 
 @cache
@@ -290,7 +420,7 @@ def suites() -> dict[str, Suite]:
     for entry in (entry for entry in entries() if entry.kind == "suites"):
         for suite in suites_of(entry):
             if suite.name in found:
-                raise _broken(entry, f"has a suite '{suite.name}', a name that is taken")
+                raise broken(entry, f"has a suite '{suite.name}', a name that is taken")
             found[suite.name] = suite
     return found
 
@@ -303,9 +433,9 @@ def suites_of(entry: PluginEntry) -> tuple[Suite, ...]:
     PluginError
         If it is broken.
     """
-    from benchmarker.suite import Suite
+    from benchmarker.api.suite import Suite
 
     described: tuple[Suite, ...] = _described(entry, "benchmarker_suites", tuple)
     if not all(isinstance(suite, Suite) for suite in described):
-        raise _broken(entry, "returned from benchmarker_suites() something that is no Suite")
+        raise broken(entry, "returned from benchmarker_suites() something that is no Suite")
     return described

@@ -11,13 +11,13 @@ CONFIDENCE = 0.95
 WITHIN = "within one process"
 METHOD = "order statistics whose ranks allow for autocorrelation (equal-weighted cosines, Student's t)"
 PERCENTILES = (5, 25, 75, 90, 95, 99)
-FEWEST_FOR_INTERVAL = 12
+MIN_FOR_INTERVAL = 12
 """With fewer correlated samples even the shortest and the longest enclose the median in under 94 % of runs."""
-FEWEST_PROCESSES = 3
+MIN_PROCESSES = 3
 
-_FEWEST_WAVES, _MOST_WAVES = 3, 40
+_MIN_WAVES, _MAX_WAVES = 3, 40
 # Slow waves are all that is looked at, so what is shorter than a block of these does not matter.
-_MOST_BLOCKS = 250
+_MAX_BLOCKS = 250
 
 
 @dataclass(frozen=True)
@@ -84,7 +84,7 @@ def summarise(samples: Sequence[float], *, block_steps: int = 1) -> Summary:
     """
     values, absent = describe_bounded(samples, block_steps=block_steps)
     count = len(samples)
-    enough = count >= FEWEST_FOR_INTERVAL
+    enough = count >= MIN_FOR_INTERVAL
     return Summary(
         ci95=median_interval(samples) if enough else None,
         ci95_reason=None if enough else _no_interval(count),
@@ -168,7 +168,7 @@ def _unbounded(percent: float, count: int, block_steps: int) -> str | None:
 
 
 def _no_interval(count: int) -> str:
-    return f"a 95 % interval of the median needs at least {FEWEST_FOR_INTERVAL} samples, there are {count}"
+    return f"a 95 % interval of the median needs at least {MIN_FOR_INTERVAL} samples, there are {count}"
 
 
 def median_interval(samples: Sequence[float]) -> tuple[float, float]:
@@ -198,8 +198,8 @@ def median_interval(samples: Sequence[float]) -> tuple[float, float]:
 def _long_run_variance(values: Sequence[int]) -> tuple[float, int]:
     """Return the variance that the mean of a stationary series has, times its length, and its freedom."""
     count = len(values)
-    waves = min(_MOST_WAVES, max(_FEWEST_WAVES, round(0.4 * count ** (2 / 3))))
-    length = math.ceil(count / _MOST_BLOCKS)
+    waves = min(_MAX_WAVES, max(_MIN_WAVES, round(0.4 * count ** (2 / 3))))
+    length = math.ceil(count / _MAX_BLOCKS)
     blocks = [(i, sum(values[i : i + length])) for i in range(0, count, length)]
     squares = []
     for wave in range(1, waves + 1):
@@ -209,7 +209,7 @@ def _long_run_variance(values: Sequence[int]) -> tuple[float, int]:
 
 
 @dataclass(frozen=True)
-class Across:
+class Estimate:
     """What several processes say together.
 
     Parameters
@@ -233,7 +233,7 @@ class Across:
     reason: str | None
 
 
-def across_processes(medians: Sequence[float]) -> Across:
+def across_processes(medians: Sequence[float]) -> Estimate:
     """Return centre and interval of a quantity of which each process gave one value, e.g. its median step.
 
     Raises
@@ -242,14 +242,14 @@ def across_processes(medians: Sequence[float]) -> Across:
         If there are none or one is not a positive finite number.
     """
     count, centre = len(medians), geometric_mean(medians)
-    if count < FEWEST_PROCESSES:
-        reason = f"an interval needs at least {FEWEST_PROCESSES} processes, there {_are(count)}"
-        return Across(count, centre, None, None, reason)
+    if count < MIN_PROCESSES:
+        reason = f"an interval needs at least {MIN_PROCESSES} processes, there {are(count)}"
+        return Estimate(count, centre, None, None, reason)
     interval = student_t_interval(medians)
-    return Across(count, centre, interval, interval[1] / centre - 1, None)
+    return Estimate(count, centre, interval, interval[1] / centre - 1, None)
 
 
-def paired_ratio(a: Sequence[float], b: Sequence[float]) -> Across:
+def paired_ratio(a: Sequence[float], b: Sequence[float]) -> Estimate:
     """Return the ratio ``a / b`` and its interval from pairs of processes: a paired t test on logarithms.
 
     Parameters
@@ -268,7 +268,8 @@ def paired_ratio(a: Sequence[float], b: Sequence[float]) -> Across:
     return across_processes([x / y for x, y in zip(a, b)])
 
 
-def _are(count: int) -> str:
+def are(count: int) -> str:
+    """Return a count after ``there``, e.g. ``"is 1"`` or ``"are 3"``."""
     return "is 1" if count == 1 else f"are {count}"
 
 

@@ -18,14 +18,19 @@ SCRIPTS = (
     "monitors",
     "memory",
     "recovery",
+    "groups",
+    "same_work",
     "comparing",
+    "turns",
     "validating",
     "planning",
     "page",
     "reading",
+    "prefetching",
     "command",
     "operators",
     "micro_batching",
+    "composed",
 )
 
 

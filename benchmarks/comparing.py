@@ -1,6 +1,7 @@
 """How often ``compare`` is wrong, and how often it finds what is there: simulated, and on this machine.
 
-Sides that are equal are compared in pairs of simulated processes (``tests/comparisons.py``): log-normal, 1 to 10 %
+Sides that are equal are compared in pairs of simulated processes (``tests/support/simulated_comparisons.py``):
+log-normal, 1 to 10 %
 between processes, 2 % within them with autocorrelation 0.5 and a tail; also with heavy tails between processes, a
 drift of the machine, and neighbours in time that are alike. Beside each stands a constant threshold of 7 % on
 means. Then sides that differ, against the power that is planned.
@@ -22,11 +23,11 @@ from typing import Any
 import numpy as np
 from rows import ROOT, Row, finish, make_parser
 
-from benchmarker.comparison.itself import pairs_with_itself
-from benchmarker.comparison.paired import paired
-from benchmarker.comparison.pairing import CONTAMINATED, Pair, median_step
-from benchmarker.comparison.power import power, smallest_effect
-from tests.comparisons import (
+from benchmarker.analysis.comparison.paired_test import paired, power, smallest_effect
+from benchmarker.analysis.comparison.pairs import Pair, median_step
+from benchmarker.analysis.comparison.self_comparison import pairs_with_itself
+from benchmarker.records.precision import CONTAMINATED
+from tests.support.simulated_comparisons import (
     DRIFT,
     MARGIN,
     PAIRS,

@@ -18,18 +18,18 @@ from pathlib import Path
 
 from rows import Row, seconds
 
-from benchmarker.campaign import Campaign
-from benchmarker.experiment import Experiment
-from benchmarker.launchers import Handler, Launcher, Outcome, WorkerCommand
-from benchmarker.launchers.local import LocalLauncher
-from benchmarker.launchers.spawned import BOOTSTRAP
-from benchmarker.orchestrator import Orchestrator
-from benchmarker.planning import plan
-from benchmarker.progress import Progress
-from benchmarker.store import Store
+from benchmarker.api.launcher import Handler, Launcher, Outcome, WorkerCommand
+from benchmarker.execution.launchers.local import LocalLauncher
+from benchmarker.execution.launchers.spawned import BOOTSTRAP
+from benchmarker.experiment.campaign import Campaign
+from benchmarker.experiment.planning import plan
+from benchmarker.experiment.progress import Progress
+from benchmarker.experiment.spec import Experiment
+from benchmarker.orchestration.orchestrator import Orchestrator
+from benchmarker.records.store import Store
 
 GOAL_SPAWNED, GOAL_FORKED = 0.04, 0.3
-ASKING = (b'"event": "ready"', b'"event": "apart"')
+ASKING = (b'"event": "ready"', b'"event": "untimed_pass_started"')
 STAGES = ("process_start", "import", "device", "initialise", "build", "verify", "compile", "warmup", "wall")
 
 

@@ -28,14 +28,14 @@ from overhead import hash_buffer, sized_for
 from rows import Row, finish, make_parser, ratio
 
 from benchmarker import registry
-from benchmarker.collecting import Collecting
-from benchmarker.experiment import RunSpec
+from benchmarker.api.collector import Run
+from benchmarker.orchestration.collector_session import CollectorSession
 
 GOAL_SLOWER, GOAL_CPU_SECONDS = 1.005, 0.005
 STEP_SECONDS = 1e-3
 SETTLE_SECONDS = 0.03
 """Left out at both ends of a window: opening and closing the files."""
-RUN = RunSpec("numpy", "mnist_mlp")
+RUN = Run("numpy", "mnist_mlp")
 
 
 @dataclass(frozen=True)
@@ -67,7 +67,7 @@ def look_on(pid: int, names: Sequence[str], arguments: argparse.Namespace) -> li
     order, windows = random.Random(0), []
     for _ in range(arguments.pairs):
         for watched in order.sample([False, True], 2):
-            with Collecting(RUN, plugins if watched else {}, {}) as collection:
+            with CollectorSession(RUN, plugins if watched else {}, {}) as collection:
                 collection.before_timing()
                 collection.timing_begins(pid)
                 start, used = time.monotonic(), time.process_time()

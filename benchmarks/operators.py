@@ -22,10 +22,10 @@ from typing import Any
 from command import environment, interpreter_of
 from rows import Row, finish, make_parser, ratio
 
+from benchmarker.experiment.suites.deepbench import benchmarker_suites
 from benchmarker.graph.cost import graph_cost
+from benchmarker.machine.threads import default_threads
 from benchmarker.statistics import geometric_mean, student_t_interval
-from benchmarker.suites.deepbench import benchmarker_suites
-from benchmarker.worker_environment import default_threads
 
 GOAL = 1.005
 MEASURING = Path(__file__).resolve().parent / "by_hand" / "measuring.py"

@@ -1,4 +1,4 @@
-"""What the harness adds to a step: ``benchmarker.worker.sampling.sample`` against a bare loop.
+"""What the harness adds to a step: ``benchmarker.worker.measurement.sampling.sample`` against a bare loop.
 
 Both run the same step in this process, in alternating blocks whose order is drawn at random each time.
 The step hashes a buffer whose size is chosen for the target time; it needs one core and always as much.
@@ -16,7 +16,7 @@ from collections.abc import Callable
 
 from rows import Row, finish, make_parser, nanoseconds, ratio
 
-from benchmarker.worker.sampling import quieten_garbage_collector, sample
+from benchmarker.worker.measurement.sampling import freeze_gc, sample
 
 GOALS = {1e-3: 1.002, 1e-4: 1.01}
 BLOCK_SECONDS = 0.01
@@ -108,7 +108,7 @@ def main() -> int:
     parser.add_argument("--pairs", type=int, default=400, help="blocks of each loop, for each step size")
     arguments = parser.parse_args()
     order = random.Random(0)
-    quieten_garbage_collector()
+    freeze_gc()
     rows = [row for target in GOALS for row in compare(target, arguments.pairs, order)]
     return finish(rows + null_step(max(6, arguments.pairs // 20)), arguments)
 

@@ -23,8 +23,8 @@ from typing import Any
 from rows import ROOT, Row, finish, make_parser
 
 from benchmarker import load_results
-from tests.browser import chromium
-from tests.records import make_record
+from tests.support.browser import chromium
+from tests.support.records import make_record
 
 GOAL_SECONDS, GOAL_BYTES, GOAL_SORT = 15.0, 10 << 20, 0.2
 KEPT = ("platform", "environment", "verification", "monitors")

@@ -23,8 +23,8 @@ from typing import Any
 
 from rows import ROOT, Row, finish, make_parser, ratio, seconds
 
-from benchmarker.results.migration import newest
-from benchmarker.store import format_record, iter_records
+from benchmarker.records.migration import newest
+from benchmarker.records.store import format_record, iter_records
 
 VARIANTS = 8
 """Sets of samples that are made of each real record."""

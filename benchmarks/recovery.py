@@ -1,7 +1,8 @@
 """Whether the truth comes out: planned sleeps go through the sampler, and what is said of them is compared.
 
 On a clock that only moves when a step sleeps, each simulated run has 30 slow steps and then 100 whose median and
-autocorrelation are known (``tests/simulated.py``). The worker's own sampler takes the samples; where the warm-up
+autocorrelation are known (``tests/support/step_times.py``). The worker's own sampler takes the samples; where the
+warm-up
 ends, the interval of one process, and the interval of several are what a record would say.
 ``python benchmarks/recovery.py``
 """
@@ -15,14 +16,14 @@ from dataclasses import dataclass
 import numpy as np
 from rows import Row, finish, make_parser
 
+from benchmarker.records.steady_state import detect
 from benchmarker.statistics import across_processes, summarise
-from benchmarker.steady_state import detect
-from benchmarker.worker.sampling import sample
-from tests.simulated import Array, process_effects, steps, true_median
+from benchmarker.worker.measurement.sampling import sample
+from tests.support.step_times import Array, process_effects, steps, true_median
 
 SLOW, SLOWER, STEADY = 30, 1.5, 100
 PROCESSES = 5
-LEAST_COVERAGE, MOST_COVERAGE, LEAST_NEAR, NEAR = 0.93, 0.97, 0.95, 5
+MIN_COVERAGE, MAX_COVERAGE, MIN_NEAR, NEAR = 0.93, 0.97, 0.95, 5
 
 
 class Sleeper:
@@ -94,14 +95,14 @@ def rows(runs: int, seed: int) -> list[Row]:
         covers(across_processes([said.median for said in campaign]).ci95, true_median())
         for campaign in campaigns
     ]
-    asked = {"goal": MOST_COVERAGE, "least": LEAST_COVERAGE, "show": percent}
+    asked = {"goal": MAX_COVERAGE, "least": MIN_COVERAGE, "show": percent}
     return [
         Row(
             f"end of {SLOW} slow steps found within {NEAR}, of {runs} runs",
             [share(near)],
             1.0,
             percent,
-            LEAST_NEAR,
+            MIN_NEAR,
         ),
         Row(f"interval of one process covers its median, of {runs} runs", [share(within)], **asked),
         Row(f"interval of {PROCESSES} processes covers the median, of {runs}", [share(across)], **asked),

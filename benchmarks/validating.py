@@ -21,8 +21,9 @@ from typing import Any
 from command import timed
 from rows import ROOT, Row, finish, make_parser, seconds
 
-from benchmarker.schema import load_schema
-from benchmarker.schema.consistency import inconsistencies
+from benchmarker.records.schema import load_schema
+from benchmarker.records.schema.consistency import inconsistencies
+from benchmarker.records.schema.decoding import convert
 
 GOAL = 2.0
 
@@ -48,7 +49,8 @@ def seconds_before(files: Sequence[Path], validator: Any) -> float:
     started = time.perf_counter()
     for file in files:
         record = json.loads(file.read_bytes().decode(), parse_constant=_refuse)
-        if list(validator.iter_errors(record)) or list(inconsistencies(record)):
+        typed = convert(record)
+        if typed is None or list(validator.iter_errors(record)) or list(inconsistencies(typed)):
             raise SystemExit(f"{file} is no valid record: there is nothing to compare")
     return (time.perf_counter() - started) / len(files)
 

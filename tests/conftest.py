@@ -1,20 +1,116 @@
-"""What the tests share: the command as a real process, and distributions put before it."""
+"""What the tests share: the command as a real process, distributions put before it, and who runs when."""
 
 from __future__ import annotations
 
+import fcntl
 import json
 import os
+import signal
 import subprocess
 import sys
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import psutil
 import pytest
+
+from benchmarker.cache import home
+from tests.support.command_server import command_server
+
+# Each command is a process of its own, which without kept bytecode would compile the whole package first.
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+sys.dont_write_bytecode = False
+
+# OpenBLAS' idle threads, which else spin for a while, sleep at once: half of the processor time of a short run.
+os.environ.setdefault("OPENBLAS_THREAD_TIMEOUT", "4")
 
 ROOT = Path(__file__).resolve().parent.parent
 DISTRIBUTIONS = Path(__file__).resolve().parent / "distributions"
+CACHE_HOME = home()
+"""Where the frameworks' environments are: the user's own cache, unless BENCHMARKER_HOME names another."""
+FRAMEWORK_FIXTURES = {"cache_home"}
+BROWSER_FIXTURES = {"browser"}
+ALONE = "alone"
+MAX_WORKERS = 8
+MAX_FILES_IN_ONE_PROCESS = 3
+
+
+# --- what a test needs, and who runs when ---------------------------------------------------------
+
+
+def pytest_configure() -> None:
+    """Let tests interrupt themselves and their commands also where a shell started them in its background."""
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:
+    """One worker a core; none for a few files, which are done before workers have started."""
+    named = [Path(argument.partition("::")[0]) for argument in config.args]
+    if len(named) <= MAX_FILES_IN_ONE_PROCESS and all(path.is_file() for path in named):
+        return 0
+    return min(len(os.sched_getaffinity(0)) + 1, MAX_WORKERS)
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark tests with what their fixtures need, and sort them: the longest first, what times something last.
+
+    How long is told by a limit of their own, then by how many of a group start commands.
+    """
+    for item in items:
+        fixtures = set(getattr(item, "fixturenames", ()))
+        if fixtures & FRAMEWORK_FIXTURES or item.get_closest_marker("all_frameworks"):
+            item.add_marker("framework")
+        if fixtures & BROWSER_FIXTURES:
+            item.add_marker("browser")
+    groups = {item: _group(item) for item in items}
+    limits: dict[str, float] = {}
+    commands: Counter[str] = Counter()
+    for item, group in groups.items():
+        limits[group] = max(limits.get(group, 0.0), _limit(item))
+        commands[group] += "command" in getattr(item, "fixturenames", ())
+        if group != item.nodeid:
+            item.add_marker(pytest.mark.xdist_group(group))
+    items.sort(key=lambda item: (groups[item] == ALONE, -limits[groups[item]], -commands[groups[item]]))
+
+
+def _group(item: pytest.Item) -> str:
+    """Return what runs in one worker: tests that share fixtures; one that needs a framework is long enough alone."""
+    if item.get_closest_marker(ALONE):
+        return ALONE
+    file = item.nodeid.partition("::")[0].removeprefix("tests/").removesuffix(".py")
+    if item.get_closest_marker("framework") is None:
+        return file
+    definitions = item._fixtureinfo.name2fixturedefs.values()  # type: ignore[attr-defined]
+    if not any(d[-1].scope in ("module", "package", "class") for d in definitions):
+        return item.nodeid
+    values = getattr(item, "callspec", None)
+    return f"{file} {values.params.get('framework', '') if values else ''}".strip()
+
+
+def _limit(item: pytest.Item) -> float:
+    """Return the seconds that the test is marked to take at most."""
+    limit = item.get_closest_marker("timeout")
+    return float(limit.args[0]) if limit else 0.0
+
+
+@pytest.hookimpl(wrapper=True, tryfirst=True)
+def pytest_runtest_protocol(item: pytest.Item) -> Iterator[None]:
+    """Let a test that is marked ``alone`` wait until the other workers pause, and these until it has ended."""
+    if "PYTEST_XDIST_WORKER" not in os.environ:
+        return (yield)
+    turn = os.open(ROOT / "tests", os.O_RDONLY)
+    try:
+        fcntl.flock(turn, fcntl.LOCK_EX if item.get_closest_marker(ALONE) else fcntl.LOCK_SH)
+        return (yield)
+    finally:
+        os.close(turn)
+
+
+# --- folders and commands -------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
@@ -39,7 +135,7 @@ class Command:
     environment: dict[str, str]
 
     def start(self, *arguments: str, **options: Any) -> subprocess.Popen[str]:
-        """Start it."""
+        """Start it in a new interpreter."""
         return subprocess.Popen(
             [sys.executable, "-m", "benchmarker", *arguments],
             cwd=self.folder,
@@ -52,13 +148,7 @@ class Command:
 
     def __call__(self, *arguments: str, timeout: float = 300) -> Finished:
         """Run it to its end."""
-        process = self.start(*arguments)
-        try:
-            stdout, stderr = process.communicate(timeout=timeout)
-        except subprocess.TimeoutExpired:
-            process.kill()
-            raise
-        return Finished(process.returncode, stdout, stderr)
+        return Finished(*command_server().run(arguments, self.folder, self.environment, timeout))
 
     def with_path(self, *folders: Path) -> Command:
         """Return the command with folders of modules and distributions before its own."""
@@ -67,10 +157,24 @@ class Command:
 
 
 @pytest.fixture(scope="session")
-def cache_home(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The cache of environments and references; the user's own if BENCHMARKER_HOME names one."""
-    named = os.environ.get("BENCHMARKER_HOME")
-    return Path(named) if named else tmp_path_factory.mktemp("home")
+def cache_home() -> Path:
+    """The cache with the frameworks' environments, which are made on first use; its tests are marked ``framework``."""
+    return CACHE_HOME
+
+
+@pytest.fixture(scope="session")
+def session_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder that all workers of this session share."""
+    base = tmp_path_factory.getbasetemp()
+    return base.parent if "PYTEST_XDIST_WORKER" in os.environ else base
+
+
+@pytest.fixture(scope="session")
+def plain_home(session_folder: Path) -> Path:
+    """A cache for tests that need no framework, which all workers of this session share."""
+    folder = session_folder / "home"
+    folder.mkdir(exist_ok=True)
+    return folder
 
 
 @pytest.fixture
@@ -85,11 +189,16 @@ def own_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
 
 
 @pytest.fixture
-def command(tmp_path: Path, cache_home: Path) -> Command:
-    """The command, its records in ``tmp_path / "results"``."""
+def command(request: pytest.FixtureRequest, tmp_path: Path, plain_home: Path) -> Command:
+    """The command, its records in ``tmp_path / "results"``; the marker ``framework`` gives it environments.
+
+    That of NumPy is the tests' own, so ``framework("numpy")`` leaves the cache as empty as without the marker.
+    """
+    marker = request.node.get_closest_marker("framework")
+    home = CACHE_HOME if marker and marker.args != ("numpy",) else plain_home
     environment = dict(os.environ)
     environment["PYTHONPATH"] = os.pathsep.join(filter(None, [str(ROOT), environment.get("PYTHONPATH")]))
-    environment["BENCHMARKER_HOME"] = str(cache_home)
+    environment["BENCHMARKER_HOME"] = str(home)
     environment["NO_COLOR"] = "1"
     environment["BENCHMARKER_TEST_FOLDER"] = str(tmp_path)
     return Command(tmp_path, environment)
@@ -126,3 +235,23 @@ def faulty(command: Command, distribution: Callable[..., Path]) -> Command:
         "faulty", {"frameworks": ["faulty = faulty_framework"]}, {"faulty_framework": source}
     )
     return command.with_path(folder)
+
+
+@pytest.fixture
+def hostile(command: Command, distribution: Callable[..., Path]) -> Command:
+    """The command with the framework ``hostile``."""
+    source = (DISTRIBUTIONS / "hostile" / "hostile_framework.py").read_text()
+    folder = distribution(
+        "hostile", {"frameworks": ["hostile = hostile_framework"]}, {"hostile_framework": source}
+    )
+    return command.with_path(folder)
+
+
+Started = Callable[[], list[psutil.Process]]
+
+
+@pytest.fixture
+def started() -> Started:
+    """Return what lists the processes that this one has started since the test began, and theirs."""
+    before = set(psutil.Process().children(recursive=True))
+    return lambda: [child for child in psutil.Process().children(recursive=True) if child not in before]

@@ -1,16 +1,19 @@
-"""The rules of the architecture: who may import whom, and how long a piece of code may be."""
+"""The rules of the architecture: who imports whom, how long code may be, and that all that workers send is declared."""
 
 from __future__ import annotations
 
 import ast
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
+from benchmarker.execution.events import EVENTS, kinds_of
+from benchmarker.worker.job import KINDS
 from tests.conftest import ROOT
-from tests.sources import (
+from tests.support.package_sources import (
     FRONT_ENDS,
     OWN_FRAMEWORK,
     PACKAGE,
@@ -25,11 +28,99 @@ from tests.sources import (
     tree,
 )
 
-LONGEST_FUNCTION = 60
-LONGEST_FILE = 450
+MAX_FUNCTION_LINES = 60
+MAX_FILE_LINES = 450
 
 
 # --- who imports whom ----------------------------------------------------------------------------
+
+ROOMS = (
+    "version",
+    "errors",
+    "files",
+    "cache",
+    "statistics",
+    "graph",
+    "api",
+    "machine",
+    "problems",
+    "data",
+    "training",
+    "plugins",
+    "worker",
+    "testing",
+    "execution",
+    "hookspecs",
+    "registry",
+    "experiment",
+    "collectors",
+    "records",
+    "orchestration",
+    "analysis",
+    "cli",
+)
+"""Every room and loose module, in the one order: each may import what stands above it, and nothing below."""
+MAX_LOOSE_MODULES = 8
+
+
+def room_of(path: Path) -> str:
+    return path.relative_to(PACKAGE).with_suffix("").parts[0]
+
+
+def test_every_room_is_in_the_one_list() -> None:
+    assert {room_of(path) for path in files()} - {"__init__", "__main__"} == set(ROOMS)
+
+
+def test_imports_point_down_the_one_list() -> None:
+    wrong = [
+        f"{name_of(path)} imports {item.module}"
+        for path in files()
+        if room_of(path) in ROOMS
+        for item in imports(tree(path), types=True)
+        if first(item.module) == "benchmarker"
+        and ours(item.module) in ROOMS
+        and ROOMS.index(ours(item.module)) > ROOMS.index(room_of(path))
+    ]
+    assert wrong == []
+
+
+def dependencies() -> dict[str, set[str]]:
+    """Return what each of our modules imports of ours, inside functions and for types alone included."""
+    ours_by_name = {dotted(path): path for path in files()}
+    found = {}
+    for module, path in ours_by_name.items():
+        named = {item.module for item in imports(tree(path), types=True)}
+        modules = {name if name in ours_by_name else name.rpartition(".")[0] for name in named}
+        found[module] = (modules & set(ours_by_name)) - {module}
+    return found
+
+
+def dotted(path: Path) -> str:
+    parts = path.relative_to(ROOT).with_suffix("").parts
+    return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
+
+
+def circle(edges: dict[str, set[str]]) -> list[str]:
+    """Return the modules that are left once those that no circle goes through are taken away."""
+    left = {module: set(found) for module, found in edges.items()}
+    while True:
+        needed = set().union(*left.values()) if left else set()
+        outside = {module for module, found in left.items() if not found or module not in needed}
+        if not outside:
+            return sorted(left)
+        left = {module: found - outside for module, found in left.items() if module not in outside}
+
+
+def test_no_import_goes_in_a_circle() -> None:
+    assert circle({"a": {"b"}, "b": {"c"}, "c": {"b"}, "d": {"a"}}) == ["b", "c"]
+    edges = dependencies()
+    assert sum(map(len, edges.values())) > 1000
+    assert circle(edges) == []
+
+
+def test_few_modules_stand_loose() -> None:
+    loose = {path.stem for path in PACKAGE.glob("*.py")} - {"__init__", "__main__"}
+    assert len(loose) <= MAX_LOOSE_MODULES
 
 
 def test_the_graph_imports_nothing_of_ours_but_itself_and_errors() -> None:
@@ -38,10 +129,21 @@ def test_the_graph_imports_nothing_of_ours_but_itself_and_errors() -> None:
     wrong = [
         (p, i)
         for p, i in found
-        if is_third_party(i.module)
+        if (is_third_party(i.module) and not ("onnx" in p.parts and first(i.module) in ("numpy", "onnx")))
         or (first(i.module) == "benchmarker" and ours(i.module) not in ("graph", "errors"))
     ]
     assert broken(wrong) == []
+
+
+DOTTED_WORKER_SIDE = [
+    f"benchmarker.{name.replace('/', '.').removesuffix('.__init__')}"
+    for name in WORKER_SIDE
+    if not name.endswith("__init__")
+]
+
+
+def is_worker_side(module: str) -> bool:
+    return any(f"{module}.".startswith(f"{name}.") for name in DOTTED_WORKER_SIDE)
 
 
 def test_worker_side_imports_only_worker_side() -> None:
@@ -49,7 +151,9 @@ def test_worker_side_imports_only_worker_side() -> None:
         (p, i)
         for p in files(*WORKER_SIDE)
         for i in imports(tree(p))
-        if first(i.module) == "benchmarker" and ours(i.module) not in WORKER_SIDE
+        if first(i.module) == "benchmarker"
+        and i.module != "benchmarker.version.__version__"
+        and not is_worker_side(i.module)
     ]
     assert broken(wrong) == []
 
@@ -64,10 +168,13 @@ def test_worker_side_needs_only_numpy_at_import() -> None:
     assert broken(wrong) == []
 
 
+def may_use_onnx(path: Path) -> bool:
+    return any("onnx" in part for part in path.parts)
+
+
 def test_a_plugin_imports_its_own_framework_only_and_inside_functions() -> None:
-    assert {p.name for p in (PACKAGE / "plugins").iterdir() if p.is_dir()} - {"__pycache__"} == set(
-        OWN_FRAMEWORK
-    )
+    folders = {p.name for p in (PACKAGE / "plugins").iterdir() if p.is_dir()}
+    assert folders - {"__pycache__", "common"} == set(OWN_FRAMEWORK)
     wrong = [
         (p, i)
         for plugin, own in OWN_FRAMEWORK.items()
@@ -82,7 +189,7 @@ def test_a_plugin_imports_its_own_framework_only_and_inside_functions() -> None:
         for p in others
         for i in imports(tree(p))
         if is_third_party(i.module)
-        and first(i.module) not in ({"numpy", "onnx"} if "onnx_model" in p.parts else {"numpy"})
+        and first(i.module) not in ({"numpy", "onnx"} if may_use_onnx(p) else {"numpy"})
     ]
     assert broken(wrong) == []
 
@@ -96,17 +203,17 @@ def test_no_plugin_knows_a_problem_or_another_but_those_it_is_over() -> None:
         if i.module.startswith("benchmarker.problems")
         or (
             i.module.startswith("benchmarker.plugins.")
-            and i.module.split(".")[2] not in {plugin, "numpy", *FRONT_ENDS.get(plugin, ())}
+            and i.module.split(".")[2] not in {plugin, "common", "numpy", *FRONT_ENDS.get(plugin, ())}
         )
     ]
     assert broken(wrong) == []
 
 
 def test_no_problem_knows_a_framework() -> None:
-    allowed = {"errors", "framework", "graph", "layers", "problem", "problems"}
+    allowed = {"errors", "graph", "api", "problems"}
     wrong = [
         (p, i)
-        for p in files("problems", "layers")
+        for p in files("problems")
         for i in imports(tree(p))
         if is_third_party(i.module) or (first(i.module) == "benchmarker" and ours(i.module) not in allowed)
     ]
@@ -115,7 +222,7 @@ def test_no_problem_knows_a_framework() -> None:
 
 def test_no_framework_is_imported_by_the_orchestrators_side() -> None:
     frameworks = set().union(*OWN_FRAMEWORK.values()) - {"numpy"}
-    rest = set(files()) - set(files("plugins", "onnx_model"))
+    rest = {p for p in set(files()) - set(files("plugins")) if not may_use_onnx(p)}
     wrong = [(p, i) for p in sorted(rest) for i in imports(tree(p)) if first(i.module) in frameworks]
     assert broken(wrong) == []
 
@@ -132,51 +239,6 @@ def test_nothing_imports_the_command_line() -> None:
     assert broken(wrong) == []
 
 
-LAYERS: dict[str, set[str]] = {
-    "errors": set(),
-    "experiment": {"framework", "problem_files"},
-    "statistics": set(),
-    "schema": {"errors", "statistics", "schema"},
-    "hookspecs": set(),
-    "store": {"errors", "new_files", "schema", "results"},
-    "registry": {
-        "errors",
-        "framework",
-        "hookspecs",
-        "launchers",
-        "onnx_files",
-        "problem",
-        "problem_files",
-        "suite",
-        "__version__",
-    },
-    "environments": {"environments", "errors", "framework"},
-    "launchers": {"errors", "launchers"},
-}
-
-
-@pytest.mark.parametrize("name", LAYERS)
-def test_imports_point_one_way(name: str) -> None:
-    wrong = [
-        (p, i)
-        for p in files(name)
-        for i in imports(tree(p))
-        if first(i.module) == "benchmarker" and ours(i.module) not in LAYERS[name]
-    ]
-    assert broken(wrong) == []
-
-
-def test_only_the_command_line_uses_the_orchestrator() -> None:
-    wrong = [
-        (p, i)
-        for p in files()
-        if "cli" not in p.parts
-        for i in imports(tree(p))
-        if i.module.startswith("benchmarker.orchestrator")
-    ]
-    assert broken(wrong) == []
-
-
 ALONE = """
 import importlib, sys
 
@@ -185,7 +247,9 @@ class Only:
         first = name.partition(".")[0]
         if first in sys.stdlib_module_names or first in ("numpy", "benchmarker"):
             parts = name.split(".")
-            if first != "benchmarker" or len(parts) == 1 or parts[1] in sys.argv[1].split(","):
+            allowed = sys.argv[1].split(",")
+            inside = (f"{w}." for w in allowed if f"{w}.".startswith(f"{name}.") or f"{name}.".startswith(f"{w}."))
+            if first != "benchmarker" or len(parts) == 1 or any(inside):
                 return None
         raise ImportError(f"{name} is not for the worker")
 
@@ -196,18 +260,14 @@ for name in sys.argv[2:]:
 
 
 def modules(*names: str) -> list[str]:
-    found = []
-    for path in files(*names):
-        parts = path.relative_to(ROOT).with_suffix("").parts
-        found.append(".".join(parts[:-1] if parts[-1] == "__init__" else parts))
-    return found
+    return [dotted(path) for path in files(*names)]
 
 
 def test_every_module_of_the_worker_imports_with_numpy_alone() -> None:
     # The bootstrap is a script and runs when it is imported.
     wanted = [name for name in modules(*WORKER_SIDE) if name != "benchmarker.worker.bootstrap"]
     assert len(wanted) > 60
-    command = [sys.executable, "-c", ALONE, ",".join(WORKER_SIDE), *wanted]
+    command = [sys.executable, "-c", ALONE, ",".join(DOTTED_WORKER_SIDE), *wanted]
     child = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
     assert child.returncode == 0, child.stderr
 
@@ -217,12 +277,54 @@ def test_every_module_of_the_worker_imports_with_numpy_alone() -> None:
 
 @pytest.mark.parametrize("path", files(), ids=name_of)
 def test_files_and_functions_stay_short(path: Path) -> None:
-    assert len(path.read_text().splitlines()) <= LONGEST_FILE
+    assert len(path.read_text().splitlines()) <= MAX_FILE_LINES
     long = [
         f"{node.name}: {node.end_lineno - node.lineno + 1} lines"
         for node in ast.walk(tree(path))
         if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef))
         and node.end_lineno is not None
-        and node.end_lineno - node.lineno + 1 > LONGEST_FUNCTION
+        and node.end_lineno - node.lineno + 1 > MAX_FUNCTION_LINES
     ]
     assert long == []
+
+
+# --- what workers send ---------------------------------------------------------------------------
+
+
+def sent() -> Iterator[tuple[Path, str, set[str]]]:
+    """Yield every event that workers send, and the members that are named where it is sent."""
+    for path in files("worker"):
+        for node in ast.walk(tree(path)):
+            if not (isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute)):
+                continue
+            channel = ast.unparse(node.func.value).rpartition(".")[2].lstrip("_")
+            if node.func.attr == "send" and channel == "channel":
+                kind = node.args[0]
+                assert isinstance(kind, ast.Constant), path
+                yield path, kind.value, {keyword.arg for keyword in node.keywords if keyword.arg}
+
+
+def test_every_event_and_member_that_workers_send_is_declared() -> None:
+    declared: dict[str, set[str]] = {}
+    for job in EVENTS:
+        for kind, event in kinds_of(job).items():
+            declared.setdefault(kind, set()).update(event.__struct_fields__)
+    found = list(sent())
+    assert {kind for _, kind, _ in found} == set(declared)
+    undeclared = {str(path): names - declared[kind] for path, kind, names in found if names - declared[kind]}
+    assert undeclared == {}
+
+
+def test_every_member_of_what_the_timed_part_gives_is_declared() -> None:
+    measured = next(
+        node
+        for node in ast.walk(tree(PACKAGE / "worker" / "measurement" / "timing_protocol.py"))
+        if isinstance(node, ast.FunctionDef) and node.name == "to_json"
+    )
+    (given,) = (node for node in ast.walk(measured) if isinstance(node, ast.Dict))
+    names = {key.value for key in given.keys if isinstance(key, ast.Constant)}
+    assert names <= set(kinds_of("run")["result"].__struct_fields__)
+
+
+def test_every_kind_of_job_has_its_events() -> None:
+    assert set(EVENTS) == set(KINDS)

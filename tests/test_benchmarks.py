@@ -15,9 +15,8 @@ from typing import Any
 
 import pytest
 
-from benchmarker import registry
-from benchmarker.environments import resolve
 from tests.conftest import ROOT
+from tests.support.framework_process import interpreter
 
 BENCHMARKS = ROOT / "benchmarks"
 MEASURING = BENCHMARKS / "by_hand" / "measuring.py"
@@ -142,12 +141,6 @@ def measured(python: str, framework: str, cases: list[Any], **more: Any) -> subp
     )
 
 
-def managed_interpreter(framework: str, cache_home: Path) -> str:
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("BENCHMARKER_HOME", str(cache_home))
-        return str(resolve(registry.framework(framework)).path)
-
-
 MORE_CALLS = {
     "pytorch": {"inference": -1, "gradient": 3},
     "tensorflow": {"inference": 5, "gradient": 6},
@@ -169,7 +162,7 @@ def test_by_hand_is_the_same_and_hardly_fewer_calls(
     problems = {"gemm": GEMMS, "conv": CONVS, "rnn": RNNS}
     modes = operators.MODES.get(framework, ("inference", "gradient"))
     cases = [(*row, mode) for kind in operators.KINDS[framework] for row in problems[kind] for mode in modes]
-    found = measured(managed_interpreter(framework, cache_home), framework, cases)
+    found = measured(interpreter(framework), framework, cases)
     assert found.returncode == 0, found.stderr
     lines = [json.loads(line) for line in found.stdout.splitlines() if line[0] == "{"]
     assert [line["name"].split()[:2] for line in lines] == [[mode, problem] for problem, _, mode in cases]

@@ -8,6 +8,7 @@ import sys
 
 import pytest
 
+from benchmarker.registry import KINDS
 from tests.conftest import Command
 
 HEAVY = {
@@ -16,7 +17,7 @@ HEAVY = {
     "cupy",
     "duckdb",
     "jinja2",
-    "jsonschema_rs",
+    "msgspec",
     "matplotlib",
     "mxnet",
     "numpy",
@@ -64,5 +65,78 @@ def test_a_command_that_runs_nothing_imports_nothing_heavy(
     assert not found & HEAVY
 
 
+def modules_after(command: Command, *arguments: str) -> set[str]:
+    """Return the modules that are loaded once the command with these arguments has ended."""
+    program = f"""
+import sys
+from benchmarker.cli.main import main
+try:
+    main({list(arguments)!r})
+except SystemExit:
+    pass
+print(*sys.modules, file=sys.stderr)
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", program],
+        cwd=command.folder,
+        env=command.environment,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    return set(done.stderr.split())
+
+
+LISTS = [("list",), *(("list", kind) for kind in KINDS)]
+
+
+@pytest.mark.parametrize("arguments", [*LISTS, ("run", "--help")], ids=" ".join)
+def test_a_list_needs_neither_the_graph_nor_what_runs_workers(
+    command: Command, arguments: tuple[str, ...]
+) -> None:
+    found = modules_after(command, *arguments)
+    assert "benchmarker.cli.terminal" in found
+    rooms = {name.split(".")[1] for name in found if name.startswith("benchmarker.")}
+    assert not rooms & {"graph", "worker", "machine", "orchestration", "collectors", "records"}
+    assert not found & {"packaging", "importlib.metadata", "email", "platform", "configparser"}
+
+
+PLUGINS_NOT_LOADED = [("list", kind) for kind in ("problems", "collectors", "launchers", "schemes")]
+
+
+@pytest.mark.parametrize("arguments", [*PLUGINS_NOT_LOADED, ("run", "--help")], ids=" ".join)
+def test_what_loads_no_plugin_needs_nothing_that_checks_them(
+    command: Command, arguments: tuple[str, ...]
+) -> None:
+    assert not modules_after(command, *arguments) & {"pluggy", "hashlib", "shutil"}
+
+
 def test_such_an_import_would_be_seen(command: Command) -> None:
     assert "numpy" in imported(command, "-c", "import numpy.linalg")
+
+
+@pytest.mark.framework("numpy")
+def test_the_first_worker_starts_before_numpy_or_a_blueprint_is_loaded(command: Command) -> None:
+    program = """
+import sys
+from benchmarker.cli.main import main
+
+def note(event, arguments):
+    if event == "subprocess.Popen" and any("bootstrap" in str(argument) for argument in arguments[1]):
+        print("at the start:", *sys.modules, file=sys.stderr)
+
+sys.addaudithook(note)
+main(["--framework=numpy", "--problem=mnist_mlp", "--steps=1", "--warmup=0", "--no-verify", "--quiet"])
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", program],
+        cwd=command.folder,
+        env=command.environment,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    found = set(done.stderr.partition("at the start:")[2].partition("\n")[0].split())
+    assert "benchmarker.execution.isolated" in found
+    assert not found & {"numpy", "msgspec", "orjson", "packaging", "importlib.metadata", "email", "tomllib"}
+    assert not any(name.startswith("benchmarker.experiment.blueprint") for name in found)

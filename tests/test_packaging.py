@@ -9,9 +9,9 @@ import importlib
 import pytest
 
 from benchmarker import registry
-from benchmarker.options import option_types
+from benchmarker.api.options import option_types
 from tests.conftest import ROOT
-from tests.sources import (
+from tests.support.package_sources import (
     OWN_FRAMEWORK,
     PACKAGE,
     files,
@@ -22,9 +22,9 @@ from tests.sources import (
     tree,
 )
 
-DISTRIBUTIONS = {"cpuinfo": "py-cpuinfo", "jsonschema_rs": "jsonschema-rs", "pynvml": "nvidia-ml-py"}
+DISTRIBUTIONS = {"PIL": "pillow", "cpuinfo": "py-cpuinfo", "pynvml": "nvidia-ml-py"}
 """Where the name of a distribution is not that of its module."""
-OPTIONAL = {"duckdb", "jinja2", "matplotlib", "pandas", "plotly", "polars", "pyarrow", "sklearn"}
+OPTIONAL = {"PIL", "duckdb", "jinja2", "matplotlib", "pandas", "plotly", "polars", "pyarrow", "sklearn"}
 
 
 @functools.cache
@@ -68,8 +68,15 @@ def home(framework: str) -> str:
 def test_every_built_in_plugin_has_an_entry_point() -> None:
     # Several plugins may share a package, as those over several backends do.
     assert {home(name) for name in FRAMEWORKS} == set(OWN_FRAMEWORK)
-    written = {p.stem for p in (PACKAGE / "problems").glob("*.py")} - {"__init__"}
-    assert {v.rpartition(".")[2] for g, _, v in ENTRY_POINTS if g == "benchmarker.problems"} == written
+    # A family is a module with several; what makes problems of files is none.
+    written = {p.stem for p in (PACKAGE / "problems").glob("*.py")} - {
+        "__init__",
+        "files",
+        "onnx_file",
+        "python_file",
+    }
+    named = {v.partition(":")[0] for g, _, v in ENTRY_POINTS if g == "benchmarker.problems"}
+    assert {module.rpartition(".")[2] for module in named} == written
 
 
 @pytest.mark.parametrize("name", FRAMEWORKS)
@@ -82,6 +89,14 @@ def test_a_plugin_names_an_implementation_of_its_own(name: str) -> None:
     module, _, attribute = registry.framework(name).implementation.partition(":")
     assert module.startswith(f"benchmarker.plugins.{home(name)}.")
     assert isinstance(getattr(importlib.import_module(module), attribute), type)
+
+
+@pytest.mark.parametrize("name", FRAMEWORKS)
+def test_an_image_decoder_is_the_plugins_own(name: str) -> None:
+    module, _, attribute = registry.framework(name).image_decoder.partition(":")
+    if module:
+        assert module.startswith(f"benchmarker.plugins.{home(name)}.")
+        assert callable(getattr(importlib.import_module(module), attribute))
 
 
 @pytest.mark.parametrize("name", FRAMEWORKS + PROBLEMS)

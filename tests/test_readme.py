@@ -6,12 +6,13 @@ import json
 import re
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from benchmarker.cli.main import COMMANDS
 from tests.conftest import ROOT, Command
-from tests.readme_samples import samples, shown, with_samples
+from tests.support.readme_samples import samples, shown, with_samples
 
 README = (ROOT / "README.md").read_text()
 
@@ -20,6 +21,7 @@ def code_blocks(language: str) -> list[str]:
     return re.findall(rf"```{language}\n(.*?)```", README, re.DOTALL)
 
 
+@pytest.mark.framework("numpy")
 def test_its_plugin_runs_as_written(command: Command, distribution: Callable[..., Path]) -> None:
     (source,) = [block for block in code_blocks("python") if "benchmarker_problem" in block]
     (metadata,) = code_blocks("toml")
@@ -34,6 +36,26 @@ def test_its_plugin_runs_as_written(command: Command, distribution: Callable[...
     (record,) = finished.records
     assert record["verification"]["status"] == "passed"
     assert len([line for line in source.splitlines() if line.strip()]) <= 30
+
+
+def test_its_python_runs_as_written(
+    tmp_path: Path, cache_home: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    pytest.importorskip("pandas")
+    (source,) = [block for block in code_blocks("python") if "benchmarker.run(" in block]
+    written = 'framework=["numpy", "pytorch"], problem="mnist_mlp", batch_size=[1, 64], '
+    assert written in source
+    small = f'framework="numpy", problem="mnist_mlp", env="current", steps=2, results={str(tmp_path)!r}, '
+    monkeypatch.chdir(ROOT)
+    monkeypatch.setenv("BENCHMARKER_HOME", str(cache_home))
+    names: dict[str, Any] = {}
+    exec(source.replace(written, small), names)
+    assert [record["status"] for record in names["found"]] == ["ok"]
+    (verdict,) = names["shown"].verdicts
+    assert f'["{verdict}"]' in source
+    printed = capsys.readouterr().out
+    assert "[1/1] numpy mnist_mlp training" in printed
+    assert str(names["shown"]) in printed
 
 
 def test_its_first_line_runs_the_main_job() -> None:
@@ -52,7 +74,7 @@ def test_its_commands_and_files_exist() -> None:
 
 @pytest.mark.parametrize("name", ["summary", "table", "record"])
 def test_its_samples_are_what_the_kept_records_print(name: str) -> None:
-    """Otherwise: ``python -m tests.readme_samples``."""
+    """Otherwise: ``python -m tests.support.readme_samples``."""
     assert shown(README)[name] == samples(ROOT / "results")[name]
 
 

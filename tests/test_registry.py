@@ -17,7 +17,7 @@ from benchmarker.graph.network import Network
 from tests.conftest import Command
 
 PROBLEM = """
-from benchmarker.problem import Problem
+from benchmarker.api.problem import Problem
 from benchmarker.problems.mnist_mlp import Parameters, build
 def benchmarker_problem():
     return Problem("{name}", "a task", "a source", Parameters, build)
@@ -31,6 +31,7 @@ def listed(command: Command, kind: str) -> dict[str, dict]:
     return {row["name"]: row for row in json.loads(finished.stdout)}
 
 
+@pytest.mark.framework("numpy")
 @pytest.mark.parametrize(
     ("source", "message"),
     [
@@ -74,6 +75,62 @@ def test_a_broken_plugin_is_named_and_left_out(
     assert other.status == 0, other.stderr
 
 
+@pytest.mark.parametrize(
+    ("source", "message"),
+    [
+        ("import os; os._exit(5)", "failed to import: SystemExit: os._exit(5)"),
+        ("class Odd(BaseException): pass\nraise Odd('x')", "failed to import: RuntimeError: Odd: x"),
+        ("import signal\nsignal.setitimer(signal.ITIMER_REAL, 0.1)\nwhile True: pass",
+         "failed to import: TimeoutError: it did not end within 20 s"),
+        ("def benchmarker_problem():\n import os; print('noise'); os.abort()", "SystemExit: os.abort()"),
+    ],
+)  # fmt: skip
+def test_a_plugin_that_exits_or_never_ends_is_named(
+    command: Command, distribution: Distribution, source: str, message: str
+) -> None:
+    folder = distribution("bad-one", {"problems": ["bad = bad_problem"]}, {"bad_problem": source})
+    rows = listed(command.with_path(folder), "problems")
+    assert message in rows["bad"]["note"]
+    assert rows["resnet50"]["usable"]
+
+
+NOISY = """
+import os, sys
+print("imported")
+os.write(1, b"bytes of a library")
+from benchmarker.api.problem import Problem
+from benchmarker.problems.mnist_mlp import Parameters, build as build_it
+def build(net, parameters):
+    print("built")
+    {more}
+    build_it(net, parameters)
+def benchmarker_problem():
+    print("described")
+    return Problem("noisy", "a task", "a source", Parameters, build)
+"""
+
+
+def test_what_a_plugin_prints_spoils_no_json(command: Command, distribution: Distribution) -> None:
+    folder = distribution("noisy", {"problems": ["noisy = noisy"]}, {"noisy": NOISY.format(more="")})
+    noisy = command.with_path(folder)
+    assert listed(noisy, "problems")["noisy"]["usable"]
+    planned = noisy("--framework=numpy", "--problem=noisy", "--dry-run", "--json")
+    assert [json.loads(line)["problem"] for line in planned.stdout.splitlines()] == ["noisy"]
+    shown = noisy("show", "noisy", "--json")
+    assert json.loads(shown.stdout)["name"] == "noisy"
+
+
+def test_a_problem_that_exits_while_it_is_built_is_named(
+    command: Command, distribution: Distribution
+) -> None:
+    source = NOISY.format(more="os._exit(0)")
+    folder = distribution("noisy", {"problems": ["noisy = noisy"]}, {"noisy": source})
+    planned = command.with_path(folder)("--framework=numpy", "--problem=noisy", "--dry-run", "--json")
+    assert (planned.status, planned.stdout) == (2, "")
+    assert "problem 'noisy' failed in build(): SystemExit: os._exit(0)" in planned.stderr
+
+
+@pytest.mark.framework("numpy")
 def test_a_taken_name_is_an_error_only_when_chosen(command: Command, distribution: Distribution) -> None:
     folder = distribution(
         "second",
@@ -96,6 +153,7 @@ def test_a_taken_name_is_an_error_only_when_chosen(command: Command, distributio
     assert other.status == 0, other.stderr
 
 
+@pytest.mark.framework("numpy")
 def test_a_broken_collector_is_recorded_and_harms_nothing(
     command: Command, distribution: Distribution
 ) -> None:
@@ -139,3 +197,13 @@ def test_what_build_raises_is_the_cause_of_the_plugins_error() -> None:
         broken.graph()
     assert str(error.value) == "problem 'mnist_mlp' failed in build(): ZeroDivisionError: one"
     assert error.value.__cause__ is fault
+
+
+def test_a_hook_that_was_renamed_is_told_with_its_new_name(
+    command: Command, distribution: Distribution
+) -> None:
+    source = "def benchmarker_watch_apart(pid): ...\n"
+    folder = distribution("old-one", {"collectors": ["old = old_collector"]}, {"old_collector": source})
+    note = listed(command.with_path(folder), "collectors")["old"]["note"]
+    assert "'benchmarker_watch_apart'" in note
+    assert "'benchmarker_watch_untimed'" in note

@@ -5,13 +5,15 @@ from __future__ import annotations
 import json
 import os
 import subprocess
-import sys
 import zipfile
 from pathlib import Path
 
 import pytest
 
 from tests.conftest import DISTRIBUTIONS, ROOT
+from tests.support.installing import build_wheel, install, make_venv
+
+pytestmark = pytest.mark.framework
 
 
 @pytest.fixture(scope="module")
@@ -19,12 +21,9 @@ def fresh(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Build three distributions, install the wheels into a fresh environment, and return its Python."""
     folder = tmp_path_factory.mktemp("fresh")
     for source in (ROOT, DISTRIBUTIONS / "example", DISTRIBUTIONS / "broken"):
-        build = [sys.executable, "-m", "build", "--wheel", "--outdir", str(folder / "wheels"), str(source)]
-        subprocess.run(build, check=True, capture_output=True)
-    subprocess.run([sys.executable, "-m", "venv", str(folder / "venv")], check=True)
-    python = folder / "venv" / "bin" / "python"
-    wheels = sorted(map(str, (folder / "wheels").glob("*.whl")))
-    subprocess.run([str(python), "-m", "pip", "install", "-q", *wheels], check=True, capture_output=True)
+        build_wheel(source, folder / "wheels")
+    python = make_venv(folder / "venv")
+    install(python, *sorted(map(str, (folder / "wheels").glob("*.whl"))))
     return python
 
 
@@ -44,7 +43,7 @@ def run(python: Path, folder: Path, *arguments: str) -> subprocess.CompletedProc
 def test_the_wheel_holds_the_package_only(fresh: Path) -> None:
     (wheel,) = fresh.parent.parent.parent.joinpath("wheels").glob("benchmarker-0*.whl")
     names = zipfile.ZipFile(wheel).namelist()
-    assert "benchmarker/schema/record-1.json" in names
+    assert "benchmarker/records/schema/record-1.json" in names
     assert "benchmarker/py.typed" in names
     assert not [name for name in names if not name.startswith(("benchmarker/", "benchmarker-"))]
 
@@ -52,7 +51,14 @@ def test_the_wheel_holds_the_package_only(fresh: Path) -> None:
 def test_it_is_listed_with_its_origin(fresh: Path, tmp_path: Path) -> None:
     rows = json.loads(run(fresh, tmp_path, "list", "--json").stdout)
     found = {(row["kind"], row["name"]): row for row in rows}
-    for key in (("frameworks", "tiny"), ("problems", "two_layers"), ("collectors", "uptime")):
+    for key in (
+        ("frameworks", "tiny"),
+        ("problems", "two_layers"),
+        ("collectors", "uptime"),
+        ("charts", "wall_time"),
+        ("datasets", "corners"),
+        ("schemes", "layers"),
+    ):
         assert found[key]["origin"] == "benchmarker-example 0.3"
         assert found[key]["usable"]
     assert found["frameworks", "numpy"]["origin"].startswith("benchmarker ")
@@ -83,6 +89,46 @@ def test_its_framework_problem_and_collector_run(fresh: Path, tmp_path: Path) ->
         assert record["platform"]["uptime"]["after_seconds"] >= record["platform"]["uptime"]["before_seconds"]
     assert records[0]["digests"] == records[1]["digests"]
     assert run(fresh, tmp_path, "validate").returncode == 0
+
+
+def test_its_data_set_trains_and_its_chart_shows_the_run(fresh: Path, tmp_path: Path) -> None:
+    trained = run(
+        fresh,
+        tmp_path,
+        "--framework=numpy",
+        "--problem=two_layers",
+        "--data=corners",
+        "--batch-size=40",
+        "--epochs=2",
+        "--json",
+    )
+    assert trained.returncode == 0, trained.stderr
+    assert json.loads(trained.stdout)["inputs"]["data"]["name"] == "corners"
+    drawn = run(fresh, tmp_path, "plot", "wall_time", "--json")
+    assert drawn.returncode == 0, drawn.stderr
+    (panel,) = json.loads(drawn.stdout)["panels"]
+    assert panel["series"][0]["x"] == ["numpy two_layers"]
+    assert panel["series"][0]["y"][0] > 0
+    assert run(fresh, tmp_path, "plot", "wall_time", "--set", "depth=1", "--json").returncode == 2
+    listed = run(fresh, tmp_path, "plot", "--list").stdout
+    assert listed.rfind("wall_time") > listed.rfind("history  ")
+
+
+def test_its_scheme_makes_a_problem_of_a_file(fresh: Path, tmp_path: Path) -> None:
+    (tmp_path / "widths.txt").write_text("12\n3\n")
+    arguments = ("--framework=tiny", "--mode=inference", "--steps=5", "--json")
+    finished = run(fresh, tmp_path, "--problem=layers:widths.txt", *arguments)
+    assert finished.returncode == 0, finished.stderr
+    record = json.loads(finished.stdout)
+    assert record["problem"]["name"] == "layers:widths.txt"
+    assert record["problem"]["parameter_count"] == 8 * 12 + 12 + 12 * 3 + 3
+    assert record["specification"]["problem_digest"].startswith("sha256:")
+    assert record["verification"]["status"] == "passed"
+    refused = run(fresh, tmp_path, "--problem=layer:widths.txt", *arguments)
+    assert (refused.returncode, refused.stderr) == (
+        2,
+        "benchmarker: unknown scheme 'layer'; did you mean 'layers'?\n",
+    )
 
 
 def test_what_it_lacks_is_refused_clearly(fresh: Path, tmp_path: Path) -> None:

@@ -8,14 +8,17 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from benchmarker.errors import UsageError
+from benchmarker.cli.values import file_path
+from benchmarker.errors import UsageError, plural
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the actions of ``blueprint``."""
     actions = parser.add_subparsers(dest="action", metavar="ACTION", required=True)
     check = actions.add_parser("check", help="name the line, field and value of everything that is wrong")
-    check.add_argument("files", nargs="+", type=Path, metavar="FILE", help=".toml, or .py, which is executed")
+    check.add_argument(
+        "files", nargs="+", type=file_path, metavar="FILE", help=".toml, or .py, which is executed"
+    )
     check.add_argument("--json", action="store_true", help="print JSON")
     actions.add_parser("schema", help="print the JSON Schema of TOML blueprints")
 
@@ -23,7 +26,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def main(arguments: argparse.Namespace) -> int:
     """Run the action and return its exit status."""
     if arguments.action == "schema":
-        from benchmarker.blueprint.json_schema import blueprint_schema
+        from benchmarker.experiment.blueprint.json_schema import blueprint_schema
 
         print(json.dumps(blueprint_schema(), indent=2))
         return 0
@@ -32,7 +35,7 @@ def main(arguments: argparse.Namespace) -> int:
 
 def _check(arguments: argparse.Namespace) -> int:
     """Check every file; one that cannot be read is told, and the others are checked all the same."""
-    from benchmarker.blueprint.loading import check
+    from benchmarker.experiment.blueprint.loading import check
 
     rows: list[dict[str, Any]] = []
     status = 0
@@ -51,7 +54,7 @@ def _check(arguments: argparse.Namespace) -> int:
         for fault in found:
             print(fault)
         if not found:
-            print(f"{path}: correct, {runs} run{'' if runs == 1 else 's'}")
+            print(f"{path}: correct, {plural(runs, 'run')}")
     if arguments.json:
         print(json.dumps(rows, indent=2))
     return status or int(any(row["faults"] for row in rows))

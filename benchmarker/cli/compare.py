@@ -6,19 +6,22 @@ import argparse
 import json
 import sys
 import textwrap
-from collections.abc import Sequence
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
 
-from benchmarker.cli.counting import reading
+from benchmarker.api.rules import real_number
+from benchmarker.cli.counter import reading
+from benchmarker.cli.records import add_results
 from benchmarker.cli.terminal import end_as_interrupted, output_width
+from benchmarker.cli.values import MAX_PAIRS, whole
 from benchmarker.errors import BenchmarkerError, UsageError
 
 if TYPE_CHECKING:
-    from benchmarker.comparison import Comparison, Side
-    from benchmarker.comparison.making import Amount, Making
+    from benchmarker.analysis.comparison import Comparison, Gate, Side
+    from benchmarker.analysis.comparison.request import ComparisonRequest
+    from benchmarker.cli.display import Display
 
-FEWEST_PAIRS, MOST_PAIRS = 3, 5000
 EXIT_SLOWER, EXIT_UNTOLD, EXIT_INTERRUPTED = 1, 4, 130
 
 
@@ -45,8 +48,19 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--aa", metavar="RECORD", help="compare a record with itself and keep what this machine resolves"
     )
     amount = parser.add_mutually_exclusive_group()
-    amount.add_argument("--pairs", type=int, metavar="N", help="pairs that --run or --aa makes; default: 10")
+    amount.add_argument(
+        "--pairs",
+        type=whole(1, MAX_PAIRS),
+        metavar="N",
+        help="pairs that --run or --aa makes; default: 20, without turns 10",
+    )
     amount.add_argument("--profile", metavar="NAME", help="quick, standard or rigorous, instead of --pairs")
+    parser.add_argument(
+        "--turns",
+        action=argparse.BooleanOptionalAction,
+        default=True,
+        help="whether both processes of a pair that is made take turns in short windows, where they can",
+    )
     parser.add_argument(
         "--margin",
         type=share,
@@ -60,9 +74,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--fail-if-slower", type=share, metavar="SHARE", help="status 1 if a row is shown to be, e.g. 5%%"
     )
     parser.add_argument("--require-conclusive", action="store_true", help="status 4 if a row has no answer")
-    parser.add_argument(
-        "--results", type=Path, default=Path("results"), metavar="DIR", help="default: results"
-    )
+    add_results(parser)
     parser.add_argument("--json", action="store_true", help="print one JSON object")
     parser.add_argument("--quiet", action="store_true", help="no progress")
 
@@ -71,7 +83,7 @@ def share(text: str) -> float:
     """Return a share that was given in per cent or as a number below 1."""
     number, percent, rest = text.strip().partition("%")
     try:
-        value = float(number) / (100 if percent else 1)
+        value = real_number(number) / (100 if percent else 1)
     except ValueError:
         value = -1.0
     if rest or not 0 < value < 1:
@@ -83,17 +95,17 @@ def share(text: str) -> float:
 
 def main(arguments: argparse.Namespace) -> int:
     """Compare, print what is to be said, and return the exit status."""
-    arguments.asked = _without_what_is_asked(arguments)
-    _check(arguments)
+    words = _without_what_is_asked(arguments)
     try:
-        return _with_itself(arguments) if arguments.aa else _compare(arguments)
+        request = _request(arguments, words)
+        return _with_itself(arguments, request) if arguments.aa else _compare(arguments, request)
     except BenchmarkerError as error:
         raise UsageError(str(error)) from error  # status 1 is said of numbers here
 
 
 def _without_what_is_asked(arguments: argparse.Namespace) -> list[str]:
     """Take from the sides what to run at them, which follows those that are commits, and return it."""
-    from benchmarker.comparison.revisions import REVISION
+    from benchmarker.analysis.comparison.sides import REVISION
 
     words = arguments.sides
     commits = [word for word in words if word.startswith(REVISION)]
@@ -117,90 +129,84 @@ def _without_what_is_asked(arguments: argparse.Namespace) -> list[str]:
     return list(rest)
 
 
-def _check(arguments: argparse.Namespace) -> None:
-    if arguments.aa and (arguments.sides or arguments.run or arguments.fail_if_slower):
-        raise UsageError(
-            "--aa compares one record with itself: it must come without SIDEs, --run and --fail-if-slower"
-        )
-    if not arguments.aa and len(arguments.sides) < 2:
-        raise UsageError(f"a comparison must have at least two sides, got {len(arguments.sides)}")
-    if len(set(arguments.sides)) < len(arguments.sides):
-        raise UsageError(
-            "the sides of a comparison must differ, one is there twice; --aa compares a record with itself"
-        )
-    if (arguments.pairs or arguments.profile) and not (arguments.run or arguments.aa):
-        raise UsageError(
-            "--pairs and --profile say how many pairs are made: they must come with --run or --aa"
-        )
-    if arguments.pairs is not None and not FEWEST_PAIRS <= arguments.pairs <= MOST_PAIRS:
-        raise UsageError(f"--pairs must be from {FEWEST_PAIRS} to {MOST_PAIRS}, got {arguments.pairs}")
-    margin = _margin(arguments)
-    if arguments.fail_if_slower is not None and arguments.fail_if_slower < margin:
-        raise UsageError(
-            f"--fail-if-slower must be at least the margin, below which ratios are equivalent: "
-            f"{arguments.fail_if_slower:.3g} is below {margin:.3g}; give a smaller --margin"
-        )
+def _request(arguments: argparse.Namespace, words: Sequence[str]) -> ComparisonRequest:
+    from benchmarker.analysis.comparison.request import ComparisonRequest
 
-
-def _margin(arguments: argparse.Namespace) -> float:
-    from benchmarker.comparison.margin import DEFAULT
-
-    return DEFAULT if arguments.margin is None else float(arguments.margin)
-
-
-# --- sides -----------------------------------------------------------------------------------------
-
-
-def _compare(arguments: argparse.Namespace) -> int:
-    from benchmarker.comparison.revisions import REVISION
-
-    if not arguments.run:
-        return _print(arguments, _compared(arguments, _sides(arguments)))
-    at_commits = arguments.sides[0].startswith(REVISION)
-    sides, interrupted = _made_at_commits(arguments) if at_commits else _made(arguments, _sides(arguments))
-    if interrupted:
-        return _interrupted(arguments, sides)
-    return _print(arguments, _compared(arguments, sides))
-
-
-def _sides(arguments: argparse.Namespace) -> list[Side]:
-    return [_side(text, arguments) for text in arguments.sides]
-
-
-def _side(text: str, arguments: argparse.Namespace) -> Side:
-    from benchmarker.comparison.sides import find_side
-
-    return find_side(text, arguments.results, reading(quiet=arguments.quiet or arguments.json))
-
-
-def _compared(arguments: argparse.Namespace, sides: Sequence[Side]) -> Comparison:
-    from benchmarker.comparison import compare
-    from benchmarker.comparison.resolution import resolution_for
-
-    return compare(
-        sides,
+    return ComparisonRequest(
+        sides=arguments.sides,
+        results=arguments.results,
+        run=arguments.run,
+        words=words,
+        self_comparison=arguments.aa,
+        pairs=arguments.pairs,
+        profile=arguments.profile,
         margin=arguments.margin,
-        resolution=resolution_for,
         include_contaminated=arguments.include_contaminated,
+        fail_if_slower=arguments.fail_if_slower,
+        turns=arguments.turns,
     )
 
 
-def _interrupted(arguments: argparse.Namespace, sides: Sequence[Side]) -> int:
+def _compare(arguments: argparse.Namespace, request: ComparisonRequest) -> int:
+    on_read = reading(quiet=arguments.quiet or arguments.json)
+    if not request.run:
+        sides = request.found_sides(on_read)
+        from benchmarker.analysis.comparison.trainings import are_trainings
+
+        if are_trainings(sides):
+            return _print_trainings(arguments, sides)
+        return _print(arguments, *request.compared(sides))
+    with _display(arguments) as display:
+        made = request.made_sides(display, end_as_interrupted, on_read)
+    if made.interrupted:
+        return _interrupted(arguments, request, made.sides)
+    return _print(arguments, *request.compared(made.sides))
+
+
+def _print_trainings(arguments: argparse.Namespace, sides: Sequence[Side]) -> int:
+    """Compare trainings by a recipe by the time to their target, print it and return the exit status."""
+    from benchmarker.analysis.comparison.trainings import compare_trainings
+    from benchmarker.analysis.text.trainings import comparison_text
+
+    comparison = compare_trainings(sides)
+    if arguments.json:
+        print(json.dumps(comparison.to_json()))
+    else:
+        print(comparison_text(comparison, width=output_width()))
+    limit = arguments.fail_if_slower
+    slower = [row.seconds_ratio for row in comparison.rows if row.verdict == "slower"]
+    # One that misses its target has no ratio.
+    if limit is not None and any(ratio is None or ratio > 1.0 + limit for ratio in slower):
+        return EXIT_SLOWER
+    untold = any(row.verdict == "inconclusive" for row in comparison.rows)
+    return EXIT_UNTOLD if untold and arguments.require_conclusive else 0
+
+
+@contextmanager
+def _display(arguments: argparse.Namespace) -> Iterator[Display]:
+    from benchmarker.cli.display import make_display
+
+    display = make_display(quiet=arguments.quiet or arguments.json)
+    try:
+        yield display
+    finally:
+        display.close()
+
+
+def _interrupted(arguments: argparse.Namespace, request: ComparisonRequest, sides: Sequence[Side]) -> int:
     """Compare what there is."""
     try:
-        _print(arguments, _compared(arguments, sides))
+        _print(arguments, *request.compared(sides))
     except UsageError as error:
         print(f"benchmarker: interrupted, {error}", file=sys.stderr)
     return EXIT_INTERRUPTED
 
 
-def _print(arguments: argparse.Namespace, comparison: Comparison) -> int:
+def _print(arguments: argparse.Namespace, comparison: Comparison, passed: Gate | None) -> int:
     """Print a comparison and return the exit status."""
-    from benchmarker.comparison import gate
-    from benchmarker.comparison.verdict import INCONCLUSIVE
-    from benchmarker.report.comparison import as_json, as_text, gate_sentences
+    from benchmarker.analysis.comparison.verdict import INCONCLUSIVE
+    from benchmarker.analysis.text.comparison import as_json, as_text, gate_sentences
 
-    passed = None if arguments.fail_if_slower is None else gate(comparison.rows, arguments.fail_if_slower)
     if arguments.json:
         print(json.dumps(as_json(comparison, passed)))
     else:
@@ -216,89 +222,17 @@ def _print(arguments: argparse.Namespace, comparison: Comparison) -> int:
     return EXIT_UNTOLD if untold else 0
 
 
-# --- making pairs ----------------------------------------------------------------------------------
+def _with_itself(arguments: argparse.Namespace, request: ComparisonRequest) -> int:
+    """Compare a record with itself, and print what that says of the machine."""
+    from benchmarker.analysis.text.comparison import self_comparison_json, self_comparison_text
 
-
-def _amount(arguments: argparse.Namespace) -> Amount:
-    from benchmarker.comparison.making import DEFAULT_PAIRS, Amount
-
-    if arguments.profile:
-        return Amount(profile=arguments.profile)
-    return Amount(arguments.pairs or DEFAULT_PAIRS)
-
-
-def _made(arguments: argparse.Namespace, sides: Sequence[Side]) -> tuple[list[Side], bool]:
-    """Return the sides with new records, and whether making them was interrupted."""
-    from benchmarker.comparison.making import pairs_to_make
-
-    making = pairs_to_make(sides, _amount(arguments))
-    made, interrupted = _run(arguments, making)
-    return making.sides(made), interrupted
-
-
-def _made_at_commits(arguments: argparse.Namespace) -> tuple[list[Side], bool]:
-    """Return the sides with records that were made at commits, and whether making them was interrupted."""
-    from benchmarker.cli.display import make_display
-    from benchmarker.comparison.at_revisions import make_pairs
-    from benchmarker.comparison.making import DEFAULT_PAIRS
-    from benchmarker.store import Store
-
-    if arguments.profile:
-        raise UsageError(f"pairs of commits must be a number, --pairs=N, got --profile={arguments.profile}")
-    Store(arguments.results).check_writable()
-    end_as_interrupted()
-    display = make_display(quiet=arguments.quiet or arguments.json)
-    pairs = arguments.pairs or DEFAULT_PAIRS
-    try:
-        made = make_pairs(arguments.sides, arguments.asked, pairs, arguments.results, display)
-    finally:
-        display.close()
-    return made.sides, made.interrupted
-
-
-def _run(arguments: argparse.Namespace, making: Making) -> tuple[list[tuple[int, dict[str, Any]]], bool]:
-    """Run a campaign and return its records as they were stored, each with its cell."""
-    from benchmarker.campaign import Campaign
-    from benchmarker.cli.display import make_display
-    from benchmarker.orchestrator import Orchestrator
-    from benchmarker.store import Store, read_record
-
-    store = Store(arguments.results)
-    store.check_writable()
-    end_as_interrupted()
-    display = make_display(quiet=arguments.quiet or arguments.json)
-    orchestrator = Orchestrator(store, display)
-    between = False
-    try:
-        for _ in orchestrator.run(Campaign(making.runs, making.precision)):
-            pass
-    except KeyboardInterrupt:
-        between = True  # of two processes, where there is no record to tell it
-    finally:
-        display.close()
-    made = [(run.cell, read_record(run.path)) for run in orchestrator.every]
-    return made, between or any(run.interrupted for run in orchestrator.every)
-
-
-def _with_itself(arguments: argparse.Namespace) -> int:
-    """Compare a record with itself, keep what that says of the machine, and print it."""
-    from benchmarker.comparison.itself import pairs_with_itself, resolution_of
-    from benchmarker.comparison.making import processes_to_make
-    from benchmarker.comparison.resolution import keep
-    from benchmarker.report.comparison import resolution_json, resolution_text
-
-    making = processes_to_make(_side(arguments.aa, arguments), _amount(arguments))
-    made, interrupted = _run(arguments, making)
-    records = [record for _, record in made]
-    pairing = pairs_with_itself(records, include_contaminated=arguments.include_contaminated)
-    found = resolution_of(pairing, _margin(arguments))
-    kept = found is not None and not arguments.include_contaminated
-    if found is not None and kept:
-        keep(found)
+    with _display(arguments) as display:
+        on_read = reading(quiet=arguments.quiet or arguments.json)
+        found = request.compared_with_itself(display, end_as_interrupted, on_read)
     if arguments.json:
-        print(json.dumps(resolution_json(found, pairing, kept=kept)))
+        print(json.dumps(self_comparison_json(found)))
     else:
-        print("\n".join(textwrap.wrap(resolution_text(found, pairing, kept=kept), output_width())))
-    if interrupted:
+        print("\n".join(textwrap.wrap(self_comparison_text(found), output_width())))
+    if found.interrupted:
         return EXIT_INTERRUPTED
-    return 0 if found is not None else EXIT_UNTOLD
+    return 0 if found.resolution is not None else EXIT_UNTOLD

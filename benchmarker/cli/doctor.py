@@ -8,7 +8,7 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from benchmarker.doctor import Finding
+    from benchmarker.orchestration.doctor import Finding
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -18,8 +18,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def main(arguments: argparse.Namespace) -> int:
-    """Print the findings."""
-    from benchmarker.doctor import examine
+    from benchmarker.orchestration.doctor import examine
 
     findings = examine()
     warnings = [finding for finding in findings if finding.status == "warn"]

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING
 from benchmarker.cli.terminal import output_width
 
 if TYPE_CHECKING:
-    from benchmarker.environments import Interpreter, ManagedEnvironment
-    from benchmarker.framework import FrameworkPlugin
+    from benchmarker.api.framework import FrameworkPlugin
+    from benchmarker.execution.environments import Interpreter, ManagedEnvironment
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -22,6 +22,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     shown = actions.add_parser("list", help="show the managed environments")
     made = actions.add_parser("create", help="make the managed environment of a framework now")
     made.add_argument("framework", metavar="FRAMEWORK[==VERSION]")
+    checked = actions.add_parser("check", help="compare every file with what was installed")
+    checked.add_argument("names", nargs="*", metavar="NAME", help="environments; default: all")
     removed = actions.add_parser("remove", help="remove managed environments")
     chosen = removed.add_mutually_exclusive_group(required=True)
     chosen.add_argument(
@@ -32,18 +34,18 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     path.add_argument("framework", metavar="FRAMEWORK[==VERSION]")
     for action in (made, path):
         action.add_argument("--cuda", action="store_true", help="for runs on a CUDA device")
-    for action in (shown, made, removed, path):
+    for action in (shown, made, checked, removed, path):
         action.add_argument("--json", action="store_true", help="print JSON")
 
 
 def main(arguments: argparse.Namespace) -> int:
     """Run the command and return its exit status."""
-    commands = {"list": _list, "create": _create, "remove": _remove, "path": _path}
+    commands = {"list": _list, "create": _create, "check": _check, "remove": _remove, "path": _path}
     return commands[arguments.action](arguments)
 
 
 def _framework(text: str) -> tuple[FrameworkPlugin, str | None]:
-    from benchmarker.experiment_faults import parse_framework
+    from benchmarker.experiment.faults import parse_framework
 
     return parse_framework(text)
 
@@ -57,7 +59,8 @@ def _print_json(value: object) -> None:
 
 
 def _list(arguments: argparse.Namespace) -> int:
-    from benchmarker.environments import home, list_managed
+    from benchmarker.cache import home
+    from benchmarker.execution.environments import list_managed
 
     environments = list_managed()
     if arguments.json:
@@ -71,9 +74,9 @@ def _list(arguments: argparse.Namespace) -> int:
 
 
 def _print_table(environments: list[ManagedEnvironment]) -> None:
-    from benchmarker.environments.recipe import shown
-    from benchmarker.report.layout import Column, table
-    from benchmarker.report.units import size
+    from benchmarker.analysis.text.layout import Column, table
+    from benchmarker.analysis.text.units import size
+    from benchmarker.execution.environments.recipe import shown
 
     columns = [
         Column("name", tuple(item.name for item in environments), key=True),
@@ -95,7 +98,7 @@ def _print_interpreter(interpreter: Interpreter, as_json: bool) -> None:
 
 
 def _create(arguments: argparse.Namespace) -> int:
-    from benchmarker.environments import resolve
+    from benchmarker.execution.environments import resolve
 
     plugin, version = _framework(arguments.framework)
     made = resolve(plugin, choice="managed", version=version, cuda=arguments.cuda, progress=_tell)
@@ -103,8 +106,25 @@ def _create(arguments: argparse.Namespace) -> int:
     return 0
 
 
+def _check(arguments: argparse.Namespace) -> int:
+    from benchmarker.errors import UsageError, did_you_mean
+    from benchmarker.execution.environments import list_managed
+    from benchmarker.execution.environments.integrity import mark_damaged
+
+    known = [environment.name for environment in list_managed()]
+    for name in arguments.names:
+        if name not in known:
+            raise UsageError(f"there is no managed environment '{name}'{did_you_mean(name, known)}")
+    found = {name: mark_damaged(name, contents=True) for name in arguments.names or known}
+    if arguments.json:
+        _print_json(found)
+    else:
+        print("\n".join(fault or f"{name} is as it was installed" for name, fault in found.items()))
+    return int(any(found.values()))
+
+
 def _remove(arguments: argparse.Namespace) -> int:
-    from benchmarker.environments import remove_managed
+    from benchmarker.execution.environments import remove_managed
 
     removed = remove_managed(None if arguments.all else [arguments.name])
     if arguments.json:
@@ -115,7 +135,7 @@ def _remove(arguments: argparse.Namespace) -> int:
 
 
 def _path(arguments: argparse.Namespace) -> int:
-    from benchmarker.environments import locate
+    from benchmarker.execution.environments import locate
 
     plugin, version = _framework(arguments.framework)
     found = locate(plugin, version=version, cuda=arguments.cuda)

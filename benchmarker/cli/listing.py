@@ -1,4 +1,4 @@
-"""Show frameworks, problems, collectors, launchers and suites: where each comes from and whether it can run here."""
+"""Show all plugins: where each comes from, and whether it can run here."""
 
 from __future__ import annotations
 
@@ -10,20 +10,20 @@ from dataclasses import asdict, replace
 from typing import TYPE_CHECKING, TypeVar
 
 from benchmarker import registry
-from benchmarker.catalogue import problem_facts
+from benchmarker.analysis.text.plugins import PluginRow, plugin_tables
 from benchmarker.cli.terminal import output_width
 from benchmarker.errors import PluginError, UsageError
-from benchmarker.report.plugins import PluginRow, plugin_tables
 
 if TYPE_CHECKING:
-    from benchmarker.framework import FrameworkPlugin
+    from benchmarker.api.framework import FrameworkPlugin
 
 _Loaded = TypeVar("_Loaded")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options of ``list``."""
-    parser.add_argument("kind", nargs="?", choices=registry.KINDS, help="default: all of them")
+    kinds = f"{', '.join(registry.KINDS)}; default: all of them"
+    parser.add_argument("kind", nargs="?", choices=registry.KINDS, metavar="KIND", help=kinds)
     parser.add_argument(
         "--matrix", action="store_true", help="problems by framework and mode, and what is missing"
     )
@@ -52,13 +52,23 @@ def _rows(entry: registry.PluginEntry) -> list[PluginRow]:
 def _looked_at(entry: registry.PluginEntry, row: PluginRow) -> PluginRow:
     registry.find(entry.kind, entry.name)
     if entry.kind == "frameworks":
-        from benchmarker.environments import availability
+        from benchmarker.execution.environments import availability
 
         available = availability(registry.framework(entry.name))
         note = available.where if available.ready else available.reason
         return replace(row, usable=available.ready, note=note)
     if entry.kind == "problems":
+        from benchmarker.experiment.catalogue import problem_facts
+
         return replace(row, facts=problem_facts(entry))
+    if entry.kind == "datasets":
+        return replace(row, description=registry.dataset(entry.name).description)
+    if entry.kind == "recipes":
+        return replace(row, description=registry.recipe(entry.name).description)
+    if entry.kind == "charts":
+        return replace(row, description=registry.chart(entry.name).description)
+    if entry.is_ours:
+        return row  # whether they load does not depend on the machine, and would take longest to find out
     if entry.kind == "launchers":
         registry.launcher(entry.name)
     else:
@@ -67,7 +77,6 @@ def _looked_at(entry: registry.PluginEntry, row: PluginRow) -> PluginRow:
 
 
 def main(arguments: argparse.Namespace) -> int:
-    """Print the list."""
     if arguments.matrix:
         return _matrix(arguments)
     chosen = (entry for entry in registry.entries() if arguments.kind in (None, entry.kind))
@@ -80,8 +89,8 @@ def main(arguments: argparse.Namespace) -> int:
 
 
 def _matrix(arguments: argparse.Namespace) -> int:
-    from benchmarker.catalogue import Support, framework_class, names, support
-    from benchmarker.report.catalogue import matrix_table
+    from benchmarker.analysis.text.plugins import matrix_table
+    from benchmarker.experiment.catalogue import Support, framework_class, support
 
     if arguments.kind not in (None, "problems"):
         raise UsageError(f"--matrix is of problems by framework, not of {arguments.kind}")
@@ -91,9 +100,9 @@ def _matrix(arguments: argparse.Namespace) -> int:
         framework_class(plugin)
         return plugin
 
-    plugins = [plugin for name in names("frameworks") if (plugin := _working(whole, name))]
+    plugins = [plugin for name in registry.names("frameworks") if (plugin := _working(whole, name))]
     rows: list[list[Support]] = []
-    for name in names("problems"):
+    for name in registry.names("problems"):
         if sys.stderr.isatty() and not arguments.json:
             print(f"\r\x1b[K{name}", end="", file=sys.stderr, flush=True)
         row = _working(lambda problem: support(problem, plugins), name)

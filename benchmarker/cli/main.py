@@ -3,21 +3,22 @@
 from __future__ import annotations
 
 import argparse
-import errno
 import importlib
-import os
+import re
 import sys
 from collections.abc import Sequence
 from types import ModuleType
 from typing import Any
 
-from benchmarker import __version__
-from benchmarker.cli.terminal import output_width
-from benchmarker.errors import BenchmarkerError, did_you_mean
+from benchmarker.api.rules import possible_paths
+from benchmarker.cli.terminal import OUTPUT_FAULTS, drop_output, output_width, secure_streams
+from benchmarker.errors import BenchmarkerError, did_you_mean, printable
+from benchmarker.version import __version__
 
 COMMANDS = {
     "run": "run benchmarks (the default command)",
-    "list": "show frameworks, problems, collectors, launchers and suites",
+    "train": "train by a recipe to its target, with several frameworks and seeds",
+    "list": "show frameworks, problems, suites and every other kind of plugin",
     "show": "show a problem: parameters, layers, cost",
     "verify": "prove that frameworks compute the same function",
     "export": "write a problem as an ONNX model",
@@ -32,12 +33,12 @@ COMMANDS = {
     "report": "write one page about records: tables, pictures, every run",
     "validate": "check records against the schema",
     "doctor": "find what on this machine will spoil numbers",
+    "data": "time mini-batches of images from storage to memory",
     "calibrate": "measure the peaks of this machine, of which records tell the share",
 }
 EXIT_INTERRUPTED = 130
 EXIT_BROKEN_PIPE = 141
 """As a shell tells of a program that SIGPIPE ended."""
-_OUTPUT_FAULTS = (errno.ENOSPC, errno.EFBIG, errno.EIO, errno.EDQUOT)
 
 
 def _module(command: str) -> ModuleType:
@@ -97,8 +98,18 @@ class _Parser(argparse.ArgumentParser):
         plain = not any(action.nargs == argparse.PARSER or action in excluded for action in words)
         return plain and any(action.nargs in ("*", "+") for action in words)
 
+    def _get_values(self, action: argparse.Action, arg_strings: list[str]) -> Any:
+        if action.nargs is None and arg_strings == ["--"]:
+            # argparse drops these two hyphens also where they are an option's value, and gives a list.
+            value = self._get_value(action, "--")
+            self._check_value(action, value)
+            return value
+        return super()._get_values(action, arg_strings)
+
     def error(self, message: str) -> None:  # type: ignore[override]
-        self.exit(2, f"{self.prog}: {message} ({self.prog} --help tells more)\n")
+        # argparse names an option by all its spellings; a rule's sentence has it as its subject.
+        message = re.sub(r"^argument (--[\w-]+)(?:/--\w+)*: must ", r"\1 must ", message)
+        self.exit(2, f"{self.prog}: {printable(message)} ({self.prog} --help tells more)\n")
 
 
 def _run_command(command: str, arguments: Sequence[str]) -> int:
@@ -120,7 +131,7 @@ def _dispatch(arguments: list[str]) -> int:
         return _run_command("run", arguments)
     if arguments[0] not in COMMANDS:
         message = f"unknown command '{arguments[0]}'{did_you_mean(arguments[0], COMMANDS)}"
-        print(f"benchmarker: {message}", file=sys.stderr)
+        print(f"benchmarker: {printable(message)}", file=sys.stderr)
         return 2
     return _run_command(arguments[0], arguments[1:])
 
@@ -131,27 +142,24 @@ def main(arguments: Sequence[str] | None = None) -> int:
     0: it went well; 1: a run, check or record did not; 2: what was asked for is wrong; 130: interrupted;
     141: whoever read the output has gone.
     """
+    secure_streams()
     try:
-        status = _dispatch(list(sys.argv[1:] if arguments is None else arguments))
+        with possible_paths():
+            status = _dispatch(list(sys.argv[1:] if arguments is None else arguments))
         sys.stdout.flush()
         return status
     except BenchmarkerError as error:
-        print(f"benchmarker: {error}", file=sys.stderr)
+        print(f"benchmarker: {printable(str(error))}", file=sys.stderr)
         return error.exit_status
     except KeyboardInterrupt:
         print("benchmarker: interrupted", file=sys.stderr)
         return EXIT_INTERRUPTED
     except BrokenPipeError:
-        _drop_output()
+        drop_output()
         return EXIT_BROKEN_PIPE
     except OSError as error:
-        if error.errno not in _OUTPUT_FAULTS or error.filename is not None:
+        if error.errno not in OUTPUT_FAULTS or error.filename is not None:
             raise
-        _drop_output()
+        drop_output()
         print(f"benchmarker: the output could not be written: {error.strerror}", file=sys.stderr)
         return 1
-
-
-def _drop_output() -> None:
-    """Send standard output nowhere: what Python flushes at exit must not complain again."""
-    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

@@ -9,107 +9,87 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from benchmarker.cli.counting import reading, taking
-from benchmarker.cli.left_out import tell_left_out
-from benchmarker.cli.run_options import setting, unique_settings
+from benchmarker import registry
+from benchmarker.cli.counter import taking
+from benchmarker.cli.records import add_filters, add_results, chosen_records
+from benchmarker.cli.run_options import add_settings, single_settings
 from benchmarker.cli.terminal import output_width
+from benchmarker.cli.values import file_path
 from benchmarker.errors import UsageError
-from benchmarker.store import DEFAULT_FOLDER
 
 if TYPE_CHECKING:
-    from benchmarker.schema import Record
+    from benchmarker.records.schema import Record
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options of ``plot``."""
     parser.add_argument("kind", nargs="?", metavar="KIND", help="what to draw, see --list")
-    parser.add_argument(
-        "filters", nargs="*", metavar="KEY=VALUE", help="which records, e.g. problem=resnet50 since=7d"
-    )
-    parser.add_argument(
-        "--results", type=Path, default=DEFAULT_FOLDER, metavar="DIR", help="default: %(default)s"
-    )
+    add_filters(parser)
+    add_results(parser)
     parser.add_argument(
         "-o",
         "--output",
-        type=Path,
+        type=file_path,
         metavar="FILE",
         help="a .svg, .png or .pdf file; default: KIND.svg in this folder",
     )
     parser.add_argument("--force", action="store_true", help="replace the file if there is one")
-    parser.add_argument(
-        "--set",
-        type=setting,
-        action="append",
-        default=[],
-        metavar="NAME=VALUE",
-        help="an option of the kind, see --list",
-    )
+    add_settings(parser, "an option of the kind, see --list")
     parser.add_argument("--list", action="store_true", help="show the kinds of pictures and their options")
     parser.add_argument("--json", action="store_true", help="print what would be drawn, and draw nothing")
 
 
 def main(arguments: argparse.Namespace) -> int:
     """Write the picture, and print where it is."""
-    from benchmarker import plots
+    from benchmarker.analysis import charts
 
     if arguments.list:
         print(_kinds_json() if arguments.json else _kinds_text())
         return 0
     if arguments.kind is None:
-        raise UsageError(f"plot needs a kind of picture; known: {', '.join(plots.KINDS)}")
-    options = plots.parse_options(arguments.kind, _settings(arguments))
+        raise UsageError(f"plot needs a kind of picture; known: {', '.join(charts.kinds())}")
+    options = charts.parse_options(arguments.kind, single_settings(arguments.set, "plot"))
     if arguments.json:
-        print(json.dumps(asdict(plots.chart(arguments.kind, _records(arguments), **options)), indent=2))
+        print(json.dumps(asdict(charts.chart(arguments.kind, _records(arguments), **options)), indent=2))
         return 0
-    from benchmarker.plots.saving import check_target, save
+    from benchmarker.analysis.charts.saving import check_target, save
 
     target = arguments.output or Path(f"{arguments.kind}.svg")
     check_target(target, force=arguments.force)
-    save(plots.draw(arguments.kind, _records(arguments), **options), target, force=arguments.force)
+    save(charts.draw(arguments.kind, _records(arguments), **options), target, force=arguments.force)
     print(target)
     return 0
 
 
 def _records(arguments: argparse.Namespace) -> list[Record]:
-    from benchmarker.results import collect
-    from benchmarker.results.filters import parse_filters
-
-    found = collect(arguments.results, parse_filters(arguments.filters), reading(quiet=arguments.json))
-    tell_left_out(found.damaged)
+    found = chosen_records(arguments)
     return list(taking(found, len(found), "records read", quiet=arguments.json))
 
 
-def _settings(arguments: argparse.Namespace) -> dict[str, str]:
-    """Return the value of each ``--set``."""
-    values = {}
-    for name, choice in unique_settings(arguments.set).items():
-        if len(choice) > 1:
-            raise UsageError(f"plot takes one value of '{name}', got {', '.join(choice)}")
-        values[name] = choice[0]
-    return values
-
-
 def _kinds_json() -> str:
-    from benchmarker.plots import KINDS, kind_options
+    from benchmarker.analysis.charts import kind_options, kinds
 
-    kinds = [
-        {"kind": kind, "shows": shows, "options": [asdict(option) for option in kind_options(kind)]}
-        for kind, shows in KINDS.items()
+    rows = [
+        {
+            "kind": kind,
+            "shows": registry.chart(kind).description,
+            "options": [asdict(option) for option in kind_options(kind)],
+        }
+        for kind in kinds()
     ]
-    return json.dumps(kinds, indent=2)
+    return json.dumps(rows, indent=2)
 
 
 def _kinds_text() -> str:
-    from benchmarker.plots import KINDS, kind_options
+    from benchmarker.analysis.charts import kind_options, kinds
 
-    lines = []
-    for kind, shows in KINDS.items():
-        lines.append(f"{kind:<12}{shows}")
+    lines, indent = [], max(map(len, kinds()), default=0) + 1
+    for kind in kinds():
+        lines.append(f"{kind:<{indent}}{registry.chart(kind).description}")
         for option in kind_options(kind):
             usual = "" if option.default is None else f" (default: {_written(option.default)})"
-            lines.append(f"{'':12}--set {option.name}=...: {option.takes}{usual}")
-    wrapped = (textwrap.wrap(line, output_width(), subsequent_indent=" " * 14) for line in lines)
+            lines.append(f"{'':{indent}}--set {option.name}=...: {option.takes}{usual}")
+    wrapped = (textwrap.wrap(line, output_width(), subsequent_indent=" " * (indent + 2)) for line in lines)
     return "\n".join(line for part in wrapped for line in part)
 
 

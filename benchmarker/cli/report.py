@@ -8,30 +8,23 @@ import sys
 import time
 from pathlib import Path
 
-from benchmarker.cli.counting import reading
-from benchmarker.cli.left_out import tell_left_out
-from benchmarker.store import DEFAULT_FOLDER
+from benchmarker.cli.counter import reading
+from benchmarker.cli.records import add_filters, add_results, tell_skipped
+from benchmarker.cli.values import file_path
+from benchmarker.errors import plural
 
 _QUIET_SECONDS = 2.0
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options of ``report``."""
+    add_filters(parser)
     parser.add_argument(
-        "filters", nargs="*", metavar="KEY=VALUE", help="which records, e.g. framework=pytorch since=7d"
-    )
-    parser.add_argument(
-        "-o", "--output", type=Path, required=True, metavar="FILE", help="where the page goes"
+        "-o", "--output", type=file_path, required=True, metavar="FILE", help="where the page goes"
     )
     parser.add_argument("--force", action="store_true", help="replace FILE if it exists")
     parser.add_argument("--title", default="Benchmarks", help="heading of the page (default: %(default)s)")
-    parser.add_argument(
-        "--results",
-        type=Path,
-        default=DEFAULT_FOLDER,
-        metavar="DIR",
-        help="folder of records (default: %(default)s)",
-    )
+    add_results(parser)
     parser.add_argument("--json", action="store_true", help="print one JSON object: what was written")
 
 
@@ -56,11 +49,11 @@ class _Progress:
 
 def main(arguments: argparse.Namespace) -> int:
     """Write the page, and say where it is and how large."""
-    from benchmarker.report.page import make_page
-    from benchmarker.report.page.writing import check_place, write_page
-    from benchmarker.report.units import size
-    from benchmarker.results import collect
-    from benchmarker.results.filters import parse_filters
+    from benchmarker.analysis.page import make_page
+    from benchmarker.analysis.page.build import check_place, write_page
+    from benchmarker.analysis.results import collect
+    from benchmarker.analysis.results.filters import parse_filters
+    from benchmarker.analysis.text.units import size
 
     check_place(arguments.output, force=arguments.force)
     progress = _Progress()
@@ -70,26 +63,28 @@ def main(arguments: argparse.Namespace) -> int:
             results,
             title=arguments.title,
             files=[_name(path, arguments.results) for path in results.paths],
-            left_out=[(_name(path, arguments.results), why) for path, why in results.damaged.items()],
+            skipped=[(_name(path, arguments.results), why) for path, why in results.damaged.items()],
             note=progress,
         )
         written = write_page(arguments.output, page.html, force=arguments.force)
     finally:
         progress.close()
-    tell_left_out(results.damaged)
+    tell_skipped(results.damaged)
+    for sentence in page.broken:
+        print(f"benchmarker: {sentence}", file=sys.stderr)
     if arguments.json:
         told = {"page": str(arguments.output), "bytes": written, "runs": page.runs}
-        print(json.dumps({**told, "pictures": page.pictures, "left_out": dict(page.left_out)}))
+        print(
+            json.dumps(
+                {**told, "pictures": page.pictures, "left_out": dict(page.skipped), "broken": page.broken}
+            )
+        )
         return 0
-    counts = [_counted(page.runs, "run"), _counted(len(page.pictures), "picture")]
-    if page.left_out:
-        counts.append(f"{_counted(len(page.left_out), 'file')} left out and named in it")
+    counts = [plural(page.runs, "run"), plural(len(page.pictures), "picture")]
+    if page.skipped:
+        counts.append(f"{plural(len(page.skipped), 'file')} left out and named in it")
     print(f"{arguments.output}: {', '.join(counts)}, {size(written)}")
     return 0
-
-
-def _counted(count: int, what: str) -> str:
-    return f"{count:,} {what}{'' if count == 1 else 's'}"
 
 
 def _name(path: Path, folder: Path) -> str:

@@ -5,29 +5,33 @@ from __future__ import annotations
 import argparse
 import json
 import sys
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
+from benchmarker.cli.records import add_results, tell_skipped
 from benchmarker.cli.terminal import end_as_interrupted, output_width
+from benchmarker.cli.values import file_path, whole
 from benchmarker.errors import BenchmarkerError, UsageError
+from benchmarker.experiment.options import MAX_PROCESSES
 
 if TYPE_CHECKING:
-    from benchmarker.experiment import Experiment, RunSpec
+    from benchmarker.experiment.spec import Experiment, RunSpec
 
 EXIT_STATUSES = {"not reproduced": 1, "cannot tell": 4, "not comparable": 4, "reproduced": 0}
 """Exit status by verdict; the first that some record got."""
 EXIT_INTERRUPTED = 130
 ENVIRONMENTS = ("auto", "recorded", "current")
-FEWEST_REPEATS = 5
+MIN_REPEATS = 5
 """Of a number from fewer processes: the spread of three says little."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options of ``rerun``."""
     parser.epilog = (
-        "exit status: 0 reproduced; 1 not reproduced; 2 what was asked makes no sense; 4 nothing can be told"
+        "exit status: 0 reproduced; 1 not reproduced, or a new record is not in the results folder; "
+        "2 what was asked makes no sense; 4 nothing can be told"
     )
     parser.add_argument(
         "records",
@@ -45,23 +49,21 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--problem",
-        type=Path,
+        type=file_path,
         metavar="PATH",
         help="of a problem that is a file: the file, or its folder; default: below the working directory",
     )
     amount = parser.add_mutually_exclusive_group()
     amount.add_argument(
         "--repeats",
-        type=int,
+        type=whole(most=MAX_PROCESSES),
         metavar="N",
-        help=f"fresh processes; default: as many as the record's number has, at least {FEWEST_REPEATS}",
+        help=f"fresh processes; default: as many as the record's number has, at least {MIN_REPEATS}",
     )
     amount.add_argument(
         "--profile", metavar="NAME", help="quick, standard or rigorous: until it is known that well"
     )
-    parser.add_argument(
-        "--results", type=Path, default=Path("results"), metavar="DIR", help="default: results"
-    )
+    add_results(parser)
     parser.add_argument("--json", action="store_true", help="print one JSON object a record")
     parser.add_argument("--quiet", action="store_true", help="no progress")
 
@@ -84,18 +86,19 @@ def main(arguments: argparse.Namespace) -> int:
 
 
 def _rerun(arguments: argparse.Namespace) -> int:
-    from benchmarker.report.rerun import as_json, as_text
-    from benchmarker.rerunning import compare
-    from benchmarker.store import Store
+    from benchmarker.analysis.reproduction import compare
+    from benchmarker.analysis.text.rerun import as_json, as_text
+    from benchmarker.records.store import Store
 
     store = Store(arguments.results)
     originals = _originals(arguments.records, arguments.results)
     planned = [_planned(original, arguments) for original in originals]
     store.check_writable()
     end_as_interrupted()
-    verdicts = set()
-    for index, (original, (asked, runs)) in enumerate(zip(originals, planned)):
-        paths, records = _run(store, asked, runs, quiet=arguments.quiet or arguments.json)
+    verdicts, was_rescued = set(), False
+    for index, (original, (experiment, runs)) in enumerate(zip(originals, planned)):
+        paths, records, troubles = _run(store, experiment, runs, quiet=arguments.quiet or arguments.json)
+        was_rescued |= bool(troubles)
         if any(record["status"] == "interrupted" for record in records):
             return EXIT_INTERRUPTED
         comparison = compare(original.processes, records)
@@ -105,7 +108,13 @@ def _rerun(arguments: argparse.Namespace) -> int:
         else:
             text = as_text(comparison, original.record, original.path, paths, width=output_width())
             print(("\n" if index else "") + text, flush=True)
-    return next(status for verdict, status in EXIT_STATUSES.items() if verdict in verdicts)
+    return exit_status(verdicts, was_rescued=was_rescued)
+
+
+def exit_status(verdicts: Collection[str], *, was_rescued: bool) -> int:
+    """Return the exit status of several verdicts; 1 at least if a record is not where it was asked for."""
+    status = next(status for verdict, status in EXIT_STATUSES.items() if verdict in verdicts)
+    return status or int(was_rescued)
 
 
 # --- which records --------------------------------------------------------------------------------
@@ -113,10 +122,10 @@ def _rerun(arguments: argparse.Namespace) -> int:
 
 def _originals(names: Sequence[str], results: Path) -> list[_Original]:
     """Return each number that is named, once also if several of its processes are."""
-    from benchmarker.results.naming import find_record
+    from benchmarker.analysis.results.selection import find_record
 
     found: list[_Original] = []
-    for path in (find_record(name, results) for name in names):
+    for path in (find_record(name, results, on_damaged=tell_skipped) for name in names):
         record = _read(path)
         if all(record["id"] not in {other["id"] for other in known.processes} for known in found):
             found.append(_Original(path, record, _processes(record, path)))
@@ -124,8 +133,8 @@ def _originals(names: Sequence[str], results: Path) -> list[_Original]:
 
 
 def _read(path: Path) -> dict[str, Any]:
-    from benchmarker.schema import validate
-    from benchmarker.store import read_record
+    from benchmarker.records.schema import validate
+    from benchmarker.records.store import read_record
 
     record = read_record(path)
     faults = validate(record)
@@ -142,12 +151,12 @@ def _read(path: Path) -> dict[str, Any]:
 
 
 def _processes(record: dict[str, Any], path: Path) -> Sequence[Any]:
-    from benchmarker.rerunning import processes_of
-    from benchmarker.schema import validate
-    from benchmarker.store import iter_records
+    from benchmarker.analysis.reproduction import processes_of
+    from benchmarker.records.schema import validate
+    from benchmarker.records.store import iter_records
 
-    beside = [file for file in path.parent.glob("*.json") if file.is_file()]
-    readable = (other for file in beside for _, other in iter_records(file, lambda damaged, reason: None))
+    siblings = [file for file in path.parent.glob("*.json") if file.is_file()]
+    readable = (other for file in siblings for _, other in iter_records(file, lambda damaged, reason: None))
     return processes_of(record, (other for other in readable if not validate(other)))
 
 
@@ -156,29 +165,36 @@ def _processes(record: dict[str, Any], path: Path) -> Sequence[Any]:
 
 def _planned(original: _Original, arguments: argparse.Namespace) -> tuple[Experiment, list[RunSpec]]:
     """Return the experiment of a record and its runs; what makes them impossible is told with the record."""
-    from benchmarker.planning import plan
+    from benchmarker.experiment.planning import plan
 
     try:
-        asked = _asked(original, arguments)
-        return asked, plan(asked)
+        experiment = _experiment(original, arguments)
+        return experiment, plan(experiment)
     except BenchmarkerError as error:
         raise UsageError(f"'{original.path}' cannot be run again: {error}") from error
 
 
-def _asked(original: _Original, arguments: argparse.Namespace) -> Experiment:
-    from benchmarker.rerunning import experiment_of, possible_here, with_interpreter, with_problem_file
-    from benchmarker.worker_environment import granted_threads, usable_cpus
+def _experiment(original: _Original, arguments: argparse.Namespace) -> Experiment:
+    from benchmarker.analysis.reproduction import (
+        experiment_from_record,
+        fit_to_machine,
+        with_interpreter,
+        with_problem_file,
+    )
+    from benchmarker.machine.threads import available_threads, usable_cpus
 
     record = original.record
-    asked = experiment_of(record) if record.get("specification") else _as_commanded(record["command"])
-    asked = with_problem_file(asked, record, arguments.problem)
-    version, choice = _interpreter(record, asked, arguments)
-    asked = with_interpreter(asked, version, choice)
-    asked = possible_here(asked, usable_cpus(), granted_threads)
+    experiment = (
+        experiment_from_record(record) if record.get("specification") else _as_commanded(record["command"])
+    )
+    experiment = with_problem_file(experiment, record, arguments.problem)
+    version, choice = _interpreter(record, experiment, arguments)
+    experiment = with_interpreter(experiment, version, choice)
+    experiment = fit_to_machine(experiment, usable_cpus(), available_threads)
     repeats = arguments.repeats
     if repeats is None and arguments.profile is None:
-        repeats = max(len(original.processes), FEWEST_REPEATS)
-    return replace(asked, repeats=repeats, profile=arguments.profile)
+        repeats = max(len(original.processes), MIN_REPEATS)
+    return replace(experiment, repeats=repeats, profile=arguments.profile)
 
 
 class _CommandParser(argparse.ArgumentParser):
@@ -197,26 +213,26 @@ def _as_commanded(command: Sequence[str]) -> Experiment:
     add_options_of_run(parser)
     asked = experiment(parser.parse_args(command[command.index("run") + 1 :]))
     # Every step was synchronised then.
-    return replace(asked, sampling=asked.sampling or ("latency",))
+    return asked.replaced(sampling=asked.sampling or ("latency",))
 
 
 def _interpreter(
-    record: dict[str, Any], asked: Experiment, arguments: argparse.Namespace
+    record: dict[str, Any], experiment: Experiment, arguments: argparse.Namespace
 ) -> tuple[str | None, str]:
     """Return the framework's version to ask for and the interpreter, as ``--env`` of a run takes it."""
-    from benchmarker.rerunning import interpreter_of
+    from benchmarker.analysis.reproduction import interpreter_of
 
     version = record["framework"]["version"]
     if arguments.env == "current":
         return None, "current"  # whatever it holds; if that is another version, the verdict says so
     if arguments.env == "recorded":
         return version, _recorded(record, quiet=arguments.quiet or arguments.json)
-    return version, interpreter_of(record, asked)
+    return version, interpreter_of(record, experiment)
 
 
 def _recorded(record: dict[str, Any], *, quiet: bool) -> str:
     from benchmarker import registry
-    from benchmarker.environments.recorded import recorded_environment
+    from benchmarker.execution.environments.recorded import recorded_environment
 
     def tell(line: str) -> None:
         if not quiet:
@@ -231,19 +247,22 @@ def _recorded(record: dict[str, Any], *, quiet: bool) -> str:
 
 
 def _run(
-    store: Any, asked: Experiment, runs: Sequence[RunSpec], *, quiet: bool
-) -> tuple[list[Path], list[dict[str, Any]]]:
-    """Run the processes of one number and return their records as they were stored."""
-    from benchmarker.campaign import Campaign
+    store: Any, experiment: Experiment, runs: Sequence[RunSpec], *, quiet: bool
+) -> tuple[list[Path], list[dict[str, Any]], list[str]]:
+    """Run the processes of one number; return their records as they were stored, and what stands elsewhere."""
     from benchmarker.cli.display import make_display
-    from benchmarker.experiment_faults import precision
-    from benchmarker.orchestrator import Orchestrator
-    from benchmarker.store import read_record
+    from benchmarker.experiment.campaign import Campaign
+    from benchmarker.experiment.faults import precision
+    from benchmarker.orchestration.orchestrator import Orchestrator
+    from benchmarker.records.store import read_record
 
     display = make_display(quiet=quiet)
+    orchestrator = Orchestrator(store, display)
     try:
-        finished = list(Orchestrator(store, display).run(Campaign(runs, precision(asked))))
+        finished = list(orchestrator.run(Campaign(runs, precision(experiment))))
     finally:
         display.close()
+    for trouble in orchestrator.troubles:
+        print(f"benchmarker: {trouble}", file=sys.stderr)
     paths = [run.path for run in finished]
-    return paths, [read_record(path) for path in paths]
+    return paths, [read_record(path) for path in paths], orchestrator.troubles

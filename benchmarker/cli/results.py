@@ -9,19 +9,15 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from benchmarker.cli.counting import reading, taking, telling
-from benchmarker.cli.left_out import SHOWN, tell_left_out
+from benchmarker.cli.counter import reading, taking, telling
+from benchmarker.cli.records import SHOWN, add_filters, add_results, chosen_records, tell_skipped
 from benchmarker.cli.terminal import output_width
-from benchmarker.errors import UsageError, printable
+from benchmarker.cli.values import file_path, whole
+from benchmarker.errors import UsageError, plural, printable
 
 if TYPE_CHECKING:
-    from benchmarker.results import Results
-    from benchmarker.results.querying import Answer
+    from benchmarker.analysis.results.query import Answer
 
-_FILTERS = (
-    "only records with such fields, e.g. framework=pytorch 'problem=resnet*' batch_size=8..64 status!=ok "
-    "since=7d; a key is a dotted name, commas separate alternatives"
-)
 _LISTED = (
     "path", "id", "started_at", "framework.name", "framework.version", "problem.name", "mode", "batch_size",
     "timing.step_seconds.median", "timing.step_seconds.ci95", "metrics.throughput", "trust.grade", "status",
@@ -47,22 +43,16 @@ def _action(
     described = f"{text[0].upper()}{text[1:]}."
     parser: argparse.ArgumentParser = actions.add_parser(name, help=text, description=described)
     if reads:
-        parser.add_argument(
-            "--results", type=Path, default=Path("results"), metavar="DIR", help="default: results"
-        )
+        add_results(parser)
     form = "JSON lines, an object for each row," if json_lines else "JSON"
     parser.add_argument("--json", action="store_true", help=f"print {form} and nothing else")
     return parser
 
 
-def _add_filters(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("filters", nargs="*", default=[], metavar="KEY=VALUE", help=_FILTERS)
-
-
 def _add_list(actions: Any) -> None:
     parser = _action(actions, "list", "list records, the newest first", json_lines=True)
-    _add_filters(parser)
-    parser.add_argument("--limit", type=int, metavar="N", help="the first so many of them")
+    add_filters(parser)
+    parser.add_argument("--limit", type=whole(), metavar="N", help="the first so many of them")
     parser.add_argument(
         "--sort",
         metavar="FIELD",
@@ -87,13 +77,13 @@ def _add_query(actions: Any) -> None:
         help="one statement that reads the table records (a row each, columns by dotted names in double "
         "quotes; DESCRIBE records names them) or samples (a row for each sample)",
     )
-    _add_filters(parser)
+    add_filters(parser)
     parser.add_argument("--csv", action="store_true", help="print CSV and nothing else")
 
 
 def _add_export(actions: Any) -> None:
     parser = _action(actions, "export", "write records to a file for other programs")
-    _add_filters(parser)
+    add_filters(parser)
     parser.add_argument(
         "-o",
         "--output",
@@ -109,21 +99,25 @@ def _add_export(actions: Any) -> None:
 
 def _add_merge(actions: Any) -> None:
     parser = _action(actions, "merge", "add the records of folders to one, each once", reads=False)
-    parser.add_argument("sources", nargs="+", type=Path, metavar="DIR", help="folders of records, or records")
-    parser.add_argument("--into", required=True, type=Path, metavar="DIR", help="the folder that takes them")
+    parser.add_argument(
+        "sources", nargs="+", type=file_path, metavar="DIR", help="folders of records, or records"
+    )
+    parser.add_argument(
+        "--into", required=True, type=file_path, metavar="DIR", help="the folder that takes them"
+    )
     parser.add_argument("--dry-run", action="store_true", help="only tell what would be added")
 
 
 def _add_prune(actions: Any) -> None:
     parser = _action(actions, "prune", "remove records and their logs; without --yes only tell which")
-    _add_filters(parser)
+    add_filters(parser)
     parser.add_argument("--status", metavar="STATUS,...", help="those that ended so, e.g. failed,crashed")
     parser.add_argument(
         "--older-than", metavar="AGE", help="those that started before, e.g. 30d or 2026-11-01"
     )
     parser.add_argument(
         "--keep",
-        type=int,
+        type=whole(0),
         metavar="N",
         help="all but the N newest of the same work, framework, machine and outcome",
     )
@@ -134,8 +128,12 @@ def _add_import(actions: Any) -> None:
     parser = _action(
         actions, "import", "import results of the earlier benchmarker (Drozd & Matsuoka)", reads=False
     )
-    parser.add_argument("sources", nargs="+", type=Path, metavar="FILE", help="its JSON files, or folders")
-    parser.add_argument("--into", type=Path, default=Path("results"), metavar="DIR", help="default: results")
+    parser.add_argument(
+        "sources", nargs="+", type=file_path, metavar="FILE", help="its JSON files, or folders"
+    )
+    parser.add_argument(
+        "--into", type=file_path, default=Path("results"), metavar="DIR", help="default: results"
+    )
 
 
 def main(arguments: argparse.Namespace) -> int:
@@ -155,26 +153,16 @@ def main(arguments: argparse.Namespace) -> int:
 # --- reading --------------------------------------------------------------------------------------
 
 
-def _load(arguments: argparse.Namespace, *words: str) -> Results:
-    from benchmarker.results import collect
-    from benchmarker.results.filters import parse_filters
-
-    filters = parse_filters([*arguments.filters, *words])
-    results = collect(arguments.results, filters, reading(quiet=arguments.json))
-    tell_left_out(results.damaged)
-    return results
-
-
 def _list(arguments: argparse.Namespace) -> int:
-    from benchmarker.report.listing import records_table, values_table
-    from benchmarker.results.ordering import check_columns, field_at, ordered
+    from benchmarker.analysis.results.selection import check_columns, field_at, ordered
+    from benchmarker.analysis.text.record_list import records_table, values_table
 
     if arguments.limit is not None and arguments.limit < 1:
         raise UsageError(f"--limit must be at least 1, got {arguments.limit}")
     named = [name for name in (arguments.columns or "").split(",") if name]
     sort = arguments.sort or "-started_at"
     check_columns([*named, sort.removeprefix("-")])
-    results = _load(arguments)
+    results = chosen_records(arguments)
     order = ordered(results, sort.removeprefix("-"), falling=sort.startswith("-"))[: arguments.limit]
     taken = taking(order, len(order), "records read", quiet=arguments.json)
     if arguments.json:
@@ -194,11 +182,12 @@ def _list(arguments: argparse.Namespace) -> int:
 
 
 def _show(arguments: argparse.Namespace) -> int:
-    from benchmarker.report.summary import record_summary
-    from benchmarker.results.naming import find_record
-    from benchmarker.store import format_record, load_results, read_record
+    from benchmarker.analysis.results.collection import load_results
+    from benchmarker.analysis.results.selection import find_record
+    from benchmarker.analysis.text.summary import record_summary
+    from benchmarker.records.store import format_record, read_record
 
-    path = find_record(arguments.record, arguments.results, reading(quiet=arguments.json))
+    path = find_record(arguments.record, arguments.results, reading(quiet=arguments.json), tell_skipped)
     if arguments.path:
         print(json.dumps(str(path)) if arguments.json else path)
     elif arguments.json:
@@ -213,12 +202,12 @@ def _show(arguments: argparse.Namespace) -> int:
 
 
 def _query(arguments: argparse.Namespace) -> int:
-    from benchmarker.report.listing import values_table
-    from benchmarker.results.querying import query
+    from benchmarker.analysis.results.query import query
+    from benchmarker.analysis.text.record_list import values_table
 
     if arguments.json and arguments.csv:
         raise UsageError("a query prints one format, got both --json and --csv")
-    answer = query(_load(arguments), arguments.sql)
+    answer = query(chosen_records(arguments), arguments.sql)
     if arguments.json:
         for row in answer.rows:
             print(json.dumps(dict(zip(answer.names, row))))
@@ -233,16 +222,18 @@ def _query(arguments: argparse.Namespace) -> int:
 def _print_csv(answer: Answer) -> None:
     import csv
 
+    from benchmarker.analysis.results.csv_cells import defused
+
     writer = csv.writer(sys.stdout, lineterminator="\n")
     # A file gets what is there; a terminal would obey it.
     shown = printable if sys.stdout.isatty() else str
     for row in (answer.names, *answer.rows):
         cells = (json.dumps(cell) if isinstance(cell, (dict, list)) else cell for cell in row)
-        writer.writerow([shown(cell) if isinstance(cell, str) else cell for cell in cells])
+        writer.writerow([defused(shown(cell)) if isinstance(cell, str) else cell for cell in cells])
 
 
 def _export(arguments: argparse.Namespace) -> int:
-    from benchmarker.results.exporting import export, format_of, write
+    from benchmarker.analysis.results.export import export, format_of, write
 
     kind = format_of(arguments.output, arguments.format)
     to_stdout = arguments.output == "-"
@@ -250,7 +241,7 @@ def _export(arguments: argparse.Namespace) -> int:
         raise UsageError("an export to - prints the records themselves, so --json cannot be given with it")
     if to_stdout and kind == "parquet" and sys.stdout.isatty():
         raise UsageError("Parquet is no text, so it is not printed to a terminal; name a file")
-    results = _load(arguments)
+    results = chosen_records(arguments)
     if to_stdout:
         write(results, sys.stdout.buffer, kind)
         return 0
@@ -258,7 +249,7 @@ def _export(arguments: argparse.Namespace) -> int:
     if arguments.json:
         print(json.dumps({"file": arguments.output, "format": kind, "records": len(results)}))
     else:
-        print(f"{_records(len(results))} written to '{arguments.output}'")
+        print(f"{plural(len(results), 'record')} written to '{arguments.output}'")
     return 0
 
 
@@ -266,7 +257,7 @@ def _export(arguments: argparse.Namespace) -> int:
 
 
 def _merge(arguments: argparse.Namespace) -> int:
-    from benchmarker.results.merging import carry_out, plan_merge
+    from benchmarker.analysis.results.merge import carry_out, plan_merge
 
     merge = plan_merge(arguments.sources, arguments.into, telling("records read"))
     added = {} if arguments.dry_run else carry_out(merge, telling("records added"))
@@ -286,16 +277,16 @@ def _merge(arguments: argparse.Namespace) -> int:
     else:
         would = "would be added" if arguments.dry_run else "added"
         print(
-            f"{_records(len(merge.new))} {would} to '{arguments.into}', {len(merge.known)} there already, "
+            f"{plural(len(merge.new), 'record')} {would} to '{arguments.into}', {len(merge.known)} there already, "
             f"{len(merge.damaged)} damaged"
         )
-        tell_left_out(merge.damaged)
+        tell_skipped(merge.damaged)
     return 1 if merge.damaged else 0
 
 
 def _prune(arguments: argparse.Namespace) -> int:
-    from benchmarker.results.moments import beginning
-    from benchmarker.results.pruning import Unwanted, find_unwanted, prune
+    from benchmarker.analysis.results.prune import PruneRule, find_unwanted, prune
+    from benchmarker.records.timestamps import beginning
 
     words = [f"status={arguments.status}"] if arguments.status else []
     if not (words or arguments.filters or arguments.older_than or arguments.keep is not None):
@@ -303,8 +294,8 @@ def _prune(arguments: argparse.Namespace) -> int:
             "prune removes what is asked for: give filters, --status, --older-than or --keep, got none"
         )
     before = beginning(arguments.older_than) if arguments.older_than else None
-    unwanted = Unwanted(before, arguments.keep)
-    found = find_unwanted(_load(arguments, *words), unwanted)
+    unwanted = PruneRule(before, arguments.keep)
+    found = find_unwanted(chosen_records(arguments, *words), unwanted)
     if arguments.yes:
         prune(found, arguments.results)
     if arguments.json:
@@ -319,17 +310,19 @@ def _prune(arguments: argparse.Namespace) -> int:
         ]
         _print_json({"removed": arguments.yes, "records": listed})
         return 0
-    from benchmarker.report.units import size
+    from benchmarker.analysis.text.units import size
 
     _print_some([str(item.record) for item in found])
     logs = sum(item.log is not None for item in found)
-    what = f"{_records(len(found))} and {logs} log{'' if logs == 1 else 's'} ({size(sum(i.size_bytes for i in found))})"
+    what = (
+        f"{plural(len(found), 'record')} and {plural(logs, 'log')} ({size(sum(i.size_bytes for i in found))})"
+    )
     print(f"{what} removed" if arguments.yes else f"{what} would be removed; --yes removes them")
     return 0
 
 
 def _import(arguments: argparse.Namespace) -> int:
-    from benchmarker.earlier import import_results
+    from benchmarker.analysis.legacy import import_results
 
     outcome = import_results(arguments.sources, arguments.into, telling("records imported"))
     if arguments.json:
@@ -338,18 +331,14 @@ def _import(arguments: argparse.Namespace) -> int:
         _print_json({"imported": added, "known": known, "left": left})
     else:
         print(
-            f"{_records(len(outcome.added))} imported into '{arguments.into}', {len(outcome.known)} there "
+            f"{plural(len(outcome.added), 'record')} imported into '{arguments.into}', {len(outcome.known)} there "
             f"already, {len(outcome.left)} left"
         )
-        tell_left_out(outcome.left)
+        tell_skipped(outcome.left)
     return 1 if outcome.left else 0
 
 
 # --- telling --------------------------------------------------------------------------------------
-
-
-def _records(count: int) -> str:
-    return "1 record" if count == 1 else f"{count} records"
 
 
 def _print_json(value: object) -> None:

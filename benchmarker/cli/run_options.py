@@ -5,18 +5,22 @@ from __future__ import annotations
 import argparse
 import re
 from collections.abc import Callable, Sequence
-from pathlib import Path
-from typing import Any, TypeVar
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, TypeVar
 
+from benchmarker import registry
+from benchmarker.api.optimizer import hyperparameters, optimizer_kinds, owners
+from benchmarker.api.options import split_values
+from benchmarker.api.rules import MAX_COUNT, Real, Rule, Whole, real_number, shown
+from benchmarker.cli.values import each_once, file_path, whole
 from benchmarker.errors import UsageError
-from benchmarker.experiment import Asked
-from benchmarker.framework import OPTIMIZERS
-from benchmarker.hyperparameters import owners
-from benchmarker.options import split_values
+from benchmarker.experiment.options import OPTION_OF_KEY, OPTIONS, absolute_environment
+from benchmarker.experiment.run_option import NONE, RunOption
+
+if TYPE_CHECKING:
+    from benchmarker.experiment.spec import Requested
 
 _Value = TypeVar("_Value")
-
-_HYPERPARAMETERS = ("learning_rate", "momentum", "beta1", "beta2", "epsilon", "weight_decay", "decay")
 
 
 def _list_of(kind: Callable[[str], _Value], what: str) -> Callable[[str], tuple[_Value, ...]]:
@@ -26,15 +30,49 @@ def _list_of(kind: Callable[[str], _Value], what: str) -> Callable[[str], tuple[
         except ValueError:
             values = ()
         if not values:
-            raise argparse.ArgumentTypeError(f"must be {what}, or several with commas, got '{text}'")
+            raise argparse.ArgumentTypeError(f"must be {what}, or several with commas, got {shown(text)}")
         return values
 
     return parse
 
 
 names = _list_of(str, "a name")
-_numbers = _list_of(int, "a whole number")
-_reals = _list_of(float, "a number")
+_reals = _list_of(real_number, "a number")
+
+
+def _reader(option: RunOption) -> Callable[[str], Any]:
+    """Return what reads the values of a run option and refuses those that its rule does not allow."""
+    several = bool(option.axis) or option.is_set
+
+    def read(text: str) -> Any:
+        parts = [part.strip() for part in text.split(",") if part.strip()] if several else [text]
+        rule = option.rule
+        if option.is_set:
+            return _checked(rule, () if parts == [NONE] else _parsed(option, parts, text))
+        if not parts:
+            raise argparse.ArgumentTypeError(
+                f"must be {rule.allowed}, or several with commas, got {shown(text)}"
+            )
+        values = tuple(_checked(rule, value) for value in _parsed(option, parts, text))
+        return values if several else values[0]
+
+    return read
+
+
+def _parsed(option: RunOption, parts: Sequence[str], text: str) -> tuple[Any, ...]:
+    try:
+        return tuple(map(option.parse, parts))
+    except ValueError:
+        several = ", or several with commas" if option.axis else ""
+        raise argparse.ArgumentTypeError(
+            f"must be {option.rule.allowed}{several}, got {shown(text)}"
+        ) from None
+
+
+def _checked(rule: Rule, value: Any) -> Any:
+    for _, message in rule.faults(value):
+        raise argparse.ArgumentTypeError(message)
+    return value
 
 
 _SETTING = re.compile(r"[A-Za-z_][\w.]*=")
@@ -44,35 +82,34 @@ def setting(text: str) -> tuple[str, tuple[str, ...]]:
     """Parse ``NAME=VALUE,...``; commas inside brackets or double quotes belong to a value."""
     name, separator, values = text.partition("=")
     if not separator or not name.strip() or not values.strip():
-        raise argparse.ArgumentTypeError(f"must be NAME=VALUE, got '{text}'")
+        raise argparse.ArgumentTypeError(f"must be NAME=VALUE, got {shown(text)}")
     found = tuple(split_values(values))
     if any(_SETTING.match(value) for value in found):
         each = " ".join(f"--set {part}" for part in split_values(text))
         raise argparse.ArgumentTypeError(f"takes one name: {each}")
+    each_once(found)
     return name.strip(), found
+
+
+def add_settings(
+    group: Any, help: str = "a parameter of the problem", *, metavar: str = "NAME=VALUE"
+) -> None:
+    """Add ``--set``, which is given once for each setting."""
+    group.add_argument("--set", type=setting, action="append", default=[], metavar=metavar, help=help)
 
 
 def _limit(text: str) -> tuple[str, float]:
     name, _, value = text.partition("=")
     try:
-        return name.strip(), float(value)
+        return name.strip(), real_number(value)
     except ValueError:
-        raise argparse.ArgumentTypeError(f"must be NAME=NUMBER, got '{text}'") from None
+        raise argparse.ArgumentTypeError(f"must be NAME=NUMBER, got {shown(text)}") from None
 
 
-def _option(group: Any, name: str, **keywords: Any) -> None:
+def _option(group: Any, flag: str, **keywords: Any) -> None:
     """Add an option, hyphens and underscores alike."""
-    spellings = [f"--{name}"] + ([f"--{name.replace('-', '_')}"] if "-" in name else [])
-    group.add_argument(*spellings, **keywords)
-
-
-def _switch(group: Any, name: str, help: str) -> None:
-    """Add ``--name`` and ``--no-name``; only the less usual one is shown."""
-    target, negative = name.replace("-", "_"), name.startswith("no-")
-    target = target.removeprefix("no_")
-    other = name.removeprefix("no-") if negative else f"no-{name}"
-    _option(group, name, dest=target, action="store_const", const=not negative, help=help)
-    _option(group, other, dest=target, action="store_const", const=negative, help=argparse.SUPPRESS)
+    other = "--" + flag.removeprefix("--").replace("-", "_")
+    group.add_argument(*dict.fromkeys((flag, other)), **keywords)
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -81,141 +118,139 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.usage = "%(prog)s [BLUEPRINT] [--framework NAME] [--problem NAME] [options]"
     what = parser.add_argument_group("what to run")
     what.add_argument(
-        "blueprint", nargs="?", type=Path, metavar="BLUEPRINT", help="a .toml or .py file; options go over it"
+        "blueprint",
+        nargs="?",
+        type=file_path,
+        metavar="BLUEPRINT",
+        help="a .toml or .py file; options go over it",
     )
+    _option(what, "--recipe", metavar="RECIPE", help="what to train, as the command 'train' takes it")
     _add_names(what)
-    _option(what, "mode", type=names, metavar="NAME,...", help="inference, training or gradient")
-    _option(what, "batch-size", type=_numbers, metavar="N,...", help="samples in a mini-batch")
-    _option(what, "precision", type=names, metavar="NAME,...", help="fp32, fp64, tf32, bf16 or fp16")
+    _option(what, "--suite", type=names, metavar="NAME,...", help="as 'list suites' names them")
+    _option(
+        what, "--sample", type=whole(0), metavar="N", help="of each suite N configurations, spread by cost"
+    )
+    _add_options(parser, what)
+
+
+def add_recipe_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the options of ``train``: those of ``run`` that are not for the recipe to say."""
+    parser.usage = "%(prog)s RECIPE --framework NAME [options]"
+    parser.set_defaults(**dict.fromkeys(OPTION_OF_KEY), suite=None, sample=None)
+    what = parser.add_argument_group("what to train")
+    what.add_argument("recipe", metavar="RECIPE", help="as 'list recipes' names them, or a .toml file")
+    _add_names(what)
     _option(
         what,
-        "optimizer",
-        type=names,
-        metavar="NAME,...",
-        help=f"default: the problem's; {', '.join(OPTIMIZERS)}",
+        "--seeds",
+        type=whole(1, MAX_SEEDS),
+        metavar="N",
+        help="N trainings each, of the seeds 0 to N - 1",
     )
-    for name in _HYPERPARAMETERS:
-        _option(what, name.replace("_", "-"), type=_reals, metavar="X,...", help=f"of {_owners(name)}")
-    what.add_argument(
-        "--set",
-        type=setting,
-        action="append",
-        default=[],
+    _option(
+        what, "--no-early-stop", action="store_true", help="go on to the recipe's limits, for whole curves"
+    )
+    words = "leave each training after N updates, of the whole one's schedules; default: none"
+    _option(what, "--max-steps", type=whole(2, MAX_COUNT), metavar="N", help=words)
+    _add_options(parser, what, of_recipes=True)
+    _add_checkpoints(parser.add_argument_group("checkpoints"))
+
+
+def _add_checkpoints(group: Any) -> None:
+    words = "write one every N evaluations, from which --resume goes on"
+    _option(group, "--checkpoint-every", type=whole(1), metavar="N", help=words)
+    words = "where they are kept; default: checkpoints/ in the results"
+    _option(group, "--checkpoints", type=file_path, metavar="DIR", help=words)
+    words = "go on from this one, whichever framework wrote it"
+    _option(group, "--resume-from", type=file_path, metavar="FILE", help=words)
+
+
+MAX_SEEDS = 10_000
+_RESUME = (
+    "leave out what has a good record in the results",
+    "leave out what has a good record in the results, and go on from checkpoints",
+)
+
+
+def _add_options(parser: argparse.ArgumentParser, what: Any, *, of_recipes: bool = False) -> None:
+    """Add all options but names and files; those alone that a recipe leaves open if they are ``of_recipes``."""
+    _add_table(what, "what", of_recipes)
+    _add_optimizer(what)
+    add_settings(
+        what,
+        "a parameter of the problem or an option of the framework; OWNER.NAME=VALUE if both have it",
         metavar="NAME=VALUE,...",
-        help="a parameter of the problem or an option of the framework; OWNER.NAME=VALUE if both have it",
     )
-    _option(
-        what, "micro-batch", type=_numbers, metavar="N,...", help="train a mini-batch in parts of N samples"
-    )
-    _switch(what, "fold-batch-norm", "in inference, fold batch normalizations into convolutions")
-    _option(what, "seed", type=_numbers, metavar="N,...", help="of weights and mini-batches; default: 42")
-    _option(
-        what,
-        "data",
-        type=names,
-        metavar="NAME,...",
-        help="digits, mnist, cifar10, imdb or npy; default: drawn by the seed",
-    )
-    _option(what, "data-dir", metavar="DIR", help="folder of the data set's files")
-    _option(
-        what,
-        "inputs",
-        type=names,
-        metavar="NAME,...",
-        help="resident on the device before a step, or fed in it",
-    )
-    _add_where(parser.add_argument_group("where and how"))
-    _add_how_much(parser.add_argument_group("how much"))
-    _add_output(parser.add_argument_group("output"))
+    _add_table(parser.add_argument_group("where and how"), "where", of_recipes)
+    _add_table(parser.add_argument_group("how much"), "amount", of_recipes)
+    _add_output(parser.add_argument_group("output"), of_recipes)
+
+
+def _add_table(group: Any, name: str, of_recipes: bool) -> None:
+    for option in OPTIONS.values():
+        if option.group != name or (of_recipes and not option.of_recipes):
+            continue
+        if option.is_switch:
+            _switch(group, option)
+        else:
+            words = option.help.replace("%", "%%")
+            _option(group, option.flag, type=_reader(option), metavar=_metavar(option), help=words)
+
+
+def add_one(group: Any, name: str, *, default: Any = None, help: str = "") -> None:
+    """Add an option of which a command takes one value.
+
+    Parameters
+    ----------
+    group : argument group
+        Of the command.
+    name : str
+        Of the option in the table.
+    default : object
+        Where it is not given.
+    help : str
+        What it is for this command, if that is not what the table says.
+    """
+    option = replace(OPTIONS[name], axis="")
+    words = help or option.help.replace("%", "%%")
+    _option(group, option.flag, type=_reader(option), default=default, metavar=_metavar(option), help=words)
+
+
+def _metavar(option: RunOption) -> str:
+    one = option.metavar or {Whole: "N", Real: "X"}.get(type(option.rule), "NAME")
+    return f"{one},..." if option.axis or option.is_set else one
+
+
+def _switch(group: Any, option: RunOption) -> None:
+    """Add ``--name`` and ``--no-name``; only the less usual one is shown."""
+    for value in (True, False):
+        flag = option.flag if value else f"--no-{option.flag.removeprefix('--')}"
+        words = option.help if value else f"do not {option.help}"
+        shown = argparse.SUPPRESS if value == option.default else words
+        _option(group, flag, dest=option.key, action="store_const", const=value, help=shown)
 
 
 def _add_names(what: Any) -> None:
     _option(
-        what, "framework", type=names, metavar="NAME[==VERSION],...", help="as 'list frameworks' names them"
+        what, "--framework", type=names, metavar="NAME[==VERSION],...", help="as 'list frameworks' names them"
     )
-    _option(what, "problem", type=names, metavar="NAME,...", help="as 'list problems' names them")
-    _option(what, "suite", type=names, metavar="NAME,...", help="as 'list suites' names them")
-    _option(what, "sample", type=int, metavar="N", help="of each suite N configurations, spread by cost")
-    _option(
-        what,
-        "level",
-        metavar="NAME",
-        help="operator, network or training: sets the mode, checks the problems",
-    )
+    _option(what, "--problem", type=names, metavar="NAME,...", help="as 'list problems' names them")
 
 
-def _owners(name: str) -> str:
-    """Return which optimizers have a constant."""
-    having = owners(name)
-    return "any optimizer" if having == OPTIMIZERS else ", ".join(having)
+def _add_optimizer(what: Any) -> None:
+    kinds = ", ".join(registry.names("optimizers"))
+    words = f"default: the problem's; {kinds}, or a file that ends in .py"
+    _option(what, "--optimizer", type=names, metavar="NAME,...", help=words)
+    for name, rule in hyperparameters().items():
+        having = owners(name)
+        of = "any optimizer" if having == optimizer_kinds() else ", ".join(having)
+        kind, metavar = (_reals, "X,...") if isinstance(rule, Real) else (names, "NAME,...")
+        words = f"of {of}" if isinstance(rule, Real) else f"of {of}: {rule.allowed}"
+        _option(what, f"--{name.replace('_', '-')}", type=kind, metavar=metavar, help=words)
 
 
-def _add_where(where: Any) -> None:
-    _option(where, "device", type=names, metavar="NAME,...", help="cpu or cuda")
-    _option(where, "gpus", type=_numbers, metavar="N", help="index of the GPU to use")
-    _option(where, "threads", type=_numbers, metavar="N,...", help="default: physical cores")
-    _option(where, "affinity", type=_numbers, metavar="CPU,...", help="bind the run to these CPUs")
-    _option(
-        where,
-        "env",
-        type=names,
-        metavar="NAME|PATH,...",
-        help="the framework's interpreter: current, managed, a path, or auto: this one if it suits, else one "
-        "made for it",
-    )
-    _option(where, "launcher", type=names, metavar="NAME,...", help="as 'list launchers' names them")
-    _option(
-        where,
-        "start",
-        type=names,
-        metavar="NAME,...",
-        help="spawn an interpreter a run, or fork one that has imported the framework",
-    )
-    _option(
-        where,
-        "compile-cache",
-        type=names,
-        metavar="NAME,...",
-        help="what frameworks compile: kept for the next process, or cold, an empty folder for each",
-    )
-    _option(
-        where, "monitors", type=names, metavar="NAME,...", help="collectors to use, or none; default: all"
-    )
-
-
-def _add_how_much(how: Any) -> None:
-    _option(how, "steps", type=_numbers, metavar="N,...", help="timed steps; default: about 3 s, at least 20")
-    _option(
-        how, "warmup", type=_numbers, metavar="N,...", help="steps before; default: about 1 s, at least 3"
-    )
-    _option(how, "problem-size", type=_numbers, metavar="N,...", help="samples of an epoch, without --steps")
-    _option(how, "epochs", type=_numbers, metavar="N,...", help="passes over the problem size or data set")
-    _option(how, "window", type=_reals, metavar="SECONDS", help="repeat inference this long, without --steps")
-    _option(how, "seconds", type=float, metavar="SECONDS", help="length of the timed part without --steps")
-    _option(how, "min-samples", type=int, metavar="N", help="samples at least, without --steps")
-    _option(
-        how,
-        "sampling",
-        type=names,
-        metavar="NAME,...",
-        help="latency: synchronised each step; throughput: each block",
-    )
-    _switch(how, "breakdown", "time the parts of a step and its operators too, in passes of their own")
-    _option(how, "repeats", type=int, metavar="N", help="fresh processes for each run; default: 1")
-    _option(
-        how, "profile", metavar="NAME", help="quick, standard or rigorous: until a number is known this well"
-    )
-    _option(how, "half-width", type=float, metavar="X", help="of the 95 %% interval, e.g. 0.02")
-    _option(how, "min-processes", type=int, metavar="N")
-    _option(how, "max-processes", type=int, metavar="N")
-    _option(how, "budget", type=float, metavar="SECONDS", help="for each cell of the experiment")
-    _option(how, "timeout", type=float, metavar="SECONDS", help="end a run that takes longer")
-    _switch(how, "no-verify", "do not compare with the reference first")
-    _switch(how, "early-stop", "leave out larger batch sizes once one has run out of memory")
-
-
-def _add_output(output: Any) -> None:
-    _option(output, "results", type=Path, metavar="DIR", help="default: results")
+def _add_output(output: Any, of_recipes: bool) -> None:
+    _option(output, "--results", type=file_path, metavar="DIR", help="default: results")
     output.add_argument(
         "--accept",
         type=_limit,
@@ -224,12 +259,11 @@ def _add_output(output: Any) -> None:
         metavar="LIMIT=X",
         help="min_ or max_ of a metric, e.g. min_throughput=100; beyond it the exit status is 1",
     )
-    _option(output, "price-per-hour", type=float, metavar="X", help="of this machine, for the cost of a run")
-    _switch(output, "anonymous", "leave host and user names out of the record")
-    _option(output, "dry-run", action="store_true", help="print the runs and run nothing")
-    _option(output, "resume", action="store_true", help="leave out what has a good record in the results")
-    _option(output, "json", action="store_true", help="print records as JSON lines and nothing else")
-    _option(output, "quiet", action="store_true", help="no progress")
+    _add_table(output, "output", of_recipes)
+    _option(output, "--dry-run", action="store_true", help="print the runs and run nothing")
+    _option(output, "--resume", action="store_true", help=_RESUME[of_recipes])
+    _option(output, "--json", action="store_true", help="print records as JSON lines and nothing else")
+    _option(output, "--quiet", action="store_true", help="no progress")
 
 
 def unique_settings(pairs: Sequence[tuple[str, _Value]], option: str = "set") -> dict[str, _Value]:
@@ -247,69 +281,51 @@ def unique_settings(pairs: Sequence[tuple[str, _Value]], option: str = "set") ->
     return settings
 
 
-def _environment(choice: str) -> str:
-    """Return a relative path as an absolute one, so that the record's command works from anywhere."""
-    return str(Path(choice).absolute()) if "/" in choice else choice
+def single_settings(pairs: Sequence[tuple[str, tuple[str, ...]]], command: str) -> dict[str, str]:
+    """Return the value of each ``--set`` of a command that takes one.
+
+    Raises
+    ------
+    UsageError
+        If a name is given twice, or with several values.
+    """
+    values = {}
+    for name, choice in unique_settings(pairs).items():
+        if len(choice) > 1:
+            raise UsageError(f"{command} takes one value of '{name}', got {', '.join(choice)}")
+        values[name] = choice[0]
+    return values
 
 
-def _problems(arguments: argparse.Namespace) -> tuple[Asked, ...] | None:
+def _problems(arguments: argparse.Namespace) -> tuple[Requested, ...] | None:
     """Return the problems by name and those of suites; None if neither was given."""
     if arguments.suite is None:
         if arguments.sample is not None:
             raise UsageError(f"--sample={arguments.sample} is of a suite; name one with --suite")
         return arguments.problem  # type: ignore[no-any-return]
-    from benchmarker.suites.choosing import requests
+    from benchmarker.experiment.suites.selection import requests
 
     return (*(arguments.problem or ()), *requests(arguments.suite, arguments.sample))
 
 
 def given(arguments: argparse.Namespace) -> dict[str, Any]:
     """Return what the options say, by the experiment's names; nothing of those that were not given."""
-    named = {
-        "frameworks": arguments.framework,
-        "problems": _problems(arguments),
-        "modes": arguments.mode,
-        "batch_sizes": arguments.batch_size,
-        "precisions": arguments.precision,
-        "optimizers": arguments.optimizer,
-        "devices": arguments.device or (("cuda",) if arguments.gpus else None),
-        "gpus": (arguments.gpus,) if arguments.gpus else None,
-        "threads": arguments.threads,
-        "affinity": (arguments.affinity,) if arguments.affinity else None,
-        "seeds": arguments.seed,
-        "steps": arguments.steps,
-        "warmup": arguments.warmup,
-        "windows": arguments.window,
-        "samples_per_epoch": arguments.problem_size,
-        "epochs": arguments.epochs,
-        "data": arguments.data,
-        "data_dir": arguments.data_dir,
-        "inputs": arguments.inputs,
-        "monitors": () if arguments.monitors == ("none",) else arguments.monitors,
-        "repeats": arguments.repeats,
-        "sampling": arguments.sampling,
-        "seconds": arguments.seconds,
-        "min_samples": arguments.min_samples,
-        "breakdown": arguments.breakdown,
-        "micro_batches": arguments.micro_batch,
-        "fold_batch_norm": arguments.fold_batch_norm,
-        "level": arguments.level,
-        "profile": arguments.profile,
-        "half_width": arguments.half_width,
-        "min_processes": arguments.min_processes,
-        "max_processes": arguments.max_processes,
-        "budget": arguments.budget,
-        "price_per_hour": arguments.price_per_hour,
-        "verify": arguments.verify,
-        "timeout": arguments.timeout,
-        "environments": tuple(map(_environment, arguments.env)) if arguments.env else None,
-        "launchers": arguments.launcher,
-        "starts": arguments.start,
-        "compile_caches": arguments.compile_cache,
-        "anonymous": arguments.anonymous,
-        "early_stop": arguments.early_stop,
-        "settings": unique_settings(arguments.set) or None,
-        "hyperparameters": {n: v for n in _HYPERPARAMETERS if (v := getattr(arguments, n))} or None,
-        "accept": unique_settings(arguments.accept, "accept") or None,
-    }
+    named = {option.keyword: _value(option, getattr(arguments, key)) for key, option in OPTION_OF_KEY.items()}
+    if arguments.gpus:
+        named["devices"] = named["devices"] or ("cuda",)
+    if arguments.env:
+        named["environments"] = tuple(map(absolute_environment, arguments.env))
+    named.update(
+        frameworks=arguments.framework,
+        problems=_problems(arguments),
+        optimizers=arguments.optimizer,
+        settings=unique_settings(arguments.set) or None,
+        hyperparameters={n: v for n in hyperparameters() if (v := getattr(arguments, n, None))} or None,
+        accept=unique_settings(arguments.accept, "accept") or None,
+    )
     return {name: value for name, value in named.items() if value is not None}
+
+
+def _value(option: RunOption, value: Any) -> Any:
+    """Return a value of the command as an experiment takes it: of a set, one alternative."""
+    return (value,) if value is not None and option.axis and option.is_set else value

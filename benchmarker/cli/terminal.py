@@ -2,21 +2,121 @@
 
 from __future__ import annotations
 
-import shutil
-import signal
+import contextlib
+import errno
+import io
+import os
+import sys
+from collections.abc import Callable, Iterator
 from typing import Any
 
 NARROWEST = 40
 """Columns below which nothing could be read."""
+_OF_NO_TERMINAL = 80
+STDERR = 2
+OUTPUT_FAULTS = (errno.ENOSPC, errno.EFBIG, errno.EIO, errno.EDQUOT, errno.EBADF, errno.EPIPE)
+"""What writing to standard output may end with that is no fault of ours."""
 
 
 def output_width() -> int:
     """Return the columns of the terminal that standard output goes to; 80 where it goes to none."""
-    return max(NARROWEST, shutil.get_terminal_size((80, 24)).columns)
+    # As shutil has it, whose import takes with it the compression that its archives need.
+    chosen = os.environ.get("COLUMNS", "")
+    columns = int(chosen) if chosen.isdecimal() and len(chosen) < 10 else 0
+    if not columns and sys.__stdout__ is not None:
+        with contextlib.suppress(ValueError, OSError):
+            columns = os.get_terminal_size(sys.__stdout__.fileno()).columns
+    return max(NARROWEST, columns or _OF_NO_TERMINAL)
+
+
+class ReadOrNot:
+    """Standard output of what goes on to its end, whether or not somebody can read it."""
+
+    def __init__(self) -> None:
+        self._fault: OSError | None = None
+
+    def print(self, text: str) -> None:
+        """Print a line, as long as that can be done."""
+        with self.tolerated():
+            print(text)
+
+    @contextlib.contextmanager
+    def tolerated(self) -> Iterator[None]:
+        """Keep the first fault of what the block prints for :meth:`raise_fault`, and drop all output from then on."""
+        try:
+            yield
+            sys.stdout.flush()
+        except OSError as error:
+            if error.errno not in OUTPUT_FAULTS or error.filename is not None:
+                raise
+            self._fault = self._fault or error
+            drop_output()
+
+    def raise_fault(self) -> None:
+        """Raise the first fault.
+
+        Raises
+        ------
+        OSError
+            If there was one.
+        """
+        if self._fault is not None:
+            raise self._fault
+
+
+def drop_output() -> None:
+    """Send standard output nowhere: what Python flushes at exit must not complain again."""
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(nowhere, sys.stdout.fileno())
+    os.close(nowhere)
+
+
+class _Forgiving(io.FileIO):
+    """A file that takes what cannot be written all the same."""
+
+    def write(self, data: Any) -> int:
+        try:
+            return super().write(data) or 0
+        except OSError:
+            return len(memoryview(data).cast("B"))
+
+
+def secure_streams() -> None:
+    """Open what was closed of the three standard streams, and let no message fail for want of a reader.
+
+    What is opened next would otherwise take the number of a closed stream, and be written to as one.
+    """
+    nowhere = os.open(os.devnull, os.O_RDWR)
+    while nowhere <= STDERR:
+        nowhere = os.dup(nowhere)
+    os.close(nowhere)
+    if sys.stdout is None:
+        sys.stdout = open(os.devnull, "w")  # noqa: SIM115 - for as long as the process lives
+    elif isinstance(sys.stdout, io.TextIOWrapper):
+        # Half a surrogate pair, of a name or a log in an unknown encoding, is spelled as JSON does.
+        sys.stdout.reconfigure(errors="backslashreplace")
+    if sys.stderr is None:
+        sys.stderr = open(os.devnull, "w")  # noqa: SIM115 - as above
+    elif sys.stderr is sys.__stderr__:
+        encoding = sys.stderr.encoding  # type: ignore[union-attr]
+        raw = io.BufferedWriter(_Forgiving(STDERR, "w", closefd=False))
+        sys.stderr = io.TextIOWrapper(raw, encoding, "backslashreplace", line_buffering=True)
+
+
+def notes(*, quiet: bool) -> Callable[[str], None]:
+    """Return what says on standard error what a command is doing; nothing where it is to be quiet."""
+
+    def note(text: str) -> None:
+        if not quiet:
+            print(text, file=sys.stderr, flush=True)
+
+    return note
 
 
 def end_as_interrupted() -> None:
     """Asked to end, or left by its terminal, a command shall end its worker and leave a record."""
+    import signal
+
     signal.signal(signal.SIGTERM, _interrupt)
     signal.signal(signal.SIGHUP, _interrupt)
 

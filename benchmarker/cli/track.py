@@ -4,26 +4,17 @@ from __future__ import annotations
 
 import argparse
 import json
-from pathlib import Path
 
-from benchmarker.cli.counting import counted, reading
-from benchmarker.cli.left_out import tell_left_out
+from benchmarker.cli.counter import counted
+from benchmarker.cli.records import add_filters, add_results, chosen_records
 from benchmarker.cli.terminal import output_width
 from benchmarker.errors import UsageError
-from benchmarker.store import DEFAULT_FOLDER
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options of ``track``."""
-    parser.add_argument(
-        "filters",
-        nargs="*",
-        metavar="KEY=VALUE",
-        help="which records, e.g. problem=resnet50 framework=pytorch since=30d",
-    )
-    parser.add_argument(
-        "--results", type=Path, default=DEFAULT_FOLDER, metavar="DIR", help="default: %(default)s"
-    )
+    add_filters(parser)
+    add_results(parser)
     parser.add_argument("--json", action="store_true", help="print all points as JSON")
 
 
@@ -35,13 +26,10 @@ def main(arguments: argparse.Namespace) -> int:
     UsageError
         If no record has a number.
     """
-    from benchmarker.history import histories
-    from benchmarker.report.history import histories_json, histories_text
-    from benchmarker.results import collect
-    from benchmarker.results.filters import parse_filters
+    from benchmarker.analysis.history.points import histories
+    from benchmarker.analysis.text.history import histories_json, histories_text
 
-    records = collect(arguments.results, parse_filters(arguments.filters), reading(quiet=arguments.json))
-    tell_left_out(records.damaged)
+    records = chosen_records(arguments)
     found = histories(counted(records, len(records), "records read"))
     if not found:
         raise UsageError(

@@ -7,10 +7,12 @@ import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from benchmarker.cli.counting import Count
-from benchmarker.schema import Fault
-from benchmarker.store import DEFAULT_FOLDER, record_files
-from benchmarker.validating import check_files
+from benchmarker.cli.counter import Count
+from benchmarker.cli.values import file_path
+from benchmarker.errors import plural
+from benchmarker.records.schema import Fault
+from benchmarker.records.store import DEFAULT_FOLDER, record_files
+from benchmarker.records.validation import check_files
 
 _SHOWN = 20
 """Faults printed of one file; ``--json`` has them all."""
@@ -21,7 +23,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "paths",
         nargs="*",
-        type=Path,
+        type=file_path,
         default=[DEFAULT_FOLDER],
         metavar="PATH",
         help=f"record files, or folders of them (default: {DEFAULT_FOLDER})",
@@ -69,4 +71,4 @@ def _as_text(faults: Mapping[Path, Sequence[Fault]]) -> str:
             lines.append(f"{file}: and {len(found) - _SHOWN} more faults (--json shows all)")
     bad = sum(map(bool, faults.values()))
     verdict = f"{bad} with faults" if bad else "all valid" if faults else "nothing to check"
-    return "\n".join([*lines, f"{len(faults)} record{'' if len(faults) == 1 else 's'}: {verdict}"])
+    return "\n".join([*lines, f"{plural(len(faults), 'record')}: {verdict}"])

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import argparse
 import json
-import sys
 
-from benchmarker.cli.run_options import names, setting, unique_settings
+from benchmarker.cli.run_options import add_one, add_settings, names, unique_settings
+from benchmarker.cli.terminal import notes
 
 EXIT_STATUSES = {"failed": 1, "inconclusive": 3, "passed": 0}
 """Exit status by verdict; the first that some problem got."""
@@ -36,29 +36,22 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="default: all at reduced size, none at full size, with constants that show their equations; "
         "own: the problem's own",
     )
-    parser.add_argument("--steps", type=int, default=3, metavar="N", help="training steps of each optimizer")
-    parser.add_argument("--batch-size", "--batch_size", type=int, metavar="N", help="at full size")
-    parser.add_argument("--precision", default="fp32", metavar="fp32|fp64|bf16|fp16")
-    parser.add_argument(
-        "--set",
-        type=setting,
-        action="append",
-        default=[],
-        metavar="NAME=VALUE",
-        help="a parameter of the problem or an option of the framework",
-    )
-    parser.add_argument("--seed", type=int, default=42, metavar="N")
-    parser.add_argument("--threads", type=int, metavar="N", help="default: physical cores")
-    parser.add_argument("--timeout", type=float, metavar="SECONDS", help="for each framework and size")
-    parser.add_argument("--env", default="auto", metavar="auto|current|managed|PATH")
+    add_one(parser, "steps", default=3, help="training steps of each optimizer")
+    add_one(parser, "batch_size", help="at full size")
+    add_one(parser, "precision", default="fp32")
+    add_settings(parser, "a parameter of the problem or an option of the framework")
+    add_one(parser, "seed", default=42)
+    add_one(parser, "threads")
+    add_one(parser, "timeout", help="for each framework and size")
+    add_one(parser, "environment", default="auto")
     parser.add_argument("--json", action="store_true", help="print one JSON object a problem")
     parser.add_argument("--quiet", action="store_true", help="no progress")
 
 
 def main(arguments: argparse.Namespace) -> int:
     """Verify each problem, print its table and return the worst verdict's exit status."""
-    from benchmarker.report.equivalence import equivalence_table
-    from benchmarker.verifying import VerificationRequest, checked, verify_problem
+    from benchmarker.analysis.text.equivalence import equivalence_table
+    from benchmarker.orchestration.jobs.equivalence import VerificationRequest, checked, verify_problem
 
     request = checked(
         VerificationRequest(
@@ -77,10 +70,7 @@ def main(arguments: argparse.Namespace) -> int:
         )
     )
 
-    def note(text: str) -> None:
-        if not arguments.json and not arguments.quiet:
-            print(text, file=sys.stderr, flush=True)
-
+    note = notes(quiet=arguments.json or arguments.quiet)
     statuses = set()
     for index, name in enumerate(request.problems):
         report = verify_problem(name, request, note)

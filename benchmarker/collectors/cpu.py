@@ -10,9 +10,11 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from benchmarker.collectors.cpuinfo_facts import PROBE, WAIT_SECONDS, Answer, CpuinfoFacts
-from benchmarker.experiment import RunSpec
-from benchmarker.procfs.files import (
+from benchmarker.api.collector import Run
+from benchmarker.execution.distributions import installed_version
+from benchmarker.machine.cpuinfo import PROBE, WAIT_SECONDS, Answer, CpuinfoFacts
+from benchmarker.machine.procfs.counters import CPUS
+from benchmarker.machine.procfs.files import (
     ROOT,
     integer,
     number,
@@ -22,7 +24,6 @@ from benchmarker.procfs.files import (
     read_text,
 )
 
-CPUS = "sys/devices/system/cpu"
 CACHE_LETTERS = {"Data": "d", "Instruction": "i", "Unified": ""}
 SIZE_UNITS = {"": 1, "K": 2**10, "M": 2**20, "G": 2**30}
 TOPOLOGY = ("sockets", "physical_cores", "threads_per_core")
@@ -45,10 +46,10 @@ class CpuCollector:
         self._facts: CpuinfoFacts | None = None
 
     @contextmanager
-    def benchmarker_collect(self, run: RunSpec) -> Iterator[dict[str, Any]]:
+    def benchmarker_collect(self, run: Run) -> Iterator[dict[str, Any]]:
         """Yield the quick facts; py-cpuinfo's are added when the context is left."""
         readings = quick_facts()
-        facts = self._facts = CpuinfoFacts(self._probe)
+        facts = self._facts = CpuinfoFacts(self._probe, installed_version("py-cpuinfo"))
         try:
             yield readings
             add_answer(readings, facts.answer(self._wait_seconds))
@@ -56,7 +57,7 @@ class CpuCollector:
             facts.kill()
             self._facts = None
 
-    def benchmarker_before_timing(self, run: RunSpec) -> None:
+    def benchmarker_before_timing(self, run: Run) -> None:
         """Wait for py-cpuinfo."""
         if self._facts is not None:
             self._facts.answer(self._wait_seconds)

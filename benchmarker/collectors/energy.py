@@ -8,16 +8,15 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from benchmarker.collector import NothingToRead
-from benchmarker.collectors.energy_counters import EnergyCounter, Meter, NvmlCounter, rapl_counters
-from benchmarker.collectors.nvml import Session, open_session
-from benchmarker.collectors.process_tree import process_tree
-from benchmarker.collectors.sampler import Sampler
-from benchmarker.energy import FEWEST_UPDATES, Idle, domain, idle_from, polling_seconds
-from benchmarker.experiment import RunSpec
-from benchmarker.procfs.files import ROOT
+from benchmarker.api.collector import Run, Unavailable
+from benchmarker.machine.energy import MIN_UPDATES, Idle, domain, idle_from, polling_seconds
+from benchmarker.machine.energy_counters import EnergyCounter, Meter, NvmlCounter, rapl_counters
+from benchmarker.machine.nvml import Session, open_session
+from benchmarker.machine.process_tree import process_tree
+from benchmarker.machine.procfs.files import ROOT
+from benchmarker.machine.sampler import Sampler
 
-SHORTEST_IDLE_SECONDS, LONGEST_IDLE_SECONDS = 0.5, 3.0
+MIN_IDLE_SECONDS, MAX_IDLE_SECONDS = 0.5, 3.0
 """How long idling is watched: until every counter was updated often enough, within these bounds."""
 PAUSE_SECONDS = 0.005
 """Between two looks at the counters meanwhile."""
@@ -45,7 +44,7 @@ class EnergyCollector:
         self._absent: dict[str, str] = {}
         self._idle: dict[str, Idle | None] = {}
 
-    def benchmarker_before_timing(self, run: RunSpec) -> None:
+    def benchmarker_before_timing(self, run: Run) -> None:
         """Open the counters, those of GPUs only when the run uses one."""
         self._close()
         self._counters, self._absent = rapl_counters(self._root)
@@ -55,12 +54,12 @@ class EnergyCollector:
             self._close()
             raise _nothing(self._absent)
 
-    def benchmarker_idle(self, run: RunSpec) -> None:
+    def benchmarker_idle(self, run: Run) -> None:
         """Measure what the machine draws now, half a second or longer."""
         self._idle = idle_draw(self._counters, self._clock, self._pause)
 
     @contextmanager
-    def benchmarker_watch(self, run: RunSpec, pid: int) -> Iterator[dict[str, Any]]:
+    def benchmarker_watch(self, run: Run, pid: int) -> Iterator[dict[str, Any]]:
         """Yield an object that has each domain's account when the context is left."""
         readings: dict[str, Any] = {"domains": {}, "absent": self._absent}
         try:
@@ -81,8 +80,8 @@ class EnergyCollector:
                 raise ValueError(meter.fault)
             if idle is None:
                 raise ValueError(
-                    f"its counter was updated fewer than {FEWEST_UPDATES} times in "
-                    f"{LONGEST_IDLE_SECONDS:g} s of idling, or could not be read"
+                    f"its counter was updated fewer than {MIN_UPDATES} times in "
+                    f"{MAX_IDLE_SECONDS:g} s of idling, or could not be read"
                 )
             account = domain(meter.joules, seconds, counter.method, counter.unit_joules, idle)
         except ValueError as error:
@@ -100,7 +99,7 @@ class EnergyCollector:
     def _open_gpus(self) -> None:
         try:
             self._gpus = open_session()
-        except NothingToRead as absence:
+        except Unavailable as absence:
             self._absent["gpus"] = absence.reason
             return
         for index in range(len(self._gpus.devices)):
@@ -155,8 +154,8 @@ def idle_draw(
     meters = [Meter(counter) for counter in counters]
     updates: dict[str, list[tuple[float, float]]] = {counter.name: [] for counter in counters}
     started = clock()
-    while (elapsed := clock() - started) < LONGEST_IDLE_SECONDS:
-        if elapsed >= SHORTEST_IDLE_SECONDS and all(len(seen) > FEWEST_UPDATES for seen in updates.values()):
+    while (elapsed := clock() - started) < MAX_IDLE_SECONDS:
+        if elapsed >= MIN_IDLE_SECONDS and all(len(seen) > MIN_UPDATES for seen in updates.values()):
             break
         pause(PAUSE_SECONDS)
         for meter in meters:
@@ -167,5 +166,5 @@ def idle_draw(
     return {m.counter.name: None if m.fault else idle_from(updates[m.counter.name]) for m in meters}
 
 
-def _nothing(absent: dict[str, str]) -> NothingToRead:
-    return NothingToRead("; ".join(f"{name}: {reason}" for name, reason in absent.items()))
+def _nothing(absent: dict[str, str]) -> Unavailable:
+    return Unavailable("; ".join(f"{name}: {reason}" for name, reason in absent.items()))

@@ -9,10 +9,9 @@ from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any
 
-from benchmarker.collector import NothingToRead
-from benchmarker.collectors.nvml import Session, library_exists
-from benchmarker.experiment import RunSpec
-from benchmarker.procfs.files import ROOT, integer, read_pairs
+from benchmarker.api.collector import Run, Unavailable
+from benchmarker.machine.nvml import Session, library_exists
+from benchmarker.machine.procfs.files import ROOT, integer, read_pairs
 
 WAIT_SECONDS = 10.0
 
@@ -24,10 +23,10 @@ class GpuCollector:
         self._question: Question | None = None
 
     @contextmanager
-    def benchmarker_collect(self, run: RunSpec) -> Iterator[list[dict[str, Any]]]:
+    def benchmarker_collect(self, run: Run) -> Iterator[list[dict[str, Any]]]:
         """Yield a list that has one object for each GPU when the context is left."""
         if not library_exists():
-            raise NothingToRead("no NVIDIA driver: its management library NVML is not installed", readings=[])
+            raise Unavailable("no NVIDIA driver: its management library NVML is not installed", readings=[])
         question = self._question = Question(run.anonymous)
         readings: list[dict[str, Any]] = []
         try:
@@ -36,7 +35,7 @@ class GpuCollector:
         finally:
             self._question = None
 
-    def benchmarker_before_timing(self, run: RunSpec) -> None:
+    def benchmarker_before_timing(self, run: Run) -> None:
         """Wait for NVML, which is shut down before anything is timed."""
         if self._question is not None:
             self._question.wait(WAIT_SECONDS)
@@ -85,7 +84,7 @@ def read_all(nvml: Any, anonymous: bool) -> list[dict[str, Any]]:
 
     Raises
     ------
-    NothingToRead
+    Unavailable
         If NVML cannot be initialised or finds no GPU.
     """
     with closing(Session(nvml)) as session:

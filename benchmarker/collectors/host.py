@@ -6,12 +6,12 @@ import contextlib
 from collections.abc import Iterator
 from typing import Any
 
-from benchmarker.anonymity import host_name, user_name
-from benchmarker.experiment import RunSpec
+from benchmarker.api.collector import Run
+from benchmarker.machine.identity import host_name, user_name
 
 
 @contextlib.contextmanager
-def benchmarker_collect(run: RunSpec) -> Iterator[dict[str, Any]]:
+def benchmarker_collect(run: Run) -> Iterator[dict[str, Any]]:
     """Yield the names, or only that they were left out."""
     if run.anonymous:
         yield {"anonymous": True}

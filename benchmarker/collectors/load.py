@@ -9,9 +9,9 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from benchmarker.experiment import RunSpec
-from benchmarker.procfs.counters import CpuTimes, cpu_times
-from benchmarker.procfs.files import ROOT, integer, number, read_text
+from benchmarker.api.collector import Run
+from benchmarker.machine.procfs.counters import CpuTimes, cpu_times
+from benchmarker.machine.procfs.files import ROOT, integer, number, read_text
 
 
 class LoadCollector:
@@ -21,7 +21,7 @@ class LoadCollector:
         self._before_timing: CpuTimes | None = None
 
     @contextmanager
-    def benchmarker_collect(self, run: RunSpec) -> Iterator[dict[str, Any]]:
+    def benchmarker_collect(self, run: Run) -> Iterator[dict[str, Any]]:
         """Yield the load at the start; shares of time and the load at the end follow on leaving.
 
         ``preparation`` is the time from here to the timed steps and ``timing`` the time from there to
@@ -36,7 +36,7 @@ class LoadCollector:
         readings["timing"] = shares(middle, ended)
         readings["end"] = load_now()
 
-    def benchmarker_before_timing(self, run: RunSpec) -> None:
+    def benchmarker_before_timing(self, run: Run) -> None:
         """Note the counters where preparation ends."""
         self._before_timing = cpu_times()
 

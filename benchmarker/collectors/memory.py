@@ -7,14 +7,15 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from benchmarker.experiment import RunSpec
-from benchmarker.procfs.files import ROOT, read_choice, read_integer, read_pairs, read_text
+from benchmarker.api.collector import Run
+from benchmarker.machine.memory import in_bytes, memory_sizes
+from benchmarker.machine.procfs.files import ROOT, read_choice, read_integer, read_pairs, read_text
 
 HUGE_PAGES = "sys/kernel/mm/transparent_hugepage"
 
 
 @contextmanager
-def benchmarker_collect(run: RunSpec) -> Iterator[dict[str, Any]]:
+def benchmarker_collect(run: Run) -> Iterator[dict[str, Any]]:
     """Yield the facts at the start of the run."""
     yield facts()
 
@@ -28,53 +29,17 @@ def facts(root: Path = ROOT) -> dict[str, Any]:
         Folder that holds ``proc`` and ``sys``.
     """
     table = read_pairs(root / "proc/meminfo")
-    sizes = _sizes(table) if table else _sizes_elsewhere()
     return {
-        **sizes,
+        **memory_sizes(root),
         "huge_pages": {
-            "total": _value(table.get("HugePages_Total")),
-            "free": _value(table.get("HugePages_Free")),
-            "page_bytes": _value(table.get("Hugepagesize")),
+            "total": in_bytes(table.get("HugePages_Total")),
+            "free": in_bytes(table.get("HugePages_Free")),
+            "page_bytes": in_bytes(table.get("Hugepagesize")),
         },
         "transparent_huge_pages": read_choice(root / HUGE_PAGES / "enabled"),
         "transparent_huge_pages_defragmentation": read_choice(root / HUGE_PAGES / "defrag"),
         "swappiness": read_integer(root / "proc/sys/vm/swappiness"),
         "modules": _modules(root),
-    }
-
-
-def _value(text: str | None) -> int | None:
-    """Return the number of a line of ``/proc/meminfo``, in bytes if it is in kB."""
-    words = (text or "").split()
-    if not words or not words[0].isdigit():
-        return None
-    return int(words[0]) * (1024 if words[1:] == ["kB"] else 1)
-
-
-def _sizes(table: dict[str, str]) -> dict[str, int | None]:
-    swap_total, swap_free = _value(table.get("SwapTotal")), _value(table.get("SwapFree"))
-    known = swap_total is not None and swap_free is not None
-    return {
-        "total_bytes": _value(table.get("MemTotal")),
-        "available_bytes": _value(table.get("MemAvailable")),
-        "swap_total_bytes": swap_total,
-        "swap_used_bytes": (swap_total or 0) - (swap_free or 0) if known else None,
-    }
-
-
-def _sizes_elsewhere() -> dict[str, int | None]:
-    """Return the sizes where there is no ``/proc``."""
-    try:
-        import psutil
-
-        memory, swap = psutil.virtual_memory(), psutil.swap_memory()
-    except (ImportError, OSError):
-        return dict.fromkeys(("total_bytes", "available_bytes", "swap_total_bytes", "swap_used_bytes"))
-    return {
-        "total_bytes": memory.total,
-        "available_bytes": memory.available,
-        "swap_total_bytes": swap.total,
-        "swap_used_bytes": swap.used,
     }
 
 

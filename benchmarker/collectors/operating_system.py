@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import platform
+import re
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -11,30 +12,32 @@ from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any
 
-from benchmarker.experiment import RunSpec
-from benchmarker.procfs.files import ROOT, number, read_integer, read_pairs, read_text
+from benchmarker.api.collector import Run
+from benchmarker.machine.procfs.files import ROOT, number, read_integer, read_pairs, read_text
 
 CLOCK = "sys/devices/system/clocksource/clocksource0"
 
 
 @contextmanager
-def benchmarker_collect(run: RunSpec) -> Iterator[dict[str, Any]]:
-    """Yield the facts."""
-    yield facts()
+def benchmarker_collect(run: Run) -> Iterator[dict[str, Any]]:
+    yield facts(anonymous=run.anonymous)
 
 
-def facts(root: Path = ROOT) -> dict[str, Any]:
+def facts(root: Path = ROOT, *, anonymous: bool = False) -> dict[str, Any]:
     """Return the facts.
 
     Parameters
     ----------
     root : Path
         Folder that holds ``proc``, ``sys`` and ``etc``.
+    anonymous : bool
+        Whether to leave out what the kernel's builder added to its version, which may name them.
     """
+    release = platform.release()
     boot = boot_time(root)
     return {
         "system": platform.system() or None,
-        "kernel": platform.release() or None,
+        "kernel": (_upstream(release) if anonymous else release) or None,
         "distribution": _distribution(root),
         "libc": _libc(),
         "python": {
@@ -47,6 +50,12 @@ def facts(root: Path = ROOT) -> dict[str, Any]:
         "booted_at": _utc(boot) if boot is not None else None,
         "uptime_seconds": _uptime(root, boot),
     }
+
+
+def _upstream(release: str) -> str:
+    """Return the kernel's own version of one like ``6.8.0-45-generic``."""
+    numbers = re.match(r"[0-9]+(?:\.[0-9]+)*", release)
+    return numbers[0] if numbers else ""
 
 
 def _distribution(root: Path) -> dict[str, str | None]:

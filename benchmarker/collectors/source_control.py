@@ -10,9 +10,9 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from benchmarker.collector import NothingToRead
-from benchmarker.collectors.background import BackgroundCommand
-from benchmarker.experiment import RunSpec
+from benchmarker import version
+from benchmarker.api.collector import Run, Unavailable
+from benchmarker.machine.background import BackgroundCommand
 
 WAIT_SECONDS = 2.0
 REDIRECTIONS = ("GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_COMMON_DIR", "GIT_PREFIX", "GIT_NAMESPACE")
@@ -27,12 +27,12 @@ class SourceControlCollector:
         self._checkouts: dict[Path, Checkout] = {}
 
     @contextmanager
-    def benchmarker_collect(self, run: RunSpec) -> Iterator[dict[str, Any]]:
+    def benchmarker_collect(self, run: Run) -> Iterator[dict[str, Any]]:
         """Yield an object that has both checkouts when the context is left."""
         places = {"working_directory": find_checkout(Path.cwd()), "benchmarker": own_checkout()}
         git = shutil.which("git")
         if git is None or not any(places.values()):
-            raise NothingToRead("git is not installed" if git is None else "neither place is a git checkout")
+            raise Unavailable("git is not installed" if git is None else "neither place is a git checkout")
         folders = {folder for folder in places.values() if folder}
         self._checkouts = {}
         try:
@@ -46,7 +46,7 @@ class SourceControlCollector:
             for checkout in self._checkouts.values():
                 checkout.kill()
 
-    def benchmarker_before_timing(self, run: RunSpec) -> None:
+    def benchmarker_before_timing(self, run: Run) -> None:
         """Wait for git."""
         for checkout in self._checkouts.values():
             checkout.facts(run.anonymous)
@@ -98,10 +98,8 @@ def find_checkout(folder: Path) -> Path | None:
 
 def own_checkout() -> Path | None:
     """Return the checkout that this package is run from; ``None`` when it is installed."""
-    import benchmarker
-
     # Only right above the package: a virtual environment inside a checkout is not the checkout.
-    folder = Path(benchmarker.__file__).resolve().parent.parent
+    folder = Path(version.__file__).resolve().parent.parent
     return folder if (folder / ".git").exists() else None
 
 

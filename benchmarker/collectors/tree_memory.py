@@ -14,11 +14,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from benchmarker.collector import NothingToRead
-from benchmarker.collectors.process_tree import process_tree
-from benchmarker.collectors.sampler import Sampler
-from benchmarker.experiment import RunSpec
-from benchmarker.procfs.files import ROOT
+from benchmarker.api.collector import Run, Unavailable
+from benchmarker.machine.process_tree import process_tree
+from benchmarker.machine.procfs.files import ROOT
+from benchmarker.machine.sampler import Sampler
 
 INTERVAL_SECONDS = 0.05
 METHOD = "sum of Pss in smaps_rollup over the process tree, every 0.05 s; a shorter peak may be missed"
@@ -57,11 +56,11 @@ def _proportional_bytes(path: Path) -> int | None:
 
 
 @contextmanager
-def benchmarker_watch_apart(run: RunSpec, pid: int) -> Iterator[dict[str, Any]]:
+def benchmarker_watch_untimed(run: Run, pid: int) -> Iterator[dict[str, Any]]:
     """Yield the memory at the start of the pass; peak and number of samples follow on leaving."""
     first = tree_memory(pid)
     if first.processes == 0:
-        raise NothingToRead(f"/proc/{pid}/smaps_rollup cannot be read")
+        raise Unavailable(f"/proc/{pid}/smaps_rollup cannot be read")
     samples = [first]
     readings: dict[str, Any] = {"method": METHOD, "baseline_bytes": first.bytes}
     sampler = Sampler(lambda _: samples.append(tree_memory(pid)), INTERVAL_SECONDS)

@@ -9,16 +9,15 @@ from contextlib import contextmanager, suppress
 from datetime import datetime, timezone
 from typing import Any
 
-from benchmarker.collector import NothingToRead
-from benchmarker.collectors.gpu_activity import MIB, gpu_activity
-from benchmarker.collectors.machine import Machine, MachineReading
-from benchmarker.collectors.nvml import Session, open_session
-from benchmarker.collectors.process_tree import ProcessTree
-from benchmarker.collectors.sampler import Sampler
-from benchmarker.collectors.series import Series
-from benchmarker.experiment import RunSpec
-from benchmarker.procfs.counters import tick_seconds
-from benchmarker.procfs.files import ROOT
+from benchmarker.api.collector import Run, Unavailable
+from benchmarker.machine.counters import Machine, MachineReading
+from benchmarker.machine.gpu_activity import MIB, gpu_activity
+from benchmarker.machine.nvml import Session, open_session
+from benchmarker.machine.process_tree import ProcessTree
+from benchmarker.machine.procfs.counters import tick_seconds
+from benchmarker.machine.procfs.files import ROOT
+from benchmarker.machine.sampler import Sampler
+from benchmarker.machine.series import Series
 
 INTERVAL_SECONDS = 0.1
 CPU_SHARE = 0.005
@@ -47,19 +46,19 @@ class UtilizationCollector:
     def __init__(self) -> None:
         self._gpus: Session | None = None
 
-    def benchmarker_before_timing(self, run: RunSpec) -> None:
+    def benchmarker_before_timing(self, run: Run) -> None:
         """Open NVML, so that this is done when the timed part begins."""
         self._close_gpus()
         if run.device == "cuda":
             # Without NVML there is still everything else.
-            with suppress(NothingToRead):
+            with suppress(Unavailable):
                 self._gpus = open_session()
 
     @contextmanager
-    def benchmarker_watch(self, run: RunSpec, pid: int) -> Iterator[dict[str, Any]]:
+    def benchmarker_watch(self, run: Run, pid: int) -> Iterator[dict[str, Any]]:
         """Yield an object that is filled when the context is left."""
         if not (ROOT / "proc/stat").exists():
-            raise NothingToRead("there is no /proc to read from")
+            raise Unavailable("there is no /proc to read from")
         readings: dict[str, Any] = {}
         watch = Watch(pid, self._gpus)
         try:
@@ -69,7 +68,7 @@ class UtilizationCollector:
             finally:
                 sampler.stop()
             if len(watch.series) == 0:
-                raise NothingToRead(f"the timed part was shorter than {INTERVAL_SECONDS:g} s")
+                raise Unavailable(f"the timed part was shorter than {INTERVAL_SECONDS:g} s")
             readings.update(watch.readings(), cpu_seconds=round(sampler.cpu_seconds, 4))
         finally:
             watch.close()
@@ -153,7 +152,6 @@ class Watch:
         }
 
     def close(self) -> None:
-        """Close the files."""
         self._tree.close()
         self._machine.close()
 

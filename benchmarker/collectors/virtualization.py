@@ -9,9 +9,9 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from benchmarker.experiment import RunSpec
-from benchmarker.procfs.control_groups import limits
-from benchmarker.procfs.files import ROOT, read_pairs, read_text
+from benchmarker.api.collector import Run
+from benchmarker.machine.procfs.control_groups import limits
+from benchmarker.machine.procfs.files import ROOT, read_pairs, read_text
 
 FIRMWARE = "sys/class/dmi/id"
 CLOCKS = "sys/devices/system/clocksource/clocksource0/available_clocksource"
@@ -44,8 +44,7 @@ CGROUP_CONTAINERS = (
 
 
 @contextmanager
-def benchmarker_collect(run: RunSpec) -> Iterator[dict[str, Any]]:
-    """Yield the facts."""
+def benchmarker_collect(run: Run) -> Iterator[dict[str, Any]]:
     yield facts()
 
 

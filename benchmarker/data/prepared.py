@@ -3,18 +3,25 @@
 from __future__ import annotations
 
 import json
-import shutil
-import uuid
+import math
+from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from functools import cache
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
-from benchmarker.data import read_dataset
-from benchmarker.data.dataset import Dataset
-from benchmarker.environments import home
+from benchmarker.api.dataset import Dataset
+from benchmarker.cache import (
+    home,
+    key,
+    load_json,
+    publish_folder,
+    remove_leftovers,
+    staged_folder,
+    store_json,
+    told_if_unwritable,
+)
+from benchmarker.data.batch_inputs import takes_labels, takes_weights
 from benchmarker.errors import UsageError
 from benchmarker.graph.graph import Graph
 from benchmarker.graph.types import Input
@@ -37,66 +44,139 @@ class PreparedData:
 
 
 @cache
-def prepare(name: str, folder: Path | None) -> PreparedData:
+def prepare(
+    name: str,
+    read: Callable[[Path | None], Dataset],
+    folder: Path | None,
+    fingerprint: Callable[[Path | None], str] | None = None,
+) -> PreparedData:
     """Read a data set, once a process, and keep it for workers, unless the same one is kept already.
+
+    Parameters
+    ----------
+    name : str
+        As ``--data`` has it.
+    read : callable
+        What reads it.
+    folder : Path or None
+        Of its files, as ``--data-dir`` has it.
+    fingerprint : callable or None
+        Tells whether the files are those that were read before, so that they need not be read again.
 
     Raises
     ------
     UsageError
         If it cannot be read, or the cache folder cannot be written.
     """
-    dataset = read_dataset(name, folder)
-    digest = dataset.digest
-    target = home() / "data" / f"{name}-{digest.partition(':')[2][:24]}"
-    if not (target / "description.json").is_file():
-        try:
-            _write(dataset, digest, target)
-        except OSError as error:
-            raise UsageError(
-                f"data sets are kept in a folder that can be written, got '{target.parent}' ({error.strerror}); "
-                "choose another with BENCHMARKER_HOME"
-            ) from None
+    try:
+        note = None if fingerprint is None else _note(name, fingerprint(folder))
+        known = None if note is None else _noted(note)
+        dataset = read(folder) if known is None else None
+    except OSError as error:
+        raise UsageError(f"'{error.filename or folder}' cannot be read: {error.strerror or error}") from None
+    target = known if dataset is None else _kept(name, dataset)
+    assert target is not None
+    if note is not None and dataset is not None:
+        with told_if_unwritable(note.parent, "data sets"):
+            store_json(note, target.name)
     return PreparedData(target, json.loads((target / "description.json").read_text(encoding="utf-8")))
 
 
+def _note(name: str, fingerprint: str) -> Path:
+    """Return the file that says under which name the data set of a fingerprint is kept."""
+    return home() / "data-fingerprints" / f"{name}-{key(fingerprint, 24)}.json"
+
+
+def _noted(note: Path) -> Path | None:
+    """Return where a data set is kept by a note; None without one, or if it is kept no more."""
+    kept = load_json(note)
+    target = home() / "data" / str(kept)
+    return target if kept is not None and (target / "description.json").is_file() else None
+
+
+def _kept(name: str, dataset: Dataset) -> Path:
+    digest = dataset.digest
+    lengths = "" if dataset.lengths is None else "-lengths"
+    tested = "" if dataset.test_digest is None else f"-{dataset.test_digest.partition(':')[2][:12]}"
+    target = home() / "data" / f"{name}-{digest.partition(':')[2][:24]}{lengths}{tested}"
+    if not (target / "description.json").is_file():
+        with told_if_unwritable(target.parent, "data sets"):
+            _write(dataset, digest, target)
+    return target
+
+
 def _write(dataset: Dataset, digest: str, target: Path) -> None:
-    temporary = target.with_name(f".{target.name}.{uuid.uuid4().hex}")
-    temporary.mkdir(parents=True)
-    try:
-        np.save(temporary / "samples.npy", dataset.samples)
-        np.save(temporary / "labels.npy", dataset.labels)
+    import numpy as np  # of those that have a data set alone
+
+    remove_leftovers(target.parent)
+    with staged_folder(target) as folder:
+        np.save(folder / "samples.npy", dataset.samples)
+        np.save(folder / "labels.npy", dataset.labels)
+        if dataset.lengths is not None:
+            np.save(folder / "lengths.npy", dataset.lengths.astype(np.int64))
+        trained = dataset.samples[: dataset.trained]
         description = {
             "name": dataset.name,
             "source": dataset.source,
             "digest": digest,
-            "samples": len(dataset.labels),
+            "samples": dataset.trained,
+            "tested": dataset.tested,
+            "test_digest": dataset.test_digest,
             "sample_shape": list(dataset.sample_shape),
             "classes": dataset.classes,
-            "range": [float(dataset.samples.min()), float(dataset.samples.max())],
+            "range": [float(trained.min()), float(trained.max())],
             "largest": dataset.largest,
             "mean": dataset.mean,
             "deviation": dataset.deviation,
+            "symbols": dataset.symbols,
+            "sequential": dataset.sequential,
             "files": [asdict(file) for file in dataset.files],
         }
-        (temporary / "description.json").write_text(json.dumps(description), encoding="utf-8")
-        try:
-            temporary.replace(target)
-        except OSError:
-            if not (target / "description.json").is_file():
-                raise  # not another process that was quicker
-    finally:
-        shutil.rmtree(temporary, ignore_errors=True)
+        (folder / "description.json").write_text(json.dumps(description), encoding="utf-8")
+        publish_folder(folder, target)
 
 
 def _check_range(description: dict[str, Any], sample: Input, problem: str) -> None:
     interval = sample.distribution.interval
-    if interval is None or description["largest"] is not None:
+    if interval is None or description["largest"] is not None or description.get("symbols") is not None:
         return  # any value will do, or pixels are scaled to the interval
     low, high = description["range"]
     if low < interval[0] or high > interval[1]:
         raise UsageError(
             f"data set '{description['name']}' has values from {low:g} to {high:g}, problem '{problem}' takes "
             f"'{sample.name}' from {interval[0]:g} to {interval[1]:g}; scale them, or give pixels as uint8"
+        )
+
+
+def _shape_taken(description: dict[str, Any], sample: Input, problem: str) -> tuple[int, ...]:
+    """Return the shape of a sample as the input has it: symbols come one-hot, or by number."""
+    name, symbols = description["name"], description.get("symbols")
+    shape = tuple(description["sample_shape"])
+    if symbols is None:
+        return shape
+    if sample.type.dtype == "float32":
+        if sample.distribution.kind != "one_hot":
+            raise UsageError(
+                f"data set '{name}' has symbols; problem '{problem}' takes '{sample.name}' as numbers that it "
+                "computes with, and not one-hot or by number"
+            )
+        return (*shape, symbols)
+    if symbols > sample.distribution.scale:
+        raise UsageError(
+            f"data set '{name}' has {symbols} symbols, problem '{problem}' has {sample.distribution.scale:.0f}; "
+            "change the problem's parameters with --set"
+        )
+    return shape
+
+
+def _check_classes(description: dict[str, Any], label: Input, problem: str) -> None:
+    weights = takes_weights(label)
+    classes = label.type.shape[1] if weights else label.distribution.scale
+    fits = description["classes"] == classes if weights else description["classes"] <= classes
+    if not fits or (label.type.shape[1:] and not weights):
+        raise UsageError(
+            f"data set '{description['name']}' has {description['classes']} classes, problem '{problem}' has "
+            f"{classes:.0f}; change the problem's parameters with --set"
         )
 
 
@@ -109,28 +189,24 @@ def check_fits(description: dict[str, Any], graph: Graph) -> None:
         With both shapes, ranges of values or numbers of classes.
     """
     name, count = description["name"], description["samples"]
-    kinds = [i.type.dtype for i in graph.inputs]
-    if kinds not in (["float32", "int64"], ["float32"]):
+    sample, *labels = graph.inputs
+    takes_samples = sample.type.dtype == "float32" or description.get("symbols") is not None
+    if len(labels) > 1 or not takes_samples or not all(map(takes_labels, labels)):
         raise UsageError(
             f"data set '{name}' has samples and class labels; problem '{graph.name}' takes "
             f"{', '.join(i.name for i in graph.inputs)}: run it on synthetic data, without --data"
         )
-    sample, *labels = graph.inputs
-    shape, wanted = tuple(description["sample_shape"]), sample.type.shape[1:]
+    shape, wanted = _shape_taken(description, sample, graph.name), sample.type.shape[1:]
     # In another order of axes the values would be scrambled, so only flattening and axes of 1 are no matter.
     squeezed = [tuple(size for size in sizes if size != 1) for sizes in (shape, wanted)]
-    if squeezed[0] != squeezed[1] and wanted != (int(np.prod(shape)),):
+    if squeezed[0] != squeezed[1] and wanted != (math.prod(shape),):
         raise UsageError(
             f"data set '{name}' has samples of shape {shape}, problem '{graph.name}' takes '{sample.name}' of "
             f"{wanted}; change the problem's parameters with --set"
         )
     _check_range(description, sample, graph.name)
     for label in labels:
-        if label.type.shape[1:] or description["classes"] > label.distribution.scale:
-            raise UsageError(
-                f"data set '{name}' has {description['classes']} classes, problem '{graph.name}' has "
-                f"{label.distribution.scale:.0f}; change the problem's parameters with --set"
-            )
+        _check_classes(description, label, graph.name)
     if graph.batch_size > count:
         raise UsageError(
             f"data set '{name}' has {count} samples, too few for a mini-batch of {graph.batch_size}"

@@ -12,24 +12,13 @@ from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
 from benchmarker.errors import UsageError
-from benchmarker.graph.counting import ELEMENTWISE, Application, products
 from benchmarker.graph.custom import Body, registered
+from benchmarker.graph.flops import ELEMENTWISE, Application, products
 from benchmarker.graph.graph import Graph, apply_node
 from benchmarker.graph.memory import ActivationUse, Costed, activation_peak, activations_kept
 from benchmarker.graph.operators import Operators
 from benchmarker.graph.shapes import Shapes
 from benchmarker.graph.types import DTYPE_BYTES, TensorType
-
-OPTIMIZER_VALUES: Mapping[str, int] = {
-    "sgd": 0,
-    "momentum": 1,
-    "nesterov": 1,
-    "adam": 2,
-    "adamw": 2,
-    "rmsprop": 1,
-    "adagrad": 1,
-}
-"""Values that an optimizer keeps for each trainable one."""
 
 REAL_TYPES: Mapping[str, str] = {
     "fp32": "float32",
@@ -44,12 +33,11 @@ STOPS = frozenset({"cast", "stop_gradient"})
 """Operators through which nothing flows back."""
 
 
-class HasKind(Protocol):
+class Remembers(Protocol):
     """An optimizer, as far as its memory is concerned."""
 
-    @property
-    def kind(self) -> str:
-        """One of :data:`OPTIMIZER_VALUES`."""
+    def state_elements(self, shapes: Sequence[tuple[int, ...]]) -> int:
+        """Return how many values it keeps of trainable parameters of these shapes."""
 
 
 @dataclass(frozen=True)
@@ -112,6 +100,8 @@ class GraphCost:
     activation_bytes : int
         In inference the peak of the values alive at once, each given back after its last use; in
         training the values that the backward pass needs. The mini-batch is included.
+    trainable_shapes : tuple of tuple of int
+        Shapes of the trainable parameters.
     """
 
     nodes: tuple[NodeCost, ...]
@@ -121,6 +111,7 @@ class GraphCost:
     input_bytes: int
     gradient_bytes: int
     activation_bytes: int
+    trainable_shapes: tuple[tuple[int, ...], ...] = ()
 
     @property
     def flops(self) -> int:
@@ -147,7 +138,7 @@ class GraphCost:
         """Bytes that the operators of a step read and write, without any fusion."""
         return sum(node.bytes for node in self.nodes)
 
-    def memory(self, optimizer: HasKind | None = None) -> dict[str, int]:
+    def memory(self, optimizer: Remembers | None = None) -> dict[str, int]:
         """Return the estimated memory in bytes by what it holds, and its ``total``.
 
         Parameters
@@ -159,7 +150,8 @@ class GraphCost:
         if optimizer is not None or self.gradient_bytes:
             parts["gradients"] = self.gradient_bytes
         if optimizer is not None:
-            parts["optimizer_state"] = self.gradient_bytes * OPTIMIZER_VALUES[optimizer.kind]
+            kept = optimizer.state_elements(self.trainable_shapes)
+            parts["optimizer_state"] = kept * self.gradient_bytes // max(self.parameter_count, 1)
         return {**parts, "total": sum(parts.values())}
 
 
@@ -311,6 +303,7 @@ def graph_cost(graph: Graph, *, training: bool = False, precision: str = "fp32")
         input_bytes=sum(value.type.bytes for value in batch),
         gradient_bytes=sum(_in(kept, p.type).bytes for p in graph.trainable) if training else 0,
         activation_bytes=activations_kept(cost.uses, batch) if training else peak,
+        trainable_shapes=tuple(p.type.shape for p in graph.trainable),
     )
 
 

@@ -19,13 +19,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Callable, Union
+from typing import Any, Callable, Union
 
 from benchmarker.errors import UsageError
 from benchmarker.graph.types import Node, TensorType
-
-if TYPE_CHECKING:
-    from benchmarker.graph.graph import Graph
 
 ANY = "any"
 """Key of an implementation for each framework that has none of its own and can be bridged to."""
@@ -225,10 +222,10 @@ def is_composed(node: Node, framework: str) -> bool:
     return node.operator == "custom" and registered(node.attributes["name"]).implementation(framework) is None
 
 
-def custom_kinds(graph: Graph, framework: str) -> dict[str, str]:
-    """Return what runs each custom operator of ``graph``: python, native, c++, cuda or composed."""
+def custom_kinds(nodes: Sequence[Node], framework: str) -> dict[str, str]:
+    """Return what runs each custom operator among ``nodes``: python, native, c++, cuda or composed."""
     kinds = {}
-    for node in graph.nodes:
+    for node in nodes:
         if node.operator == "custom":
             operator = registered(node.attributes["name"])
             kinds[operator.name] = (operator.implementation(framework) or operator.reference).kind

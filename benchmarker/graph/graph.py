@@ -179,7 +179,7 @@ def apply_node(node: Node, operators: Operators, inputs: Sequence[Any]) -> tuple
         Whatever the operator raised, with the node's name added as a note to its message.
     """
     try:
-        result = getattr(operators, node.operator)(*inputs, **node.attributes)
+        result = getattr(operators, node.operator)(*inputs, **node.keywords)
     except BenchmarkerError:
         raise
     except Exception as error:

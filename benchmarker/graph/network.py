@@ -6,6 +6,7 @@ import math
 from collections.abc import Sequence
 
 from benchmarker.errors import UsageError
+from benchmarker.graph.attributes import Recurrent
 from benchmarker.graph.graph import Graph
 from benchmarker.graph.initializers import ONES, ZEROS, he_normal, inverse_sqrt_uniform
 from benchmarker.graph.recorder import Recorder, Value
@@ -307,9 +308,9 @@ class Network(Recorder):
     ) -> tuple[Value, Value, Value]:
         self._positive(name, (units,))
         initializer = start or inverse_sqrt_uniform(units)
-        directions = 2 if direction == "bidirectional" else 1
+        w, r, b = Recurrent(units, direction).weight_shapes(gates, x.shape[2])
         return (
-            self.parameter(f"{name}.w", (directions, gates * units, x.shape[2]), initializer),
-            self.parameter(f"{name}.r", (directions, gates * units, units), initializer),
-            self.parameter(f"{name}.b", (directions, 2 * gates * units), ZEROS if start else initializer),
+            self.parameter(f"{name}.w", w, initializer),
+            self.parameter(f"{name}.r", r, initializer),
+            self.parameter(f"{name}.b", b, ZEROS if start else initializer),
         )

@@ -10,9 +10,10 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import MISSING, dataclass, fields
 from typing import Any, Callable
 
+from benchmarker.graph.attributes import RECORDS
 from benchmarker.graph.vocabulary.base import Tensor, composite, primitive
 from benchmarker.graph.vocabulary.composites import Composites
 
@@ -47,7 +48,7 @@ class OperatorInfo:
     kind: str
     tensors: tuple[str, ...]
     attributes: Mapping[str, Any]
-    """Attribute name to default; :data:`REQUIRED` where there is none."""
+    """Attribute name to default, :data:`REQUIRED` where there is none; of a record each of its fields."""
     variadic: bool = False
     """Whether it takes any number of tensors."""
 
@@ -65,6 +66,9 @@ def _describe(name: str, method: Callable[..., Any]) -> OperatorInfo:
     parameters = list(inspect.signature(method).parameters.values())[1:]
     tensors = tuple(p.name for p in parameters if p.kind is not p.KEYWORD_ONLY)
     attributes = {p.name: p.default for p in parameters if p.kind is p.KEYWORD_ONLY}
+    if name in RECORDS:
+        record = fields(RECORDS[name][1])
+        attributes = {f.name: REQUIRED if f.default is MISSING else f.default for f in record}
     kind: str = method.operator_kind  # type: ignore[attr-defined]
     variadic = any(p.kind is p.VAR_POSITIONAL for p in parameters)
     return OperatorInfo(name, kind, tensors, attributes, variadic)

@@ -8,14 +8,15 @@ from dataclasses import dataclass
 from typing import Any
 
 from benchmarker.errors import UsageError
+from benchmarker.graph.attributes import flat
 from benchmarker.graph.graph import apply_node, as_tuple
 from benchmarker.graph.operators import OPERATORS, REQUIRED, Operators
 from benchmarker.graph.shapes import Shapes
 from benchmarker.graph.types import Node, TensorType
 
-MOST_NODES = 10_000
+MAX_NODES = 10_000
 """Several times as many as the deepest networks have; without a bound a mistyped number would build for hours."""
-MOST_ELEMENTS = 2**36
+MAX_ELEMENTS = 2**36
 """Of one tensor, 256 GiB as float32: more than the machines that this is for."""
 
 
@@ -33,7 +34,20 @@ class Value:
 
 
 class Recorder(Operators):
-    """Operators that append a node for each call; the methods are generated from the vocabulary."""
+    """Operators that append a node for each call; the methods are generated from the vocabulary.
+
+    What is a record elsewhere is given here by its fields: ``net.conv(x, w, strides=(1, 1), ...)``.
+    """
+
+    conv: Callable[..., Value]
+    conv_transpose: Callable[..., Value]
+    max_pool: Callable[..., Value]
+    average_pool: Callable[..., Value]
+    rnn: Callable[..., tuple[Value, Value]]
+    lstm: Callable[..., tuple[Value, Value, Value]]
+    gru: Callable[..., tuple[Value, Value]]
+    gemm: Callable[..., Value]
+    slice: Callable[..., Value]
 
     def __init__(self) -> None:
         super().__init__(training=True)
@@ -61,8 +75,8 @@ class Recorder(Operators):
             if value is REQUIRED:
                 raise TypeError(f"operator '{operator}' needs attribute '{attribute}'")
             attributes[attribute] = as_tuple(value)
-        if len(self.nodes) == MOST_NODES:
-            raise UsageError(f"the network has more than {MOST_NODES} operators; take fewer layers")
+        if len(self.nodes) == MAX_NODES:
+            raise UsageError(f"the network has more than {MAX_NODES} operators; take fewer layers")
         name = self._unused(name or self._numbered(operator))
         node = Node(name, operator, tuple(t.name if t else "" for t in tensors), (), attributes)
         types = apply_node(node, self._shapes, [t.type if t else None for t in tensors])
@@ -72,9 +86,9 @@ class Recorder(Operators):
         return values if len(values) > 1 else values[0]
 
     def _kept(self, name: str, type_: TensorType) -> Value:
-        if type_.elements > MOST_ELEMENTS:
+        if type_.elements > MAX_ELEMENTS:
             raise UsageError(
-                f"'{name}' would have the shape {type_.shape}, and a tensor may have at most {MOST_ELEMENTS} "
+                f"'{name}' would have the shape {type_.shape}, and a tensor may have at most {MAX_ELEMENTS} "
                 "elements; take smaller sizes"
             )
         self.types[name] = type_
@@ -104,10 +118,14 @@ class _Named(Recorder):
 
 
 def _recording(operator: str, declared: Callable[..., Any]) -> Callable[..., Any]:
-    signature = inspect.signature(declared)
+    given = inspect.signature(declared).parameters.values()
+    tensors = [p for p in given if p.kind is not p.KEYWORD_ONLY]
+    attributes = OPERATORS[operator].attributes.items()
+    named = [inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=d) for name, d in attributes]
+    signature = inspect.Signature([*tensors, *named])
 
     def call(self: Recorder, *tensors: Any, **attributes: Any) -> Any:
-        return self.record(operator, signature.bind(self, *tensors, **attributes))
+        return self.record(operator, signature.bind(self, *tensors, **flat(operator, attributes)))
 
     call.__name__ = operator
     call.__doc__ = declared.__doc__

@@ -4,58 +4,37 @@ from __future__ import annotations
 
 import math
 
+from benchmarker.errors import require
+from benchmarker.graph.attributes import Gemm, PlainRecurrent, Recurrent, Slice
 from benchmarker.graph.custom import Body, registered
-from benchmarker.graph.requirements import broadcast, require, require_integers, require_shape
+from benchmarker.graph.shape_checks import broadcast, require_integers, require_shape
 from benchmarker.graph.types import TensorType
 from benchmarker.graph.window_shapes import WindowShapes
 
 
 def _recurrent(
-    operator: str,
-    gates: int,
-    x: TensorType,
-    weights: tuple[TensorType, TensorType, TensorType],
-    hidden: int,
-    direction: str,
+    operator: str, gates: int, x: TensorType, weights: tuple[TensorType, ...], layer: Recurrent
 ) -> tuple[TensorType, TensorType]:
     """Return the types of ``y`` and ``y_h`` of a recurrent layer."""
     require(len(x.shape) == 3, f"{operator} needs an input (T, N, I), got {x.shape}")
     require(
-        direction in ("forward", "bidirectional"),
-        f"{operator}: the direction must be forward or bidirectional, got '{direction}'",
+        layer.direction in ("forward", "bidirectional"),
+        f"{operator}: the direction must be forward or bidirectional, got '{layer.direction}'",
     )
-    directions = 2 if direction == "bidirectional" else 1
     steps, batch, size = x.shape
-    wanted = (
-        (directions, gates * hidden, size),
-        (directions, gates * hidden, hidden),
-        (directions, 2 * gates * hidden),
-    )
-    for name, value, shape in zip("wrb", weights, wanted):
+    for name, value, shape in zip("wrb", weights, layer.weight_shapes(gates, size)):
         require_shape(operator, shape, **{name: value})
-    return (
-        TensorType((steps, directions, batch, hidden), x.dtype),
-        TensorType((directions, batch, hidden), x.dtype),
-    )
+    state = (layer.directions, batch, layer.hidden_size)
+    return TensorType((steps, *state), x.dtype), TensorType(state, x.dtype)
 
 
 class Shapes(WindowShapes):
     """Every tensor is its :class:`TensorType`."""
 
-    def gemm(
-        self,
-        a: TensorType,
-        b: TensorType,
-        c: TensorType | None = None,
-        *,
-        alpha: float = 1.0,
-        beta: float = 1.0,
-        trans_a: bool = False,
-        trans_b: bool = False,
-    ) -> TensorType:
+    def gemm(self, a: TensorType, b: TensorType, c: TensorType | None = None, *, product: Gemm) -> TensorType:
         require(len(a.shape) == len(b.shape) == 2, f"gemm needs matrices, got {a.shape} and {b.shape}")
-        rows, inner = a.shape[::-1] if trans_a else a.shape
-        other, columns = b.shape[::-1] if trans_b else b.shape
+        rows, inner = a.shape[::-1] if product.trans_a else a.shape
+        other, columns = b.shape[::-1] if product.trans_b else b.shape
         require(inner == other, f"gemm of {a.shape} and {b.shape}: inner sizes {inner} and {other} differ")
         result = TensorType((rows, columns), a.dtype)
         if c is not None:
@@ -234,28 +213,8 @@ class Shapes(WindowShapes):
         part = (*x.shape[:place], x.shape[place] // num_outputs, *x.shape[place + 1 :])
         return (TensorType(part, x.dtype),) * num_outputs
 
-    def slice(
-        self,
-        x: TensorType,
-        *,
-        axes: tuple[int, ...],
-        starts: tuple[int, ...],
-        ends: tuple[int, ...],
-        steps: tuple[int, ...] = (),
-    ) -> TensorType:
-        steps = steps or (1,) * len(axes)
-        require(
-            len(axes) == len(starts) == len(ends) == len(steps) == len(set(axes)),
-            f"slice: axes {axes}, starts {starts}, ends {ends} and steps {steps} must be as many, each axis once",
-        )
-        sizes = list(x.shape)
-        for axis, start, end, step in zip(axes, starts, ends, steps):
-            require(
-                0 <= axis < len(sizes) and step >= 1 and 0 <= start < end <= x.shape[axis],
-                f"slice {start}:{end}:{step} of axis {axis} of {x.shape} is empty or outside",
-            )
-            sizes[axis] = len(range(start, end, step))
-        return TensorType(tuple(sizes), x.dtype)
+    def slice(self, x: TensorType, *, taken: Slice) -> TensorType:
+        return TensorType(taken.output_shape(x.shape), x.dtype)
 
     def pad(self, x: TensorType, *, pads: tuple[int, ...], value: float = 0.0) -> TensorType:
         rank = len(x.shape)
@@ -296,45 +255,24 @@ class Shapes(WindowShapes):
         return x
 
     def rnn(
-        self,
-        x: TensorType,
-        w: TensorType,
-        r: TensorType,
-        b: TensorType,
-        *,
-        hidden_size: int,
-        direction: str = "forward",
-        activation: str = "tanh",
+        self, x: TensorType, w: TensorType, r: TensorType, b: TensorType, *, layer: PlainRecurrent
     ) -> tuple[TensorType, TensorType]:
         require(
-            activation in ("tanh", "relu"), f"rnn: the activation must be tanh or relu, got '{activation}'"
+            layer.activation in ("tanh", "relu"),
+            f"rnn: the activation must be tanh or relu, got '{layer.activation}'",
         )
-        return _recurrent("rnn", 1, x, (w, r, b), hidden_size, direction)
+        return _recurrent("rnn", 1, x, (w, r, b), layer)
 
     def lstm(
-        self,
-        x: TensorType,
-        w: TensorType,
-        r: TensorType,
-        b: TensorType,
-        *,
-        hidden_size: int,
-        direction: str = "forward",
+        self, x: TensorType, w: TensorType, r: TensorType, b: TensorType, *, layer: Recurrent
     ) -> tuple[TensorType, TensorType, TensorType]:
-        y, last = _recurrent("lstm", 4, x, (w, r, b), hidden_size, direction)
+        y, last = _recurrent("lstm", 4, x, (w, r, b), layer)
         return y, last, last
 
     def gru(
-        self,
-        x: TensorType,
-        w: TensorType,
-        r: TensorType,
-        b: TensorType,
-        *,
-        hidden_size: int,
-        direction: str = "forward",
+        self, x: TensorType, w: TensorType, r: TensorType, b: TensorType, *, layer: Recurrent
     ) -> tuple[TensorType, TensorType]:
-        return _recurrent("gru", 3, x, (w, r, b), hidden_size, direction)
+        return _recurrent("gru", 3, x, (w, r, b), layer)
 
     def softmax_cross_entropy_loss(
         self,

@@ -5,7 +5,10 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
+
+from benchmarker.graph.attributes import keywords
 
 DTYPE_BYTES: Mapping[str, int] = {
     "float64": 8,
@@ -115,7 +118,7 @@ class Node:
     outputs : tuple of str
         Names given to the results.
     attributes : mapping
-        Every keyword argument of the method, defaults included; JSON values with tuples for lists.
+        Every attribute, defaults included, each field of a record by itself; JSON values with tuples for lists.
     """
 
     name: str
@@ -128,3 +131,8 @@ class Node:
     def statistics(self) -> tuple[str, ...]:
         """Values that a training step moves without a gradient: running statistics."""
         return self.inputs[3:5] if self.operator == "batch_normalization" else ()
+
+    @cached_property
+    def keywords(self) -> Mapping[str, Any]:
+        """Keyword arguments of the operator's method: the attributes, or the record that they are fields of."""
+        return keywords(self.operator, self.attributes)

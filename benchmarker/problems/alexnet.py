@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from benchmarker.framework import Optimizer
+from benchmarker.api.optimizer import Optimizer
+from benchmarker.api.problem import Problem, Published
 from benchmarker.graph.network import Network
-from benchmarker.layers.sizes import scaled
-from benchmarker.problem import Problem, Published
+from benchmarker.problems.layers.sizes import scaled
 
 CONVOLUTIONS = (
     (64, 11, 4, 2, True),
@@ -36,7 +36,6 @@ class Parameters:
 
 
 def build(net: Network, p: Parameters) -> None:
-    """Add the network to ``net``."""
     x = net.input("image", (p.channels, p.image_size, p.image_size))
     label = net.labels("label", p.classes)
     for number, (filters, kernel, stride, pad, pooled) in enumerate(CONVOLUTIONS, start=1):
@@ -53,7 +52,6 @@ def build(net: Network, p: Parameters) -> None:
 
 
 def benchmarker_problem() -> Problem:
-    """Return the problem."""
     return Problem(
         name="alexnet",
         task="image classification",

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from benchmarker.framework import Optimizer
+from benchmarker.api.optimizer import Optimizer
+from benchmarker.api.problem import Problem, Published
 from benchmarker.graph.network import Network
-from benchmarker.layers.declared import (
+from benchmarker.problems.layers.declared import (
     BatchNormalization,
     Convolution,
     Dropout,
@@ -18,8 +19,7 @@ from benchmarker.layers.declared import (
     layers_from_text,
     layers_to_text,
 )
-from benchmarker.layers.sequential import add_layers, add_loss
-from benchmarker.problem import Problem, Published
+from benchmarker.problems.layers.sequential import add_layers, add_loss
 
 PERCEPTRON = layers_to_text(
     [
@@ -60,7 +60,6 @@ def build(net: Network, p: Parameters) -> None:
 
 
 def benchmarker_problem() -> Problem:
-    """Return the problem."""
     return Problem(
         name="architecture",
         task="as described",

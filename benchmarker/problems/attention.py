@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from benchmarker.framework import Optimizer
+from benchmarker.api.optimizer import Optimizer
+from benchmarker.api.problem import Problem, Published
 from benchmarker.graph.initializers import inverse_sqrt_uniform
 from benchmarker.graph.network import Network
-from benchmarker.layers.attention import Transformer, packed_self_attention, to_rows, to_samples
-from benchmarker.problem import Problem, Published
+from benchmarker.problems.layers.attention import Transformer, packed_self_attention, to_rows, to_samples
 
 
 @dataclass(frozen=True)
@@ -31,7 +31,6 @@ def build(net: Network, p: Parameters) -> None:
 
 
 def benchmarker_problem() -> Problem:
-    """Return the problem."""
     return Problem(
         name="attention",
         task="operator",

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from benchmarker.framework import Optimizer
+from benchmarker.api.optimizer import Optimizer
+from benchmarker.api.problem import Problem, Published
 from benchmarker.graph.network import Network
-from benchmarker.layers import vgg
-from benchmarker.layers.sizes import scaled
-from benchmarker.problem import Problem, Published
+from benchmarker.problems.layers import vgg
+from benchmarker.problems.layers.sizes import scaled
 
 GROUPS = ((2, 64), (2, 128), (3, 256), (3, 512))
 """3x3 convolutions and their filters before each pooling."""
@@ -27,7 +27,6 @@ class Parameters:
 
 
 def build(net: Network, p: Parameters) -> None:
-    """Add the network to ``net``."""
     x = net.input("image", (p.channels, p.image_size, p.image_size))
     label = net.labels("label", p.classes)
     x = vgg.features(net, x, [(n, scaled(filters, p.width)) for n, filters in GROUPS])
@@ -39,7 +38,6 @@ def build(net: Network, p: Parameters) -> None:
 
 
 def benchmarker_problem() -> Problem:
-    """Return the problem."""
     return Problem(
         name="cifar_vgg",
         task="image classification",

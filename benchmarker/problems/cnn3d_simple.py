@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from benchmarker.framework import Optimizer
+from benchmarker.api.optimizer import Optimizer
+from benchmarker.api.problem import Problem, Published
 from benchmarker.graph.network import Network
 from benchmarker.graph.types import Distribution
-from benchmarker.layers.sizes import window_pads
-from benchmarker.problem import Problem, Published
+from benchmarker.problems.layers.sizes import window_pads
 
 
 @dataclass(frozen=True)
@@ -35,7 +35,6 @@ def build(net: Network, p: Parameters) -> None:
 
 
 def benchmarker_problem() -> Problem:
-    """Return the problem."""
     return Problem(
         name="cnn3d_simple",
         task="volume classification",

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from benchmarker.framework import Optimizer
+from benchmarker.api.optimizer import Optimizer
+from benchmarker.api.problem import Problem, Published
 from benchmarker.graph.network import Network
 from benchmarker.graph.recorder import Value
 from benchmarker.graph.types import Distribution
-from benchmarker.layers.sizes import same_pads, scaled
-from benchmarker.problem import Problem, Published
+from benchmarker.problems.layers.sizes import same_pads, scaled
 
 CONVOLUTIONS = (32, 64, 128, 256, 512)
 HIDDEN = (128, 64)
@@ -43,7 +43,6 @@ def leaky(net: Network, x: Value) -> Value:
 
 
 def build(net: Network, p: Parameters) -> None:
-    """Add the network to ``net``."""
     x = net.input("volume", (p.channels, *(p.volume_size,) * 3))
     target = net.input("target", (p.targets,), distribution=Distribution("uniform", 1.0))
     for number, filters in enumerate(CONVOLUTIONS, start=1):
@@ -59,7 +58,6 @@ def build(net: Network, p: Parameters) -> None:
 
 
 def benchmarker_problem() -> Problem:
-    """Return the problem."""
     return Problem(
         name="cosmoflow",
         task="regression of volumes",

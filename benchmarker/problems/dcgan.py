@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from benchmarker.framework import Optimizer
+from benchmarker.api.optimizer import Optimizer
+from benchmarker.api.problem import Problem, Published
 from benchmarker.graph.initializers import ONES, ZEROS, he_normal
 from benchmarker.graph.network import Network
 from benchmarker.graph.recorder import Value
 from benchmarker.graph.types import Distribution
-from benchmarker.layers.sizes import scaled
-from benchmarker.problem import Problem, Published
+from benchmarker.problems.layers.sizes import scaled
 
 GENERATOR = (512, 256, 128, 64)
 DISCRIMINATOR = (64, 128, 256, 512)
@@ -111,7 +111,6 @@ def build(net: Network, p: Parameters) -> None:
 
 
 def benchmarker_problem() -> Problem:
-    """Return the problem."""
     return Problem(
         name="dcgan",
         task="image generation",

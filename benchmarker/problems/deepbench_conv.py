@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from benchmarker.api.problem import Problem, Published
 from benchmarker.graph.network import Network
-from benchmarker.layers.sizes import Padding
-from benchmarker.problem import Problem, Published
+from benchmarker.problems.layers.sizes import Padding
 
 
 @dataclass(frozen=True)
@@ -42,7 +42,6 @@ def build(net: Network, p: Parameters) -> None:
 
 
 def benchmarker_problem() -> Problem:
-    """Return the problem."""
     speech = {"width": 700, "height": 161, "in_channels": 1, "batch": 4, "filters": 32, "kernel_w": 20}
     speech |= {"kernel_h": 5, "pad_w": 0, "pad_h": 0, "stride_w": 2, "stride_h": 2}
     return Problem(

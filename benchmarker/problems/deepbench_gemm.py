@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from benchmarker.api.problem import Problem, Published
 from benchmarker.graph.network import Network
-from benchmarker.problem import Problem, Published
 
 
 @dataclass(frozen=True)
@@ -27,7 +27,6 @@ def build(net: Network, p: Parameters) -> None:
 
 
 def benchmarker_problem() -> Problem:
-    """Return the problem."""
     return Problem(
         name="deepbench_gemm",
         task="operator",

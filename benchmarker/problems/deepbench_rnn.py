@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from benchmarker.api.problem import Problem, Published
 from benchmarker.graph.network import Network
-from benchmarker.layers.sizes import require_choice
-from benchmarker.problem import Problem, Published
+from benchmarker.problems.layers.sizes import require_choice
 
 TYPES = ("vanilla", "lstm", "gru")
 
@@ -46,7 +46,6 @@ def _published(gates: int, **values: str) -> Published:
 
 
 def benchmarker_problem() -> Problem:
-    """Return the problem."""
     return Problem(
         name="deepbench_rnn",
         task="operator",

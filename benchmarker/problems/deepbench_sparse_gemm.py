@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Annotated
 
+from benchmarker.api.problem import Problem, Published
+from benchmarker.api.rules import Real
 from benchmarker.graph.network import Network
 from benchmarker.graph.types import Distribution
-from benchmarker.layers.rules import Real
-from benchmarker.problem import Problem, Published
 
 
 @dataclass(frozen=True)
@@ -34,7 +34,6 @@ def build(net: Network, p: Parameters) -> None:
 
 
 def benchmarker_problem() -> Problem:
-    """Return the problem."""
     return Problem(
         name="deepbench_sparse_gemm",
         task="operator",

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from benchmarker.api.optimizer import Optimizer
+from benchmarker.api.problem import Problem, Published
 from benchmarker.errors import UsageError
-from benchmarker.framework import Optimizer
 from benchmarker.graph.initializers import ONES, ZEROS
 from benchmarker.graph.network import Network
 from benchmarker.graph.recorder import Value
 from benchmarker.graph.types import Distribution
-from benchmarker.layers.resnet import LAST_SCALE
-from benchmarker.layers.separable import separable
-from benchmarker.layers.sizes import scaled
-from benchmarker.problem import Problem, Published
+from benchmarker.problems.layers.resnet import LAST_SCALE
+from benchmarker.problems.layers.separable import separable
+from benchmarker.problems.layers.sizes import scaled
 
 STEM = (32, 64)
 ENTRY = (128, 256, 728)
@@ -173,7 +173,6 @@ def build(net: Network, p: Parameters) -> None:
 
 
 def benchmarker_problem() -> Problem:
-    """Return the problem."""
     return Problem(
         name="deepcam",
         task="semantic segmentation",

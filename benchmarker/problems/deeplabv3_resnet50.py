@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from benchmarker.framework import Optimizer
+from benchmarker.api.optimizer import Optimizer
+from benchmarker.api.problem import Problem, Published
 from benchmarker.graph.network import Network
 from benchmarker.graph.recorder import Value
 from benchmarker.graph.types import Distribution
-from benchmarker.layers import resnet
-from benchmarker.layers.sizes import counts, scaled
-from benchmarker.problem import Problem, Published
+from benchmarker.problems.layers import resnet
+from benchmarker.problems.layers.sizes import counts, scaled
 
 STRIDES = (1, 2, 1, 1)
 DILATIONS = ((1, 1), (1, 1), (1, 2), (2, 4))
@@ -105,7 +105,6 @@ def build(net: Network, p: Parameters) -> None:
 
 
 def benchmarker_problem() -> Problem:
-    """Return the problem."""
     return Problem(
         name="deeplabv3_resnet50",
         task="semantic segmentation",

@@ -6,19 +6,19 @@ import math
 from dataclasses import dataclass
 from typing import Annotated
 
+from benchmarker.api.optimizer import Optimizer
+from benchmarker.api.problem import Problem, Published
+from benchmarker.api.rules import MAX_COUNT, Whole
 from benchmarker.errors import UsageError
-from benchmarker.framework import Optimizer
 from benchmarker.graph.initializers import ZEROS, he_normal
 from benchmarker.graph.network import Network
 from benchmarker.graph.recorder import Value
 from benchmarker.graph.types import Distribution
-from benchmarker.layers.recurrent import sequence, summed_directions
-from benchmarker.layers.rules import LARGEST_COUNT, Whole
-from benchmarker.problem import Problem, Published
+from benchmarker.problems.layers.recurrent import sequence, summed_directions
 
 CONVOLUTIONS = (((41, 11), (2, 2), (20, 5)), ((21, 11), (2, 1), (10, 5)))
 """Kernel, stride and padding over frequency and time."""
-HIGHEST = 20.0
+MAX_ACTIVATION = 20.0
 """Where the rectifier is clipped (Amodei et al. 2015, section 3.1)."""
 
 LSTM_1024 = {"cell": "lstm", "units": 1024}
@@ -45,7 +45,7 @@ class Parameters:
     units: int = 800
     padded: bool = True
     normalized: bool = True
-    classes: Annotated[int, Whole(2, LARGEST_COUNT)] = 29
+    classes: Annotated[int, Whole(2, MAX_COUNT)] = 29
     transcript: int = 100
 
 
@@ -77,7 +77,7 @@ def convolutions(net: Network, x: Value, p: Parameters) -> Value:
     """Return the features ``(T, N, filters * frequencies)``."""
     for i, (kernel, stride, pad) in enumerate(CONVOLUTIONS, start=1):
         x = convolution(net, f"conv{i}", x, p.filters, kernel, stride, pad if p.padded else (0, 0))
-        x = net.clip(net.batch_norm(f"conv{i}.norm", x), min=0.0, max=HIGHEST)
+        x = net.clip(net.batch_norm(f"conv{i}.norm", x), min=0.0, max=MAX_ACTIVATION)
     batch, filters, frequencies, steps = x.shape
     x = net.transpose(x, perm=(3, 0, 1, 2))
     result: Value = net.reshape(x, shape=(steps, batch, filters * frequencies))
@@ -100,7 +100,6 @@ def require_room(transcript: int, steps: int) -> None:
 
 
 def build(net: Network, p: Parameters) -> None:
-    """Add the network to ``net``."""
     x = net.input("spectrogram", (1, p.bins, p.frames))
     characters = Distribution("integers", p.classes, low=1)
     label = net.input("label", (p.transcript,), "int64", characters)
@@ -117,7 +116,6 @@ def build(net: Network, p: Parameters) -> None:
 
 
 def benchmarker_problem() -> Problem:
-    """Return the problem."""
     return Problem(
         name="deepspeech2",
         task="speech recognition",

@@ -5,12 +5,12 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from benchmarker.framework import Optimizer
+from benchmarker.api.optimizer import Optimizer
+from benchmarker.api.problem import Problem, Published
 from benchmarker.graph.network import Network
 from benchmarker.graph.recorder import Value
 from benchmarker.graph.types import Distribution
-from benchmarker.layers.glorot import glorot_normal_dense
-from benchmarker.problem import Problem, Published
+from benchmarker.problems.layers.glorot import glorot_normal_dense
 
 CRITEO_KAGGLE = (
     *(1460, 583, 10131227, 2202608, 305, 24, 12517, 633, 3, 93145, 5683, 8351593, 3194),
@@ -59,7 +59,6 @@ def pairwise_products(net: Network, vectors: list[Value]) -> Value:
 
 
 def build(net: Network, p: Parameters) -> None:
-    """Add the network to ``net``."""
     x = net.input("dense", (p.dense,), distribution=Distribution("uniform", 1.0, low=0.0))
     clicked = net.input("clicked", (1,), distribution=Distribution("integers", 2))
     x = perceptron(net, "bottom", x, (p.bottom1, p.bottom2, p.bottom3, p.width))
@@ -77,7 +76,6 @@ def build(net: Network, p: Parameters) -> None:
 
 
 def benchmarker_problem() -> Problem:
-    """Return the problem."""
     return Problem(
         name="dlrm",
         task="recommendation",

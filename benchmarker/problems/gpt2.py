@@ -5,10 +5,11 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from benchmarker.framework import Optimizer
+from benchmarker.api.optimizer import Optimizer
+from benchmarker.api.problem import Problem, Published
 from benchmarker.graph.network import Network
 from benchmarker.graph.types import Distribution
-from benchmarker.layers.attention import (
+from benchmarker.problems.layers.attention import (
     Transformer,
     dropout,
     first_rows,
@@ -16,7 +17,6 @@ from benchmarker.layers.attention import (
     to_rows,
     to_samples,
 )
-from benchmarker.problem import Problem, Published
 
 DEVIATION = 0.02
 
@@ -36,7 +36,6 @@ class Parameters:
 
 
 def build(net: Network, p: Parameters) -> None:
-    """Add the network to ``net``."""
     start = Distribution("normal", DEVIATION)
     kind = Distribution("integers", p.vocabulary)
     token = net.input("token", (p.length,), "int64", kind)
@@ -61,7 +60,6 @@ def build(net: Network, p: Parameters) -> None:
 
 
 def benchmarker_problem() -> Problem:
-    """Return the problem."""
     return Problem(
         name="gpt2",
         task="language modelling",

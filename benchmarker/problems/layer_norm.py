@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from benchmarker.api.optimizer import Optimizer
+from benchmarker.api.problem import Problem, Published
 from benchmarker.errors import UsageError
-from benchmarker.framework import Optimizer
 from benchmarker.graph.network import Network
-from benchmarker.problem import Problem, Published
 
 
 @dataclass(frozen=True)
@@ -29,7 +29,6 @@ def build(net: Network, p: Parameters) -> None:
 
 
 def benchmarker_problem() -> Problem:
-    """Return the problem."""
     return Problem(
         name="layer_norm",
         task="operator",

@@ -5,15 +5,15 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
+from benchmarker.api.optimizer import Optimizer
+from benchmarker.api.problem import Problem, Published
 from benchmarker.errors import UsageError
-from benchmarker.framework import Optimizer
 from benchmarker.graph.initializers import ONES
 from benchmarker.graph.network import Network
 from benchmarker.graph.recorder import Value
 from benchmarker.graph.types import Distribution
-from benchmarker.layers.attention import merge_heads, split_heads, to_rows, to_samples
-from benchmarker.layers.sizes import quotient
-from benchmarker.problem import Problem, Published
+from benchmarker.problems.layers.attention import merge_heads, split_heads, to_rows, to_samples
+from benchmarker.problems.layers.sizes import quotient
 
 START = Distribution("normal", 0.02)
 EPSILON = 1e-5
@@ -98,7 +98,6 @@ def feed_forward(net: Network, name: str, x: Value, hidden: int) -> Value:
 
 
 def build(net: Network, p: Parameters) -> None:
-    """Add the network to ``net``."""
     features = quotient("width", p.width, "heads", p.heads)
     if features % 2:
         raise UsageError(f"'width' / 'heads' must be even, for pairs to rotate, got {p.width} / {p.heads}")
@@ -124,7 +123,6 @@ def build(net: Network, p: Parameters) -> None:
 
 
 def benchmarker_problem() -> Problem:
-    """Return the problem."""
     return Problem(
         name="llama",
         task="language modelling",

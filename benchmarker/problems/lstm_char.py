@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from benchmarker.framework import Optimizer
+from benchmarker.api.optimizer import Optimizer
+from benchmarker.api.problem import Problem, Published
 from benchmarker.graph.network import Network
 from benchmarker.graph.types import Distribution
-from benchmarker.layers.recurrent import last_state
-from benchmarker.problem import Problem, Published
+from benchmarker.problems.layers.recurrent import last_state
 
 
 @dataclass(frozen=True)
@@ -21,7 +21,6 @@ class Parameters:
 
 
 def build(net: Network, p: Parameters) -> None:
-    """Add the network to ``net``."""
     x = net.input("text", (p.length, p.characters), distribution=Distribution("one_hot"))
     label = net.labels("label", p.characters)
     x = net.dense("classifier", last_state(net, "lstm", x, p.units), p.characters)
@@ -30,7 +29,6 @@ def build(net: Network, p: Parameters) -> None:
 
 
 def benchmarker_problem() -> Problem:
-    """Return the problem."""
     return Problem(
         name="lstm_char",
         task="language modelling",

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from benchmarker.framework import Optimizer
+from benchmarker.api.optimizer import Optimizer
+from benchmarker.api.problem import Problem, Published
 from benchmarker.graph.network import Network
-from benchmarker.problem import Problem, Published
 
 
 @dataclass(frozen=True)
@@ -20,7 +20,6 @@ class Parameters:
 
 
 def build(net: Network, p: Parameters) -> None:
-    """Add the network to ``net``."""
     x = net.input("image", (p.inputs,))
     label = net.labels("label", p.classes)
     x = net.relu(net.dense("fc1", x, p.hidden1))
@@ -31,7 +30,6 @@ def build(net: Network, p: Parameters) -> None:
 
 
 def benchmarker_problem() -> Problem:
-    """Return the problem."""
     return Problem(
         name="mnist_mlp",
         task="image classification",

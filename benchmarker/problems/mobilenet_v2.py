@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from benchmarker.framework import Optimizer
+from benchmarker.api.optimizer import Optimizer
+from benchmarker.api.problem import Problem, Published
 from benchmarker.graph.network import Network
 from benchmarker.graph.recorder import Value
-from benchmarker.layers.resnet import LAST_SCALE
-from benchmarker.layers.separable import depthwise
-from benchmarker.layers.sizes import scaled
-from benchmarker.problem import Problem, Published
+from benchmarker.problems.layers.resnet import LAST_SCALE
+from benchmarker.problems.layers.separable import depthwise
+from benchmarker.problems.layers.sizes import scaled
 
 BLOCKS = (
     (1, 16, 1, 1),
@@ -67,7 +67,6 @@ def inverted_residual(net: Network, name: str, x: Value, expansion: int, filters
 
 
 def build(net: Network, p: Parameters) -> None:
-    """Add the network to ``net``."""
     x = net.input("image", (p.channels, p.image_size, p.image_size))
     label = net.labels("label", p.classes)
     x = net.convolution("stem.conv", x, scaled(STEM, p.width), 3, stride=2, pad=1, bias=False)
@@ -86,7 +85,6 @@ def build(net: Network, p: Parameters) -> None:
 
 
 def benchmarker_problem() -> Problem:
-    """Return the problem."""
     return Problem(
         name="mobilenet_v2",
         task="image classification",

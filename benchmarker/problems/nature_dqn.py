@@ -5,18 +5,18 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Annotated
 
-from benchmarker.framework import Optimizer
+from benchmarker.api.optimizer import Optimizer
+from benchmarker.api.problem import Problem, Published
+from benchmarker.api.rules import Real
 from benchmarker.graph.initializers import he_normal, inverse_sqrt_uniform
 from benchmarker.graph.network import Network
 from benchmarker.graph.recorder import Value
 from benchmarker.graph.types import Distribution
-from benchmarker.layers.rules import Real
-from benchmarker.layers.sizes import scaled
-from benchmarker.problem import Problem, Published
+from benchmarker.problems.layers.sizes import scaled
 
 CONVOLUTIONS = ((32, 8, 4), (64, 4, 2), (64, 3, 1))
 """Filters, kernel and stride (Mnih et al. 2015, Methods, Model architecture)."""
-LARGEST_ERROR = 1.0
+MAX_ERROR = 1.0
 """The error is clipped to this in its gradient (Methods, Training details)."""
 ENDED = (0.0, 1.0, 0.0, 0.0)
 """Which transitions end an episode, over and over. In play far fewer do; drawn as rarely, most mini-batches would
@@ -87,7 +87,7 @@ def build(net: Network, p: Parameters) -> None:
     )
     goes_on = net.affine(ended, alpha=-p.discount, beta=p.discount)
     error = net.sub(chosen, net.add(reward, net.mul(goes_on, best)))
-    net.loss(net.reduce_mean(net.huber(error, delta=LARGEST_ERROR)))
+    net.loss(net.reduce_mean(net.huber(error, delta=MAX_ERROR)))
 
 
 def benchmarker_problem() -> Problem:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from benchmarker.framework import Optimizer
+from benchmarker.api.optimizer import Optimizer
+from benchmarker.api.problem import Problem, Published
 from benchmarker.graph.network import Network
 from benchmarker.graph.types import Distribution
-from benchmarker.layers.glorot import glorot_dense
-from benchmarker.problem import Problem, Published
+from benchmarker.problems.layers.glorot import glorot_dense
 
 START = Distribution("normal", 0.01)
 POSITIVE = 0.2
@@ -40,7 +40,6 @@ class Parameters:
 
 
 def build(net: Network, p: Parameters) -> None:
-    """Add the network to ``net``."""
     user = net.input("user", (), "int64", Distribution("integers", p.users))
     item = net.input("item", (), "int64", Distribution("integers", p.items))
     seen = net.input("seen", (1,), distribution=Distribution("constant", 1.0, probability=POSITIVE))
@@ -61,7 +60,6 @@ def build(net: Network, p: Parameters) -> None:
 
 
 def benchmarker_problem() -> Problem:
-    """Return the problem."""
     return Problem(
         name="ncf",
         task="recommendation",

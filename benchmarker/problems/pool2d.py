@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from benchmarker.framework import Optimizer
+from benchmarker.api.optimizer import Optimizer
+from benchmarker.api.problem import Problem, Published
 from benchmarker.graph.initializers import ZEROS
 from benchmarker.graph.network import Network
 from benchmarker.graph.recorder import Value
-from benchmarker.layers.sizes import Padding, require_choice
-from benchmarker.problem import Problem, Published
+from benchmarker.problems.layers.sizes import Padding, require_choice
 
 
 @dataclass(frozen=True)
@@ -46,7 +46,6 @@ def build(net: Network, p: Parameters) -> None:
 
 
 def benchmarker_problem() -> Problem:
-    """Return the problem."""
     return Problem(
         name="pool2d",
         task="operator",

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from benchmarker.framework import Optimizer
+from benchmarker.api.optimizer import Optimizer
+from benchmarker.api.problem import Problem, Published
 from benchmarker.graph.network import Network
-from benchmarker.layers import resnet
-from benchmarker.layers.sizes import require_choice, scaled
-from benchmarker.problem import Problem, Published
+from benchmarker.problems.layers import resnet
+from benchmarker.problems.layers.sizes import require_choice, scaled
 
 STAGES = (16, 32, 64)
 """Filters of each stage (He et al. 2015, section 4.2)."""
@@ -30,7 +30,6 @@ class Parameters:
 
 
 def build(net: Network, p: Parameters) -> None:
-    """Add the network to ``net``."""
     require_choice("shortcut", p.shortcut, ("identity", "projection"))
     shortcut = resnet.identity if p.shortcut == "identity" else resnet.projection
     x = net.input("image", (p.channels, p.image_size, p.image_size))
@@ -46,7 +45,6 @@ def build(net: Network, p: Parameters) -> None:
 
 
 def benchmarker_problem() -> Problem:
-    """Return the problem."""
     return Problem(
         name="resnet44",
         task="image classification",

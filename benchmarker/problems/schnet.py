@@ -6,18 +6,18 @@ import math
 from dataclasses import dataclass
 from typing import Annotated
 
+from benchmarker.api.optimizer import Optimizer
+from benchmarker.api.problem import Problem, Published
+from benchmarker.api.rules import MAX_COUNT, Real, Whole
 from benchmarker.errors import UsageError
-from benchmarker.framework import Optimizer
 from benchmarker.graph.network import Network
 from benchmarker.graph.recorder import Value
 from benchmarker.graph.types import Distribution
-from benchmarker.layers.glorot import glorot_dense
-from benchmarker.layers.rules import LARGEST_COUNT, Real, Whole
-from benchmarker.problem import Problem, Published
+from benchmarker.problems.layers.glorot import glorot_dense
 
 QM9 = {"width": 64, "interactions": 3, "gaussians": 300, "radius": 30.0}
 """Sizes of the paper's network for QM9."""
-MOST_PAIRS = 2**24
+MAX_PAIRS = 2**24
 """Of atoms in a mini-batch, which are listed one by one."""
 
 
@@ -30,7 +30,7 @@ class Parameters:
     """
 
     atoms: Annotated[int, Whole(2, 1000)] = 18
-    elements: Annotated[int, Whole(2, LARGEST_COUNT)] = 100
+    elements: Annotated[int, Whole(2, MAX_COUNT)] = 100
     width: int = 128
     interactions: int = 6
     gaussians: Annotated[int, Whole(2, 10_000)] = 50
@@ -94,10 +94,9 @@ def interaction(
 
 
 def build(net: Network, p: Parameters) -> None:
-    """Add the network to ``net``."""
-    if net.batch_size * p.atoms**2 > MOST_PAIRS:
+    if net.batch_size * p.atoms**2 > MAX_PAIRS:
         raise UsageError(
-            f"{net.batch_size} molecules of {p.atoms} atoms have more than {MOST_PAIRS} pairs of neighbours; "
+            f"{net.batch_size} molecules of {p.atoms} atoms have more than {MAX_PAIRS} pairs of neighbours; "
             "take a smaller batch size or fewer atoms"
         )
     positions, pairs = helix(p.atoms), neighbours(p.atoms)
@@ -130,7 +129,6 @@ def build(net: Network, p: Parameters) -> None:
 
 
 def benchmarker_problem() -> Problem:
-    """Return the problem."""
     return Problem(
         name="schnet",
         task="molecular energies",

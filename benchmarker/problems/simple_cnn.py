@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from benchmarker.framework import Optimizer
+from benchmarker.api.optimizer import Optimizer
+from benchmarker.api.problem import Problem, Published
 from benchmarker.graph.network import Network
-from benchmarker.problem import Problem, Published
 
 
 @dataclass(frozen=True)
@@ -23,7 +23,6 @@ class Parameters:
 
 
 def build(net: Network, p: Parameters) -> None:
-    """Add the network to ``net``."""
     x = net.input("image", (p.channels, p.image_size, p.image_size))
     label = net.labels("label", p.classes)
     x = net.relu(net.pool(net.convolution("conv1", x, p.filters1, p.kernel), 2))
@@ -35,7 +34,6 @@ def build(net: Network, p: Parameters) -> None:
 
 
 def benchmarker_problem() -> Problem:
-    """Return the problem."""
     return Problem(
         name="simple_cnn",
         task="image classification",

@@ -6,15 +6,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Annotated
 
+from benchmarker.api.optimizer import Optimizer
+from benchmarker.api.problem import Problem, Published
+from benchmarker.api.rules import MAX_COUNT, Whole
 from benchmarker.errors import UsageError
-from benchmarker.framework import Optimizer
 from benchmarker.graph.network import Network
 from benchmarker.graph.recorder import Value
 from benchmarker.graph.types import Distribution
-from benchmarker.layers import vgg
-from benchmarker.layers.rules import LARGEST_COUNT, Whole
-from benchmarker.layers.sizes import scaled
-from benchmarker.problem import Problem, Published
+from benchmarker.problems.layers import vgg
+from benchmarker.problems.layers.sizes import scaled
 
 GROUPS = ((2, 64), (2, 128), (3, 256), (3, 512), (3, 512))
 """VGG-16's convolutions and their filters (Simonyan & Zisserman 2014, table 1, column D)."""
@@ -39,7 +39,7 @@ class Parameters:
     ``positives`` is how many boxes of an image are matched on average.
     """
 
-    classes: Annotated[int, Whole(2, LARGEST_COUNT)] = 21
+    classes: Annotated[int, Whole(2, MAX_COUNT)] = 21
     image_size: int = 300
     channels: int = 3
     width: float = 1.0
@@ -122,7 +122,6 @@ def build(net: Network, p: Parameters) -> None:
 
 
 def benchmarker_problem() -> Problem:
-    """Return the problem."""
     return Problem(
         name="ssd300",
         task="object detection",

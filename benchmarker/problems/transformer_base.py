@@ -5,12 +5,13 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
+from benchmarker.api.optimizer import Optimizer
+from benchmarker.api.problem import Problem, Published
 from benchmarker.errors import UsageError
-from benchmarker.framework import Optimizer
 from benchmarker.graph.network import Network
 from benchmarker.graph.recorder import Value
 from benchmarker.graph.types import Distribution
-from benchmarker.layers.attention import (
+from benchmarker.problems.layers.attention import (
     Transformer,
     decoder_layer,
     dropout,
@@ -19,9 +20,8 @@ from benchmarker.layers.attention import (
     to_rows,
     to_samples,
 )
-from benchmarker.problem import Problem, Published
 
-LONGEST_WAVE = 10000.0
+MAX_WAVE = 10000.0
 
 
 @dataclass(frozen=True)
@@ -64,7 +64,7 @@ def build(net: Network, p: Parameters) -> None:
     start = Distribution("normal", 1.0 / math.sqrt(p.width))
     table = net.parameter("embedding.weight", (p.vocabulary, p.width), start)
     longest = max(p.source_length, p.target_length)
-    positions = net.constant("position", (longest, p.width), Distribution("sinusoidal", LONGEST_WAVE))
+    positions = net.constant("position", (longest, p.width), Distribution("sinusoidal", MAX_WAVE))
 
     def embedded(name: str, tokens: Value) -> Value:
         x = net.affine(net.named(name).gather(table, tokens), alpha=math.sqrt(p.width))
@@ -84,7 +84,6 @@ def build(net: Network, p: Parameters) -> None:
 
 
 def benchmarker_problem() -> Problem:
-    """Return the problem."""
     return Problem(
         name="transformer_base",
         task="translation",

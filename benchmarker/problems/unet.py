@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from benchmarker.framework import Optimizer
+from benchmarker.api.optimizer import Optimizer
+from benchmarker.api.problem import Problem, Published
 from benchmarker.graph.network import Network
 from benchmarker.graph.recorder import Value
 from benchmarker.graph.types import Distribution
-from benchmarker.layers.sizes import scaled, window_pads
-from benchmarker.problem import Problem, Published
+from benchmarker.problems.layers.sizes import scaled, window_pads
 
 LEVELS = (64, 128, 256, 512, 1024)
 """Filters of each level, from the image's size down (Ronneberger et al. 2015, figure 1)."""
-LARGEST_WEIGHT = 11.0
+MAX_WEIGHT = 11.0
 """Weights of pixels are between 1 and this: the paper adds at most 10 between touching cells (equation 2)."""
 
 
@@ -83,14 +83,13 @@ def loss(net: Network, logits: Value, p: Parameters) -> Value:
     if not p.weighted:
         plain: Value = net.softmax_cross_entropy_loss(logits, label)
         return plain
-    weight = net.input("weight", sizes, distribution=Distribution("uniform", LARGEST_WEIGHT, low=1.0))
+    weight = net.input("weight", sizes, distribution=Distribution("uniform", MAX_WEIGHT, low=1.0))
     entropy = net.softmax_cross_entropy_loss(logits, label, reduction="none")
     result: Value = net.reduce_mean(net.mul(entropy, weight))
     return result
 
 
 def benchmarker_problem() -> Problem:
-    """Return the problem."""
     same = {"image_size": 512, "channels": 3, "padding": "same"}
     return Problem(
         name="unet",

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from benchmarker.framework import Optimizer
+from benchmarker.api.optimizer import Optimizer
+from benchmarker.api.problem import Problem, Published
 from benchmarker.graph.network import Network
 from benchmarker.graph.recorder import Value
-from benchmarker.layers.resnet import LAST_SCALE
-from benchmarker.problem import Problem, Published
+from benchmarker.problems.layers.resnet import LAST_SCALE
 
 GROUPS = (16, 32, 64)
 """Filters of each group before widening, and of the first convolution (Zagoruyko & Komodakis 2016, table 1)."""
@@ -45,7 +45,6 @@ def block(net: Network, name: str, x: Value, filters: int, stride: int, dropout:
 
 
 def build(net: Network, p: Parameters) -> None:
-    """Add the network to ``net``."""
     x = net.input("image", (p.channels, p.image_size, p.image_size))
     label = net.labels("label", p.classes)
     x = net.convolution("stem", x, GROUPS[0], 3, pad=1, bias=False)
@@ -60,7 +59,6 @@ def build(net: Network, p: Parameters) -> None:
 
 
 def benchmarker_problem() -> Problem:
-    """Return the problem."""
     return Problem(
         name="wide_resnet28_10",
         task="image classification",

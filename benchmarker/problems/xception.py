@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from benchmarker.framework import Optimizer
+from benchmarker.api.optimizer import Optimizer
+from benchmarker.api.problem import Problem, Published
 from benchmarker.graph.network import Network
 from benchmarker.graph.recorder import Value
-from benchmarker.layers.resnet import LAST_SCALE
-from benchmarker.layers.separable import separable
-from benchmarker.layers.sizes import same_pads, scaled
-from benchmarker.problem import Problem, Published
+from benchmarker.problems.layers.resnet import LAST_SCALE
+from benchmarker.problems.layers.separable import separable
+from benchmarker.problems.layers.sizes import same_pads, scaled
 
 STEM = (32, 64)
 ENTRY = (128, 256, 728)
@@ -67,7 +67,6 @@ def middle(net: Network, name: str, x: Value, filters: int) -> Value:
 
 
 def build(net: Network, p: Parameters) -> None:
-    """Add the network to ``net``."""
     x = net.input("image", (p.channels, p.image_size, p.image_size))
     label = net.labels("label", p.classes)
     for number, (filters, stride) in enumerate(zip(STEM, (2, 1)), start=1):
@@ -87,7 +86,6 @@ def build(net: Network, p: Parameters) -> None:
 
 
 def benchmarker_problem() -> Problem:
-    """Return the problem."""
     return Problem(
         name="xception",
         task="image classification",

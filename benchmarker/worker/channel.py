@@ -26,7 +26,6 @@ class Channel:
         threading.Thread(target=self._listen, name="lifeline", daemon=True).start()
 
     def send(self, event: str, **fields: Any) -> None:
-        """Write one event."""
         data = (json.dumps({"event": event, **fields}) + "\n").encode()
         while data:
             data = data[os.write(self._events, data) :]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 import time
 from pathlib import Path
@@ -63,3 +64,42 @@ def peak_memory() -> int | None:
         if line.startswith("VmHWM:"):
             return int(line.split()[1]) * 1024
     return None
+
+
+def process() -> dict[str, Any]:
+    """Return what may tell this process from another of the same run; what the system does not tell is None."""
+    memory = _smaps_rollup()
+    return {
+        "resident_bytes": memory.get("Rss"),
+        "huge_page_bytes": memory.get("AnonHugePages"),
+        "cpus": _last_cpus(),
+        "c_library": _c_library(),
+    }
+
+
+def _smaps_rollup() -> dict[str, int]:
+    """Return bytes by name, summed up over all of the process's memory."""
+    try:
+        lines = Path("/proc/self/smaps_rollup").read_text().splitlines()[1:]
+    except OSError:
+        return {}
+    return {words[0].rstrip(":"): int(words[1]) * 1024 for words in map(str.split, lines)}
+
+
+def _last_cpus() -> list[int]:
+    """Return the CPUs on which the process's threads ran last."""
+    found = set()
+    for stat in Path("/proc/self/task").glob("*/stat"):
+        try:
+            # The name stands in parentheses and may hold any character; the CPU is the 37th word after it.
+            found.add(int(stat.read_text().rpartition(")")[2].split()[36]))
+        except (OSError, IndexError, ValueError):
+            continue  # a thread that has ended
+    return sorted(found)
+
+
+def _c_library() -> str | None:
+    try:
+        return os.confstr("CS_GNU_LIBC_VERSION") or None
+    except (AttributeError, OSError, ValueError):
+        return None

@@ -1,40 +1,95 @@
-"""What the orchestrator asks of a worker, and how both sides read it."""
+"""What the orchestrator asks of a worker: one class a kind of job, and how both sides read it.
+
+Those of a measured run are here, all others in :mod:`benchmarker.worker.other_jobs`.
+"""
 
 from __future__ import annotations
 
-import importlib
-import inspect
 from collections.abc import Mapping
-from dataclasses import dataclass, field
-from typing import Any
+from dataclasses import asdict, dataclass, field
+from typing import Any, ClassVar
 
-from benchmarker.framework import Device, Framework, FrameworkPlugin, Optimizer
+from benchmarker.api.framework import Device, Framework, FrameworkPlugin
+from benchmarker.api.optimizer import Optimizer, add_rule
+from benchmarker.api.problem import Problem
+from benchmarker.api.update_rule import UpdateRule
 from benchmarker.graph.graph import Graph
-from benchmarker.problem import Problem
-from benchmarker.problem_files import is_problem_file, load_problem_file
+from benchmarker.problems.files import load_object, load_plugin
 
 
 @dataclass(frozen=True)
 class Job:
-    """A job as it travels, in JSON, to the worker.
+    """What every kind of job says.
 
     Parameters
     ----------
-    action : str
-        ``run``: measure a problem; ``reference``: compute the reference's results; ``check``: run the
-        conformance suite, ``check_gradients``: compare gradients with differences, ``check_onnx``: run the
-        ONNX project's node tests; ``findings``: compute what a comparison of frameworks needs;
-        ``calibrate``: measure the machine's peaks; ``export``: write an ONNX model; ``unpack_onnx``: unpack one
-        or the node tests.
-    framework, problem : str
-        Values of the plugins' entry points; ``problem`` is empty for all operators.
+    framework : str
+        Value of the plugin's entry point.
+    device : Device
+        Where its programs run.
+    threads : int
+        CPU threads.
+    seed : int
+        Of weights and mini-batches.
+    """
+
+    kind: ClassVar[str]
+
+    framework: str
+    device: Device
+    threads: int
+    seed: int
+
+    @property
+    def entry_points(self) -> tuple[str, ...]:
+        """Values of the entry points whose packages the worker imports."""
+        return (self.framework,)
+
+
+@dataclass(frozen=True)
+class ProblemJob(Job):
+    """A job over a problem.
+
+    Parameters
+    ----------
+    problem : str
+        Value of the plugin's entry point, or the file that holds the problem.
+    problem_parameters : mapping
+        All of the problem's parameters.
+    mode : {"inference", "training", "gradient"}
+        Which way its graph goes.
+    batch_size : int
+        Samples in a mini-batch.
+    precision : str
+        Of :data:`benchmarker.api.framework.PRECISIONS`.
+    """
+
+    problem: str
+    problem_parameters: Mapping[str, Any]
+    mode: str
+    batch_size: int
+    precision: str
+
+    @property
+    def entry_points(self) -> tuple[str, ...]:
+        """Values of the entry points whose packages the worker imports."""
+        return (self.framework, self.problem)
+
+
+@dataclass(frozen=True)
+class RunJob(ProblemJob):
+    """Measure a problem.
+
+    Parameters
+    ----------
     reference : str or None
-        The file with the reference's results: read by ``run`` (``None``: do not verify), written by
-        ``reference``.
+        The file with the reference's results; None: do not verify.
     verification_samples : int
-        How many samples of the mini-batch the reference computes.
-    window_seconds : float or None
-        How long the timed part lasts, instead of a number of steps.
+        How many samples of the mini-batch the reference has computed.
+    window : float or None
+        Seconds that the timed part lasts, instead of a number of steps.
+    optimizer_rule : str or None
+        Value of the entry point of the optimizer's rule; None for one that comes with benchmarker.
     data : str or None
         Folder of a prepared data set; None draws mini-batches from the seed.
     inputs : {"resident", "fed"}
@@ -52,38 +107,28 @@ class Job:
         Samples of each of the micro-batches that a mini-batch is trained in; None for all of it at once.
     fold_batch_norm : bool
         Whether batch normalizations of inference become part of the convolutions before them.
+    garbage_collector : {"on", "off"}
+        Python's, in the timed part.
     orchestrator : int
         Its process, for what it costs while steps are timed.
-    findings : mapping or None
-        What ``findings`` computes: ``what`` (``found`` by the framework; the ``reference``;
-        ``following``, the reference's steps along a framework's course), the ``path`` to write, the
-        file of the ``course``, ``probes``, ``steps``, the ``seeds`` of their mini-batches, and whether the
-        weights are ``moved``.
-    calibration : mapping or None
-        What ``calibrate`` measures: ``sizes`` of square matrices, ``copy_bytes`` of an array, and
-        ``seconds`` for each.
-    export : mapping or None
-        What ``export`` does: the ``path`` of the model to write, whether its mini-batch has an ``open`` size,
-        whether to ``verify`` it, and the ``version`` of benchmarker that it names.
-    onnx : mapping or None
-        The path of a ``model`` to unpack (None: the node tests) and the ``folder`` of what is unpacked.
+    window_seconds : float or None
+        About how long each turn is of a worker that takes turns; None for one that runs alone.
+    training : mapping or None
+        The table of a recipe, complete, as JSON values; None for a run that has none.
+    prefetch : {"none", "thread", "process"}
+        Where a training's mini-batches are made.
+    divergence : int or None
+        First steps of a training by a recipe that are made again beside the reference afterwards; None for none.
     """
 
-    action: str
-    framework: str
-    problem: str = ""
-    problem_parameters: Mapping[str, Any] = field(default_factory=dict)
+    kind: ClassVar[str] = "run"
+
     framework_options: Mapping[str, Any] = field(default_factory=dict)
-    mode: str = "training"
-    batch_size: int = 1
-    precision: str = "fp32"
     optimizer: Optimizer = Optimizer()
-    device: Device = Device("cpu")
-    threads: int = 1
-    seed: int = 0
+    optimizer_rule: str | None = None
     steps: int | None = None
     warmup: int | None = None
-    window_seconds: float | None = None
+    window: float | None = None
     reference: str | None = None
     verification_samples: int = 0
     data: str | None = None
@@ -95,54 +140,126 @@ class Job:
     trace: str | None = None
     micro_batch: int | None = None
     fold_batch_norm: bool = False
+    garbage_collector: str = "on"
     orchestrator: int = 0
-    findings: Mapping[str, Any] | None = None
-    calibration: Mapping[str, Any] | None = None
-    export: Mapping[str, Any] | None = None
-    onnx: Mapping[str, Any] | None = None
+    window_seconds: float | None = None
+    training: Mapping[str, Any] | None = None
+    prefetch: str = "none"
+    divergence: int | None = None
 
-    @staticmethod
-    def from_json(data: Mapping[str, Any]) -> Job:
-        """Read a job from JSON values."""
-        values = dict(data)
-        values["optimizer"] = Optimizer(**values["optimizer"])
-        values["device"] = Device(**values["device"])
-        return Job(**values)
+    @property
+    def entry_points(self) -> tuple[str, ...]:
+        """Values of the entry points whose packages the worker imports."""
+        own = super().entry_points
+        return own if self.optimizer_rule is None else (*own, self.optimizer_rule)
 
 
-def _load(value: str) -> Any:
-    module, _, attribute = value.partition(":")
-    loaded: Any = importlib.import_module(module)
-    for part in filter(None, attribute.split(".")):
-        loaded = getattr(loaded, part)
-    return loaded
+@dataclass(frozen=True)
+class TrainJob(RunJob):
+    """Train as a recipe says; its mini-batches are made and brought to the device step by step.
+
+    Parameters
+    ----------
+    checkpoints : mapping or None
+        Of :class:`~benchmarker.training.checkpoint.CheckpointSettings`, as JSON values; None for none.
+    """
+
+    kind: ClassVar[str] = "train"
+
+    checkpoints: Mapping[str, Any] | None = None
 
 
-def _plugin(value: str) -> Any:
-    loaded = _load(value)
-    return loaded() if inspect.isclass(loaded) else loaded
+@dataclass(frozen=True)
+class ReferenceJob(ProblemJob):
+    """Compute the reference's results for a measured run.
+
+    Parameters
+    ----------
+    path : str
+        The file to write.
+    samples : int
+        How many samples of the mini-batch are computed.
+    data, micro_batch, training
+        As in :class:`RunJob`.
+    """
+
+    kind: ClassVar[str] = "reference"
+
+    path: str
+    samples: int
+    data: str | None = None
+    micro_batch: int | None = None
+    training: Mapping[str, Any] | None = None
+
+
+KINDS: Mapping[str, str] = {
+    "run": "benchmarker.worker.job:RunJob",
+    "train": "benchmarker.worker.job:TrainJob",
+    "reference": "benchmarker.worker.job:ReferenceJob",
+    "probes": "benchmarker.worker.other_jobs:ProbesJob",
+    "calibrate": "benchmarker.worker.other_jobs:CalibrateJob",
+    "latency": "benchmarker.worker.other_jobs:LatencyJob",
+    "conformance": "benchmarker.worker.other_jobs:ConformanceJob",
+    "operator_gradients": "benchmarker.worker.other_jobs:OperatorGradientsJob",
+    "problem_gradients": "benchmarker.worker.other_jobs:ProblemGradientsJob",
+    "node_tests": "benchmarker.worker.other_jobs:NodeTestsJob",
+    "export": "benchmarker.worker.other_jobs:ExportJob",
+    "unpack": "benchmarker.worker.other_jobs:UnpackJob",
+}
+"""The class of each kind of job; imported late, since making all of them takes longer than a run has for it."""
+
+
+def job_class(kind: str) -> type[Job]:
+    """Return the class of a kind of job."""
+    found: type[Job] = load_object(KINDS[kind])
+    return found
+
+
+def to_json(job: Job) -> dict[str, Any]:
+    values = {"kind": job.kind, **asdict(job)}
+    return {**values, "optimizer": job.optimizer.to_json()} if isinstance(job, RunJob) else values
+
+
+def from_json(data: Mapping[str, Any]) -> Job:
+    values: dict[str, Any] = {
+        name: tuple(value) if isinstance(value, list) else value
+        for name, value in data.items()
+        if name != "kind"
+    }
+    values["device"] = Device(**values["device"])
+    if "optimizer" in values:
+        values["optimizer"] = Optimizer.from_json(values["optimizer"])
+        if values["optimizer_rule"] is not None:
+            add_rule(load_rule(values["optimizer_rule"]))
+    return job_class(data["kind"])(**values)
 
 
 def load_problem(value: str) -> Problem:
     """Import a problem by its entry point's value."""
-    plugin = load_problem_file(value) if is_problem_file(value) else _plugin(value)
+    plugin = load_plugin(value)
     problem: Problem = plugin.benchmarker_problem()
     return problem
 
 
+def load_rule(value: str) -> UpdateRule:
+    """Import an optimizer's rule by its entry point's value, or make that of a file."""
+    rule: UpdateRule = load_plugin(value).benchmarker_optimizer()
+    return rule
+
+
 def load_framework_plugin(value: str) -> FrameworkPlugin:
     """Import a framework's description by its entry point's value."""
-    plugin: FrameworkPlugin = _plugin(value).benchmarker_framework()
+    plugin: FrameworkPlugin = load_plugin(value).benchmarker_framework()
     return plugin
 
 
 def load_framework(plugin: FrameworkPlugin) -> Framework:
     """Import the framework itself."""
-    framework: Framework = _load(plugin.implementation)()
+    framework: Framework = load_object(plugin.implementation)()
     return framework
 
 
-def problem_graph(job: Job, batch_size: int) -> Graph:
+def problem_graph(job: ProblemJob, batch_size: int) -> Graph:
     """Build the job's graph: with its loss in training, without in inference, else as it goes backward."""
     graph = load_problem(job.problem).graph(batch_size, **job.problem_parameters)
     if job.mode == "gradient":

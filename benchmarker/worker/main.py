@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 from benchmarker.errors import BenchmarkerError
+from benchmarker.problems.files import load_object
 from benchmarker.worker.channel import Channel
-from benchmarker.worker.job import Job
+from benchmarker.worker.job import from_json
 from benchmarker.worker.stages import Stages
 
 OUT_OF_MEMORY_SIGNS = (
@@ -21,11 +22,20 @@ OUT_OF_MEMORY_SIGNS = (
     "resourceexhausted",
     "oom when allocating",
 )
+MAX_MESSAGE = 100_000
+
+
+def _message(error: BaseException) -> str:
+    """Return an error's text, of which the orchestrator keeps the beginning."""
+    try:
+        return str(error)[:MAX_MESSAGE] or type(error).__name__
+    except Exception:  # a broken __str__ of somebody's exception
+        return type(error).__name__
 
 
 def is_out_of_memory(error: BaseException, signs: tuple[str, ...] = ()) -> bool:
     """Tell whether an error, or one that caused it, is the lack of memory."""
-    text = f"{type(error).__name__}: {error}".lower()
+    text = f"{type(error).__name__}: {_message(error)}".lower()
     if isinstance(error, MemoryError):
         return True
     if any(sign.lower() in text for sign in (*OUT_OF_MEMORY_SIGNS, *signs)):
@@ -33,35 +43,21 @@ def is_out_of_memory(error: BaseException, signs: tuple[str, ...] = ()) -> bool:
     return error.__cause__ is not None and is_out_of_memory(error.__cause__, signs)
 
 
-def _action(name: str) -> Callable[[Job, Channel, Stages], None]:
-    # Imported late: each action needs other modules, and importing them belongs to its time.
-    if name == "run":
-        from benchmarker.worker.run import run
-
-        return run
-    if name == "reference":
-        from benchmarker.worker.reference_job import compute_reference
-
-        return compute_reference
-    if name == "findings":
-        from benchmarker.worker.findings_job import compute_findings
-
-        return compute_findings
-    if name == "calibrate":
-        from benchmarker.worker.calibrate_job import calibrate
-
-        return calibrate
-    if name == "export":
-        from benchmarker.worker.export_job import export
-
-        return export
-    if name in ("unpack_onnx", "check_onnx"):
-        from benchmarker.worker.onnx_job import check_onnx, unpack_onnx
-
-        return unpack_onnx if name == "unpack_onnx" else check_onnx
-    from benchmarker.worker.check_job import check, check_gradients
-
-    return check_gradients if name == "check_gradients" else check
+HANDLERS: Mapping[str, str] = {
+    "run": "benchmarker.worker.jobs.run:run",
+    "train": "benchmarker.worker.jobs.train:train",
+    "reference": "benchmarker.worker.jobs.reference:compute_reference",
+    "probes": "benchmarker.worker.jobs.probes:compute_probes",
+    "calibrate": "benchmarker.worker.jobs.calibrate:calibrate",
+    "latency": "benchmarker.worker.jobs.latency:measure_latency",
+    "conformance": "benchmarker.worker.jobs.conformance:check",
+    "operator_gradients": "benchmarker.worker.jobs.conformance:check_operator_gradients",
+    "problem_gradients": "benchmarker.worker.jobs.conformance:check_problem_gradients",
+    "node_tests": "benchmarker.worker.jobs.onnx:check_nodes",
+    "export": "benchmarker.worker.jobs.export_onnx:export",
+    "unpack": "benchmarker.worker.jobs.onnx:unpack",
+}
+"""What does each kind of job; imported late, since each needs other modules, and that belongs to its time."""
 
 
 def work(
@@ -87,11 +83,11 @@ def work(
     channel = Channel(events, control)
     if shared is not None:
         channel.send("forked", shared=shared)
-    job = Job.from_json(message)
+    job = from_json(message)
     stages = Stages(channel)
     stages.seconds["process_start"] = start_ns / 1e9
     try:
-        _action(job.action)(job, channel, stages)
+        load_object(HANDLERS[job.kind])(job, channel, stages)
     except Exception as error:
         # A broken plugin's sentence has the exception itself behind it, which its author needs.
         if not isinstance(error, BenchmarkerError) or error.__cause__ is not None:
@@ -102,7 +98,7 @@ def work(
             "error",
             stage=stages.current,
             type=type(error).__name__,
-            message=str(error) or type(error).__name__,
+            message=_message(error),
             out_of_memory=is_out_of_memory(error, stages.out_of_memory_signs),
         )
         return 1

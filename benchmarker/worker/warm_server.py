@@ -24,21 +24,19 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-WORKER_MODULES = (
-    "batches",
-    "breakdown",
-    "evaluation",
-    "main",
-    "measuring",
-    "run",
-    "values",
-    "verified_start",
-)
 LATER_IMPORTS = (
     "importlib.metadata",
     "numpy.random",
+    "benchmarker.data.batches",
+    "benchmarker.data.values",
     "benchmarker.problems",
-    *(f"benchmarker.worker.{name}" for name in WORKER_MODULES),
+    "benchmarker.worker.jobs.run",
+    "benchmarker.worker.main",
+    "benchmarker.worker.measurement.accuracy",
+    "benchmarker.worker.measurement.breakdown",
+    "benchmarker.worker.measurement.timed_part",
+    "benchmarker.worker.verification.after_timing",
+    "benchmarker.worker.verification.verified_start",
 )
 """What a run itself imports as it reaches its stages."""
 ENDING_SECONDS = 0.2

@@ -22,9 +22,10 @@ import numpy as np  # noqa: E402
 from by_hand.case import Case, Step  # noqa: E402
 from paired import Comparison, by_turns  # noqa: E402
 
-from benchmarker.framework import Device, Framework, Optimizer, Program  # noqa: E402
+from benchmarker.api.framework import Device, Framework, Program  # noqa: E402
+from benchmarker.api.optimizer import Optimizer  # noqa: E402
+from benchmarker.data.values import draw_batch, draw_parameters  # noqa: E402
 from benchmarker.graph.graph import Graph  # noqa: E402
-from benchmarker.worker.values import draw_batch, draw_parameters  # noqa: E402
 
 SEED = 0
 CPU = Device("cpu")

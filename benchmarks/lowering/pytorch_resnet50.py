@@ -22,11 +22,12 @@ import torch
 from paired import compare
 from torch import nn
 
-from benchmarker.framework import Device, Optimizer
+from benchmarker.api.framework import Device
+from benchmarker.api.optimizer import Optimizer
+from benchmarker.data.values import draw_batch
 from benchmarker.plugins.pytorch import Options
 from benchmarker.plugins.pytorch.program import PytorchFramework
-from benchmarker.problems.resnet50 import benchmarker_problem
-from benchmarker.worker.values import draw_batch
+from benchmarker.problems.resnet import RESNET50
 
 MOMENTUM = Optimizer("momentum", learning_rate=0.01, momentum=0.9)
 
@@ -113,7 +114,7 @@ def plain_steps(
 def compare_mode(mode: str, settings: str, options: Options, arguments: argparse.Namespace) -> None:
     """Check that both models compute the same outputs or loss, then time them."""
     torch.manual_seed(0)
-    graph = benchmarker_problem().graph(arguments.batch_size, image_size=arguments.image_size)
+    graph = RESNET50.graph(arguments.batch_size, image_size=arguments.image_size)
     batch = draw_batch(graph, 0)
     graph = graph if mode == "training" else graph.without_loss()
     plain = ResNet50()

@@ -10,12 +10,12 @@ from typing import Any
 
 import numpy as np
 
-from benchmarker.framework import Device, Framework, FrameworkPlugin, Program
+from benchmarker.api.framework import Device, Framework, FrameworkPlugin, Program
+from benchmarker.api.problem import Problem
 from benchmarker.graph.network import Network
 from benchmarker.plugins.numpy.operators import NumpyOperators
-from benchmarker.problem import Problem
 
-LONGEST_SECONDS = 60
+MAX_SECONDS = 60
 """A child that nobody ends does it itself."""
 
 
@@ -97,7 +97,7 @@ def hold_in_child(megabytes: int) -> None:
     if os.fork() == 0:
         kept = held(megabytes)
         os.write(told, b"!")
-        time.sleep(LONGEST_SECONDS)
+        time.sleep(MAX_SECONDS)
         os._exit(len(kept) == 0)
     os.read(there, 1)
 

@@ -1,6 +1,6 @@
-"""A user's own operator as a problem: hard swish, ``x clip(x / 6 + 1 / 2, 0, 1)``, implemented in several ways.
+r"""A user's own operator as a problem: hard swish, ``x clip(x / 6 + 1 / 2, 0, 1)``, implemented in several ways.
 
-    python -m benchmarker run --problem=examples/operators/hard_swish.py --framework=pytorch \\
+    python -m benchmarker run --problem=examples/operators/hard_swish.py --framework=pytorch \
         --mode=inference,gradient --set implementation=composed,python,native,c++
     python -m benchmarker check pytorch --gradients --problem=examples/operators/hard_swish.py
 
@@ -15,11 +15,18 @@ from typing import Annotated, Any
 
 import numpy as np
 
-from benchmarker.graph.custom import ANY, Body, CppSource, CustomOperator, NativeFunction, NumpyFunction
-from benchmarker.graph.network import Network
-from benchmarker.graph.types import TensorType
-from benchmarker.layers.rules import Choice
-from benchmarker.problem import Problem
+from benchmarker.api import (
+    ANY,
+    Body,
+    Choice,
+    CppSource,
+    CustomOperator,
+    NativeFunction,
+    Network,
+    NumpyFunction,
+    Problem,
+    TensorType,
+)
 
 HERE = Path(__file__).resolve().parent
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
+from typing import Any, ClassVar
 
+from benchmarker.graph.attributes import RECORDS, keywords
 from benchmarker.graph.custom import Body, registered
 from benchmarker.graph.vocabulary.base import Tensor, Vocabulary, composite
 
@@ -23,4 +24,17 @@ class CustomOperators(Vocabulary):
         reference = registered(name).reference
         if not isinstance(reference, Body):
             return self._unsupported(f"custom '{name}'")
-        return reference.function(self, *xs)
+        return reference.function(_Flat(self), *xs)
+
+
+class _Flat:
+    """The operators of a meaning as a network has them: what is a record elsewhere is given by its fields."""
+
+    def __init__(self, meaning: CustomOperators) -> None:
+        self._meaning = meaning
+
+    def __getattr__(self, name: str) -> Any:
+        found = getattr(self._meaning, name)
+        if name not in RECORDS:
+            return found
+        return lambda *tensors, **attributes: found(*tensors, **keywords(name, attributes))

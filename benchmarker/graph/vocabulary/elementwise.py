@@ -35,7 +35,7 @@ class ElementwiseOperators(Vocabulary):
 
     @primitive
     def relu(self, x: Tensor) -> Tensor:
-        """``max(x, 0)``; the gradient at 0 is 0."""
+        """``max(x, 0)``; the gradient at 0 is one from 0 to 1, here 0."""
         return self._unsupported("relu")
 
     @primitive
@@ -45,7 +45,10 @@ class ElementwiseOperators(Vocabulary):
 
     @primitive
     def clip(self, x: Tensor, *, min: float, max: float) -> Tensor:
-        """``x`` held between ``min`` and ``max``; the gradient is 0 outside. ReLU6 is ``min=0, max=6``."""
+        """``x`` held between ``min`` and ``max``; the gradient is 0 outside. ReLU6 is ``min=0, max=6``.
+
+        At a bound it is one from 0 to 1.
+        """
         return self._unsupported("clip")
 
     @primitive
@@ -85,7 +88,7 @@ class ElementwiseOperators(Vocabulary):
 
     @primitive
     def abs(self, x: Tensor) -> Tensor:
-        """Absolute value; the gradient at 0 is 0."""
+        """Absolute value; the gradient at 0 is one from -1 to 1, here 0."""
         return self._unsupported("abs")
 
     @primitive

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from benchmarker.graph.attributes import Gemm, PlainRecurrent, Recurrent
 from benchmarker.graph.vocabulary.base import Tensor, Vocabulary, primitive
 
 
@@ -9,17 +10,7 @@ class ProductOperators(Vocabulary):
     """Matrix products and recurrent layers."""
 
     @primitive
-    def gemm(
-        self,
-        a: Tensor,
-        b: Tensor,
-        c: Tensor | None = None,
-        *,
-        alpha: float = 1.0,
-        beta: float = 1.0,
-        trans_a: bool = False,
-        trans_b: bool = False,
-    ) -> Tensor:
+    def gemm(self, a: Tensor, b: Tensor, c: Tensor | None = None, *, product: Gemm) -> Tensor:
         """``alpha * a' @ b' + beta * c`` for matrices (ONNX ``Gemm``); ``c`` broadcasts to the result.
 
         A fully connected layer is ``gemm(x, weight, bias, trans_b=True)`` with ``weight`` of shape
@@ -37,17 +28,9 @@ class ProductOperators(Vocabulary):
 
     @primitive
     def rnn(
-        self,
-        x: Tensor,
-        w: Tensor,
-        r: Tensor,
-        b: Tensor,
-        *,
-        hidden_size: int,
-        direction: str = "forward",
-        activation: str = "tanh",
+        self, x: Tensor, w: Tensor, r: Tensor, b: Tensor, *, layer: PlainRecurrent
     ) -> tuple[Tensor, Tensor]:
-        """One layer of plain recurrent cells, ``tanh`` or ``relu`` (ONNX ``RNN``, zero initial state).
+        """One layer of plain recurrent cells (ONNX ``RNN``, zero initial state).
 
         ``x`` is ``(T, N, I)``, ``w`` ``(D, H, I)``, ``r`` ``(D, H, H)``, ``b`` ``(D, 2H)`` (input then
         recurrent bias). Returns ``y (T, D, N, H)`` and ``y_h (D, N, H)``.
@@ -57,16 +40,9 @@ class ProductOperators(Vocabulary):
 
     @primitive
     def lstm(
-        self,
-        x: Tensor,
-        w: Tensor,
-        r: Tensor,
-        b: Tensor,
-        *,
-        hidden_size: int,
-        direction: str = "forward",
+        self, x: Tensor, w: Tensor, r: Tensor, b: Tensor, *, layer: Recurrent
     ) -> tuple[Tensor, Tensor, Tensor]:
-        """One LSTM layer (ONNX ``LSTM``, zero initial state), ``forward`` or ``bidirectional``.
+        """One LSTM layer (ONNX ``LSTM``, zero initial state).
 
         ``x`` is ``(T, N, I)``, ``w`` ``(D, 4H, I)``, ``r`` ``(D, 4H, H)``, ``b`` ``(D, 8H)`` (input
         then recurrent bias), gate order i, o, f, c; ``D`` is the number of directions, of which the
@@ -76,16 +52,7 @@ class ProductOperators(Vocabulary):
         return unsupported
 
     @primitive
-    def gru(
-        self,
-        x: Tensor,
-        w: Tensor,
-        r: Tensor,
-        b: Tensor,
-        *,
-        hidden_size: int,
-        direction: str = "forward",
-    ) -> tuple[Tensor, Tensor]:
+    def gru(self, x: Tensor, w: Tensor, r: Tensor, b: Tensor, *, layer: Recurrent) -> tuple[Tensor, Tensor]:
         """One GRU layer (ONNX ``GRU`` with ``linear_before_reset=1``, zero initial state).
 
         ``x`` is ``(T, N, I)``, ``w`` ``(D, 3H, I)``, ``r`` ``(D, 3H, H)``, ``b`` ``(D, 6H)`` (input

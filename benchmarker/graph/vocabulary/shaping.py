@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from benchmarker.graph.attributes import Slice
 from benchmarker.graph.vocabulary.base import Tensor, Vocabulary, primitive
 
 
@@ -30,20 +31,8 @@ class ShapingOperators(Vocabulary):
         return unsupported
 
     @primitive
-    def slice(
-        self,
-        x: Tensor,
-        *,
-        axes: tuple[int, ...],
-        starts: tuple[int, ...],
-        ends: tuple[int, ...],
-        steps: tuple[int, ...] = (),
-    ) -> Tensor:
-        """Take ``start:end:step`` of each of ``axes`` (ONNX ``Slice``).
-
-        Axes, starts and ends count from the front; an end is at most the axis's size. No steps are steps
-        of 1.
-        """
+    def slice(self, x: Tensor, *, taken: Slice) -> Tensor:
+        """Take a part of each of some axes (ONNX ``Slice``)."""
         return self._unsupported("slice")
 
     @primitive

@@ -3,42 +3,24 @@
 from __future__ import annotations
 
 from benchmarker.graph.vocabulary.base import Tensor, Vocabulary, primitive
+from benchmarker.graph.windows import AveragePooling, MaxPooling, TransposedWindow, Window
 
 
 class WindowOperators(Vocabulary):
     """Windows that slide over images: convolution, pooling, resizing."""
 
     @primitive
-    def conv(
-        self,
-        x: Tensor,
-        w: Tensor,
-        b: Tensor | None = None,
-        *,
-        strides: tuple[int, ...],
-        pads: tuple[int, ...],
-        dilations: tuple[int, ...],
-        group: int = 1,
-    ) -> Tensor:
+    def conv(self, x: Tensor, w: Tensor, b: Tensor | None = None, *, window: Window) -> Tensor:
         """Convolution (ONNX ``Conv``).
 
-        ``x`` is ``(N, C, *spatial)``, ``w`` is ``(M, C/group, *kernel)``, ``b`` is ``(M,)``; ``pads``
-        holds the begins of all spatial axes, then the ends. Returns ``(N, M, *out)``.
+        ``x`` is ``(N, C, *spatial)``, ``w`` is ``(M, C/group, *kernel)``, ``b`` is ``(M,)``. Returns
+        ``(N, M, *out)``.
         """
         return self._unsupported("conv")
 
     @primitive
     def conv_transpose(
-        self,
-        x: Tensor,
-        w: Tensor,
-        b: Tensor | None = None,
-        *,
-        strides: tuple[int, ...],
-        pads: tuple[int, ...],
-        output_padding: tuple[int, ...],
-        dilations: tuple[int, ...],
-        group: int = 1,
+        self, x: Tensor, w: Tensor, b: Tensor | None = None, *, window: TransposedWindow
     ) -> Tensor:
         """Transposed convolution (ONNX ``ConvTranspose``).
 
@@ -48,28 +30,12 @@ class WindowOperators(Vocabulary):
         return self._unsupported("conv_transpose")
 
     @primitive
-    def max_pool(
-        self,
-        x: Tensor,
-        *,
-        kernel_shape: tuple[int, ...],
-        strides: tuple[int, ...],
-        pads: tuple[int, ...],
-        ceil_mode: bool = False,
-    ) -> Tensor:
+    def max_pool(self, x: Tensor, *, window: MaxPooling) -> Tensor:
         """Maximum over windows (ONNX ``MaxPool``); padding counts as minus infinity."""
         return self._unsupported("max_pool")
 
     @primitive
-    def average_pool(
-        self,
-        x: Tensor,
-        *,
-        kernel_shape: tuple[int, ...],
-        strides: tuple[int, ...],
-        pads: tuple[int, ...],
-        count_include_pad: bool = False,
-    ) -> Tensor:
+    def average_pool(self, x: Tensor, *, window: AveragePooling) -> Tensor:
         """Mean over windows (ONNX ``AveragePool``); padding is counted only if asked for."""
         return self._unsupported("average_pool")
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from benchmarker.framework import FrameworkPlugin
+from benchmarker.api.framework import FrameworkPlugin
+from benchmarker.plugins.common.recorded_variables import names
 
 
 @dataclass(frozen=True)
@@ -26,6 +27,17 @@ class Options:
 _COMMON = ("chainer==7.8.1", "numpy<1.24", "scipy", "setuptools<74", "protobuf<4")
 """SciPy is optional to Chainer, which warns and computes the error function element by element without it."""
 
+_RECORDED = names(
+    """
+    CHAINERX_ENABLE_BLAS CHAINER_CUDNN CHAINER_CUDNN_FAST_BATCH_NORMALIZATION CHAINER_DEBUG CHAINER_DTYPE
+    CHAINER_KEEP_GRAPH_ON_REPORT CHAINER_LAZY_GRAD_SUM CHAINER_SEED CHAINER_TYPE_CHECK CHAINER_USE_CUDNN
+    CHAINER_USE_IDEEP CHAINER_WARN_VERSION_MISMATCH
+    CUPY_ACCELERATORS CUPY_CACHE_DIR CUPY_CACHE_IN_MEMORY CUPY_CACHE_SAVE_CUDA_SOURCE CUPY_COMPILE_WITH_PTX
+    CUPY_CUDA_COMPILE_WITH_DEBUG CUPY_CUDA_PER_THREAD_DEFAULT_STREAM CUPY_DISABLE_JITIFY_CACHE
+    CUPY_DUMP_CUDA_SOURCE_ON_ERROR CUPY_EXPERIMENTAL_SLICE_COPY CUPY_GPU_MEMORY_LIMIT CUPY_TF32
+    """
+)
+
 
 def benchmarker_framework() -> FrameworkPlugin:
     """Return what is known of Chainer without importing it.
@@ -45,7 +57,9 @@ def benchmarker_framework() -> FrameworkPlugin:
         cuda_requirements=(*_COMMON, "cupy-cuda114==9.6.0"),
         build_constraints=("setuptools<80",),
         options=Options,
+        recorded_variables=_RECORDED,
         compile_caches=("CUPY_CACHE_DIR",),
         devices=("cpu", "cuda"),
         precisions={"cpu": ("fp32", "fp64"), "cuda": ("fp32", "fp64", "fp16")},
+        colour=3,
     )

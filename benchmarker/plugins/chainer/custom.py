@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from benchmarker.graph.custom import NativeFunction, registered
-from benchmarker.kernels.arrays import ArrayKernel, array_kernel
-from benchmarker.plugins.chainer.site import Native, Site
+from benchmarker.plugins.chainer.binding_site import Native, Site
+from benchmarker.plugins.common.custom.arrays import ArrayKernel, array_kernel
 
 
 def custom(site: Site, *, name: str) -> Native:

@@ -8,7 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from benchmarker.plugins.chainer.site import Native, Shape, Site, array_of, axis_of
+from benchmarker.graph.attributes import Gemm
+from benchmarker.plugins.chainer.binding_site import Native, Shape, Site, array_of, axis_of
 
 # --- elements ------------------------------------------------------------------------------------
 
@@ -125,26 +126,26 @@ def group_normalization(site: Site, *, num_groups: int, epsilon: float = 1e-5) -
 # --- matrices ------------------------------------------------------------------------------------
 
 
-def gemm(
-    site: Site, *, alpha: float = 1.0, beta: float = 1.0, trans_a: bool = False, trans_b: bool = False
-) -> Native:
+def gemm(site: Site, *, product: Gemm) -> Native:
     """A fully connected layer is ``linear``, anything else ``matmul``."""
     from chainer import functions
 
     bias: Shape | None = site.shape(2) if site.has(2) else None
     rows = site.shape(1)[0]
-    if trans_b and not trans_a and alpha == 1.0 and (bias is None or (bias == (rows,) and beta == 1.0)):
+    unscaled = bias is None or (bias == (rows,) and product.beta == 1.0)
+    if product.is_dense and unscaled:
         linear: Native = functions.linear
         return linear
+    alpha, beta, trans_a, trans_b = product.alpha, product.beta, product.trans_a, product.trans_b
 
-    def product(a: Any, b: Any, c: Any = None) -> Any:
+    def scaled_product(a: Any, b: Any, c: Any = None) -> Any:
         y = functions.matmul(a, b, trans_a, trans_b)
         y = y if alpha == 1.0 else alpha * y
         if c is None:
             return y
         return y + (c if beta == 1.0 else beta * c)
 
-    return product
+    return scaled_product
 
 
 def causal_mask(site: Site) -> Native:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from benchmarker.graph.types import Node
-from benchmarker.layouts import Layout, LayoutTable
+from benchmarker.plugins.common.layouts import Layout, LayoutTable
 
 if TYPE_CHECKING:
     import numpy.typing as npt

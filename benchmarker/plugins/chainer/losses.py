@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from benchmarker.plugins.chainer.site import Native, Site, array_of
+from benchmarker.plugins.chainer.binding_site import Native, Site, array_of
 
 
 def softmax_cross_entropy_loss(

@@ -7,22 +7,22 @@ variables. The program binds every node when it is built, so that nothing is tra
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
 from benchmarker.graph.operators import OPERATORS, Operators
-from benchmarker.plugins.chainer import custom, elementwise, losses, recurrent, shapes, windows
-from benchmarker.plugins.chainer.site import Native, Shape, Site, function, python_operator
+from benchmarker.plugins.chainer import convolution, custom, elementwise, losses, pooling, recurrent, shapes
+from benchmarker.plugins.chainer.binding_site import Native, Shape, Site, function, python_operator
 
 BINDERS: dict[str, Callable[..., Native]] = {
-    "conv": windows.conv,
-    "conv_transpose": windows.conv_transpose,
-    "max_pool": windows.max_pool,
-    "average_pool": windows.average_pool,
-    "global_average_pool": windows.global_average_pool,
-    "resize": windows.resize,
+    "conv": convolution.conv,
+    "conv_transpose": convolution.conv_transpose,
+    "max_pool": pooling.max_pool,
+    "average_pool": pooling.average_pool,
+    "global_average_pool": pooling.global_average_pool,
+    "resize": pooling.resize,
     "matmul": function("matmul"),
     "sparse_matmul": function("sparse_matmul"),
     "gemm": elementwise.gemm,
@@ -53,7 +53,7 @@ BINDERS: dict[str, Callable[..., Native]] = {
     "log_softmax": elementwise.log_softmax,
     "reduce_mean": shapes.reduction("mean"),
     "reduce_sum": shapes.reduction("sum"),
-    "reduce_max": shapes.reduction("max"),
+    "reduce_max": shapes.reduce_max,
     "top_k": shapes.top_k,
     "reshape": shapes.reshape,
     "flatten": shapes.flatten,
@@ -104,7 +104,7 @@ class ChainerOperators(Operators):
     def bind(
         self,
         operator_name: str,
-        attributes: dict[str, Any],
+        attributes: Mapping[str, Any],
         shapes: Sequence[Shape | None],
         needed: Sequence[bool] = (),
     ) -> Native:

@@ -7,8 +7,8 @@ import time
 from collections.abc import Callable, Collection
 from typing import Any
 
+from benchmarker.api.profile import Call, Profile
 from benchmarker.graph.graph import Graph
-from benchmarker.profiling import Call, Profile
 
 _WARM = 2
 

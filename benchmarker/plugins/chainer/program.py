@@ -9,18 +9,24 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from benchmarker.api.framework import Device, Framework
+from benchmarker.api.optimizer import Optimizer, state_names
+from benchmarker.api.profile import Profile
 from benchmarker.errors import UnsupportedError
-from benchmarker.framework import Device, Framework, Optimizer, Program
-from benchmarker.graph.composites import written_out
 from benchmarker.graph.graph import Graph
-from benchmarker.layouts import parameter_layouts, sparse_operands, with_unbiased_variances
+from benchmarker.graph.transformations.expand_composites import expand_composites
 from benchmarker.plugins.chainer.blas import OpenBlas
+from benchmarker.plugins.chainer.composed import ComposedUpdates
 from benchmarker.plugins.chainer.layouts import LAYOUTS
 from benchmarker.plugins.chainer.operators import BINDERS, ChainerOperators
-from benchmarker.plugins.chainer.optimizers import make_update
+from benchmarker.plugins.chainer.optimizers import Updates, is_native
 from benchmarker.plugins.chainer.profiler import Watch, profiled
-from benchmarker.profiling import Profile
-from benchmarker.straight_line import straight_line
+from benchmarker.plugins.chainer.restoring import RestorableProgram
+from benchmarker.plugins.common.composed import state_arrays
+from benchmarker.plugins.common.hyperparameters import Hyperparameters
+from benchmarker.plugins.common.layouts import parameter_layouts, sparse_operands, with_unbiased_variances
+from benchmarker.plugins.common.straight_line import straight_line
+from benchmarker.training.optimizers.advance import places
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -121,7 +127,7 @@ class ChainerFramework(Framework):
         return ("Unable to allocate", "out of memory to allocate", "cudaErrorMemoryAllocation")
 
 
-class ChainerProgram(Program):
+class ChainerProgram(RestorableProgram):
     """A graph on Chainer variables: trainable parameters are ``chainer.Parameter``, state is plain arrays."""
 
     def __init__(
@@ -139,9 +145,11 @@ class ChainerProgram(Program):
         self._graph = graph
         self._mode = mode
         self._sparse = sparse_operands(graph)
-        self._calls = written_out(graph, _native_operators(graph, self._sparse), "chainer")
+        self._calls = expand_composites(graph, _native_operators(graph, self._sparse), "chainer")
         self._device = device
         self._dtype = _DTYPES[precision]
+        self._exact = np.float64 if self._dtype is np.float64 else np.float32
+        self._optimizer = optimizer
         self._layouts = parameter_layouts(graph, LAYOUTS)
         if mode != "inference":
             self._layouts = with_unbiased_variances(self._layouts, graph)
@@ -151,14 +159,14 @@ class ChainerProgram(Program):
         }
         self._trained = tuple(self._link.params())  # the link sorts them at each call
         self._inference = self._line(self._calls.outputs)
-        self._update: Callable[[], None] | None = None
+        self._update: Updates | ComposedUpdates | None = None
         self._places = [
             [i.name for i in graph.inputs].index(graph.upstream[name])
             for name in graph.outputs
             if graph.upstream
         ]
         if mode == "training":
-            self._update = make_update(optimizer, self._link, mixed=precision == "fp16")
+            self._update = self._made_update(optimizer, precision)
         if mode != "inference":
             self._differentiable = self._line(self._differentiated(), training=True)
             self._frozen = self._line(self._differentiated(), training=True, updating=False)
@@ -208,7 +216,7 @@ class ChainerProgram(Program):
         binding = {
             node.name: operators.bind(
                 node.operator,
-                dict(node.attributes),
+                node.keywords,
                 [shapes.get(name) for name in node.inputs],
                 [name in used for name in node.outputs],
             )
@@ -244,7 +252,20 @@ class ChainerProgram(Program):
         update()
         return loss.array
 
-    def _updating(self) -> Callable[[], None]:
+    def _made_update(self, optimizer: Optimizer, precision: str) -> Updates | ComposedUpdates:
+        if is_native(optimizer):
+            return Updates(optimizer, self._link, mixed=precision == "fp16")
+        if precision == "fp16":
+            raise UnsupportedError(
+                f"Chainer has no optimizer '{optimizer.kind}', and updates parameters of precision 'fp16' by its own "
+                "alone; use fp32"
+            )
+        known = Hyperparameters(optimizer)
+        self.composed_rule = known.built_rule
+        where = places(self._graph, optimizer.modifiers.decay_of)
+        return ComposedUpdates(known, where, self._native, self._device, self._exact)
+
+    def _updating(self) -> Updates | ComposedUpdates:
         if self._update is None:
             raise UnsupportedError("a program that was not built for training cannot train")
         return self._update
@@ -339,19 +360,47 @@ class ChainerProgram(Program):
 
     def parameters(self) -> dict[str, Array]:
         """Return copies of all parameters and state."""
-        exact = np.float64 if self._dtype is np.float64 else np.float32
-        return {name: self._decode(name, _dense_array).astype(exact) for name in self._native}
+        return {name: self._decode(name, _dense_array).astype(self._exact) for name in self._native}
+
+    def optimizer_state(self) -> dict[str, dict[str, Array]]:
+        """Return copies of the optimizer's state, as the equations have it."""
+        updates = self._updating()
+        if isinstance(updates, ComposedUpdates):
+            natives = {p.name: self._native[p.name] for p in self._graph.trainable}
+            return {
+                letter: state_arrays(natives, slots, self._decoded, lambda a: np.array(self._fetch(a)))
+                for letter, slots in updates.state().items()
+            }
+        found = {
+            letter: self._state(functools.partial(updates.state, letter))
+            for letter in state_names(self._optimizer.kind)
+        }
+        return {
+            letter: {name: updates.told(array) for name, array in arrays.items()}
+            for letter, arrays in found.items()
+        }
+
+    def set_hyperparameters(self, values: Mapping[str, float]) -> None:
+        """Use other constants of the optimizer from the next update on."""
+        self._updating().set_constants(values)
+
+    def _state(self, array_of: Callable[[Any], Any]) -> dict[str, Array]:
+        return {p.name: self._decode(p.name, array_of).astype(self._exact) for p in self._graph.trainable}
 
     def assign(self, values: Mapping[str, Array]) -> None:
-        """Overwrite the arrays of parameters."""
+        """Overwrite the arrays of parameters, and the single-precision copies that half-precision ones have."""
         for name, value in values.items():
             for native, array in zip(self._native[name], self._layouts[name].encode(value)):
-                held = getattr(native, "array", native)
-                held[...] = self._send(array, held.dtype)
+                copy = getattr(getattr(native, "update_rule", None), "_fp32_param", None)
+                for held in (getattr(native, "array", native), getattr(copy, "array", None)):
+                    if held is not None:
+                        held[...] = self._send(array, held.dtype)
 
     def _decode(self, name: str, array_of: Callable[[Any], Any]) -> Array:
-        arrays = [self._fetch(array_of(native)) for native in self._native[name]]
-        return self._layouts[name].decode([np.array(array) for array in arrays])
+        return self._decoded(name, [array_of(native) for native in self._native[name]])
+
+    def _decoded(self, name: str, natives: Sequence[Any]) -> Array:
+        return self._layouts[name].decode([np.array(self._fetch(native)) for native in natives])
 
     def _fetch(self, value: Any) -> Array:
         array = getattr(value, "array", value)

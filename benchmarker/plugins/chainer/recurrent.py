@@ -10,7 +10,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from benchmarker.plugins.chainer.site import Native, Site
+from benchmarker.graph.attributes import PlainRecurrent, Recurrent
+from benchmarker.plugins.chainer.binding_site import Native, Site
 
 
 def _directions(natives: Any) -> tuple[Any, ...]:
@@ -34,12 +35,12 @@ def _joined(site: Site, histories: Sequence[Sequence[Any]], hidden_size: int) ->
     return y, last
 
 
-def rnn(site: Site, *, hidden_size: int, direction: str = "forward", activation: str = "tanh") -> Native:
+def rnn(site: Site, *, layer: PlainRecurrent) -> Native:
     """A product and the activation for each step of time; weights one, biases two a direction."""
     from chainer import functions
 
     steps, batch, features = site.shape(0)
-    activate = {"tanh": functions.tanh, "relu": functions.relu}[activation]
+    activate = {"tanh": functions.tanh, "relu": functions.relu}[layer.activation]
 
     def scan(flat: Any, w: Any, r: Any, bias: Any, backward: bool) -> list[Any]:
         inputs = functions.split_axis(functions.linear(flat, w, bias), steps, axis=0)
@@ -56,12 +57,12 @@ def rnn(site: Site, *, hidden_size: int, direction: str = "forward", activation:
             scan(flat, wd, rd, biases[2 * d] + biases[2 * d + 1], d == 1)
             for d, (wd, rd) in enumerate(zip(_directions(w), _directions(r)))
         ]
-        return _joined(site, histories, hidden_size)
+        return _joined(site, histories, layer.hidden_size)
 
     return run
 
 
-def lstm(site: Site, *, hidden_size: int, direction: str = "forward") -> Native:
+def lstm(site: Site, *, layer: Recurrent) -> Native:
     """``functions.lstm`` for each step of time.
 
     Weights come with the gates interleaved by unit, one a direction; biases as two vectors a direction.
@@ -69,6 +70,7 @@ def lstm(site: Site, *, hidden_size: int, direction: str = "forward") -> Native:
     from chainer import functions
 
     steps, batch, features = site.shape(0)
+    hidden_size = layer.hidden_size
 
     def scan(flat: Any, w: Any, r: Any, bias: Any, backward: bool) -> tuple[list[Any], Any]:
         projected = functions.linear(flat, w, bias)
@@ -87,17 +89,18 @@ def lstm(site: Site, *, hidden_size: int, direction: str = "forward") -> Native:
             scan(flat, wd, rd, biases[2 * d] + biases[2 * d + 1], d == 1)
             for d, (wd, rd) in enumerate(zip(_directions(w), _directions(r)))
         ]
-        y, y_h = _joined(site, [history for history, _ in found], hidden_size)
+        y, y_h = _joined(site, [history for history, _ in found], layer.hidden_size)
         return y, y_h, functions.stack([c for _, c in found]) if site.needs(2) else None
 
     return run
 
 
-def gru(site: Site, *, hidden_size: int, direction: str = "forward") -> Native:
+def gru(site: Site, *, layer: Recurrent) -> Native:
     """A cell of Chainer's functions for each step of time; weights one, biases two a direction."""
     from chainer import functions
 
     steps, batch, features = site.shape(0)
+    hidden_size = layer.hidden_size
     gates = [2 * hidden_size]
 
     def scan(flat: Any, w: Any, r: Any, b: Any, c: Any, backward: bool) -> list[Any]:
@@ -123,6 +126,6 @@ def gru(site: Site, *, hidden_size: int, direction: str = "forward") -> Native:
             scan(flat, wd, rd, biases[2 * d], biases[2 * d + 1], d == 1)
             for d, (wd, rd) in enumerate(zip(_directions(w), _directions(r)))
         ]
-        return _joined(site, histories, hidden_size)
+        return _joined(site, histories, layer.hidden_size)
 
     return run

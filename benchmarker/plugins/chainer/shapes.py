@@ -8,10 +8,11 @@ from typing import Any
 
 import numpy as np
 
+from benchmarker.graph.attributes import Slice
 from benchmarker.graph.shapes import Shapes
 from benchmarker.graph.types import TensorType
-from benchmarker.graph.window_shapes import halves
-from benchmarker.plugins.chainer.site import Native, Shape, Site, array_of, axis_of
+from benchmarker.graph.windows import Pairs, axis_pairs
+from benchmarker.plugins.chainer.binding_site import Native, Shape, Site, array_of, axis_of
 
 
 def reshape(site: Site, *, shape: Shape) -> Native:
@@ -71,24 +72,29 @@ def cut(shape: Shape, axes: Shape, starts: Shape, ends: Shape) -> Native:
     return run
 
 
-def slice_(site: Site, *, axes: Shape, starts: Shape, ends: Shape, steps: Shape = ()) -> Native:
+def slice_(site: Site, *, taken: Slice) -> Native:
     """Neighbours by ``split_axis``, others by ``get_item``."""
     from chainer import functions
 
-    if all(step == 1 for step in steps):
-        return cut(site.shape(0), axes, starts, ends)
-    index = [slice(None)] * len(site.shape(0))
-    for axis, start, end, step in zip(axes, starts, ends, steps):
-        index[axis] = slice(start, end, step)
-    return functools.partial(functions.get_item, slices=tuple(index))
+    if taken.is_contiguous:
+        return cut(site.shape(0), taken.axes, taken.starts, taken.ends)
+    return functools.partial(functions.get_item, slices=taken.index(len(site.shape(0))))
 
 
 def pad(site: Site, *, pads: Shape, value: float = 0.0) -> Native:
     """Surround with a constant."""
+    return _padding(axis_pairs(pads), value)
+
+
+def spatial_padding(pairs: Pairs, value: float) -> Native:
+    """Return what pads the axes of an image after its first two."""
+    return _padding([(0, 0), (0, 0), *pairs], value)
+
+
+def _padding(pairs: Pairs, value: float) -> Native:
     from chainer import functions
 
-    widths = tuple(zip(*halves(pads)))
-    return lambda x: functions.pad(x, widths, "constant", constant_values=value)
+    return lambda x: functions.pad(x, pairs, "constant", constant_values=value)
 
 
 def expand(site: Site, *, shape: Shape) -> Native:
@@ -137,6 +143,33 @@ def reduction(name: str) -> Callable[..., Native]:
         return functools.partial(getattr(functions, name), axis=over, keepdims=keepdims)
 
     return bind
+
+
+def reduce_max(site: Site, *, axes: Shape = (), keepdims: bool = False) -> Native:
+    """Chainer's own maximum but for its gradient: see :func:`_max_node`."""
+    over = tuple(sorted(axis_of(site, axis) for axis in axes)) or None
+    node = _max_node()
+    return lambda x: node(over, keepdims).apply((x,))[0]
+
+
+@functools.cache
+def _max_node() -> Any:
+    """Return the function node of a maximum over axes; made once, for it needs Chainer."""
+    from chainer import functions
+    from chainer.functions.math.minmax import Max
+
+    class SharedMax(Max):  # type: ignore[misc]
+        """Equal elements share the gradient; Chainer's own gives each of them the whole, which is no subgradient."""
+
+        def backward(self, indexes: Any, gy: tuple[Any, ...]) -> tuple[Any, ...]:
+            x, y = self.get_retained_inputs()[0].array, self.get_retained_outputs()[0].array
+            over = tuple(range(x.ndim)) if self.axis is None else self.axis
+            shape = tuple(1 if axis in over else size for axis, size in enumerate(x.shape))
+            largest = (x == y.reshape(shape)).astype(x.dtype)
+            largest /= largest.sum(axis=over, keepdims=True)
+            return (functions.broadcast_to(gy[0].reshape(shape), x.shape) * largest,)
+
+    return SharedMax
 
 
 def top_k(site: Site, *, k: int) -> Native:

@@ -5,8 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Annotated
 
-from benchmarker.framework import FrameworkPlugin
-from benchmarker.layers.rules import Choice
+from benchmarker.api.framework import FrameworkPlugin
+from benchmarker.api.rules import Choice
+from benchmarker.plugins.common import recorded_variables
 
 
 @dataclass(frozen=True)
@@ -23,13 +24,13 @@ class Options:
 
 
 def benchmarker_framework() -> FrameworkPlugin:
-    """Return the framework."""
     return FrameworkPlugin(
         name="jax",
         distribution="jax",
         requirements=("jax==0.10.2", "numpy"),
         cuda_requirements=("jax[cuda12]==0.10.2", "numpy"),
-        implementation="benchmarker.plugins.jax.framework:Jax",
+        cuda_alternatives=(("jax[cuda13]==0.10.2", "numpy"),),
+        implementation="benchmarker.plugins.jax.program:Jax",
         python=">=3.11",
         options=Options,
         environment={
@@ -39,6 +40,7 @@ def benchmarker_framework() -> FrameworkPlugin:
             "JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS": "0",
             "XLA_PYTHON_CLIENT_PREALLOCATE": "false",
         },
+        recorded_variables=recorded_variables.JAX,
         compile_caches=("JAX_COMPILATION_CACHE_DIR",),
         devices=("cpu", "cuda"),
         precisions={"cpu": ("fp32", "fp64", "bf16"), "cuda": ("fp32", "fp64", "tf32", "bf16", "fp16")},

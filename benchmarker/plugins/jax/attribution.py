@@ -25,7 +25,7 @@ class Origin:
     node : int or None
         Number of the graph's node; None if it is of none, or that is not known.
     phase : str
-        One of :data:`benchmarker.profiling.PHASES`.
+        One of :data:`benchmarker.api.profile.PHASES`.
     others : tuple of int
         Other nodes whose operations are fused into it.
     """

@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 
 from benchmarker.graph.custom import NativeFunction, registered
-from benchmarker.kernels.arrays import ArrayKernel, array_kernel, output_shapes
-from benchmarker.plugins.jax.arranging import Arranging
+from benchmarker.plugins.common.custom.arrays import ArrayKernel, array_kernel, output_shapes
+from benchmarker.plugins.jax.layout_operators import Arranging
 from benchmarker.plugins.jax.tensors import Tensor
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from benchmarker.plugins.jax.arranging import Arranging
+from benchmarker.plugins.jax.layout_operators import Arranging
 from benchmarker.plugins.jax.tensors import Tensor
 
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from benchmarker.plugins.jax.arranging import Arranging
-from benchmarker.plugins.jax.shaping import IN_BOUNDS
+from benchmarker.plugins.jax.layout_operators import Arranging
+from benchmarker.plugins.jax.shapes import IN_BOUNDS
 from benchmarker.plugins.jax.tensors import LAST, PLAIN, Tensor
 
 _IMPOSSIBLE = -1e30

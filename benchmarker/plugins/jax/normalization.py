@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from benchmarker.plugins.jax.layout_operators import Arranging
 from benchmarker.plugins.jax.tensors import LAST, Tensor
-from benchmarker.plugins.jax.windows import WindowOperators
 
 
-class Normalizations(WindowOperators):
+class Normalizations(Arranging):
     """Batch, layer and group normalization."""
 
     def batch_normalization(

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from benchmarker.plugins.jax.convolution import Convolutions
 from benchmarker.plugins.jax.custom import Customs
 from benchmarker.plugins.jax.elementwise import Elementwise
 from benchmarker.plugins.jax.losses import Losses
 from benchmarker.plugins.jax.matrices import Matrices
 from benchmarker.plugins.jax.normalization import Normalizations
-from benchmarker.plugins.jax.recurrent import Recurrent
-from benchmarker.plugins.jax.shaping import Shaping
+from benchmarker.plugins.jax.pooling import Pooling
+from benchmarker.plugins.jax.recurrent import RecurrentOperators
+from benchmarker.plugins.jax.shapes import Shaping
 
 
-class JaxOperators(Normalizations, Matrices, Elementwise, Shaping, Recurrent, Losses, Customs):
-    """All operators; see :class:`~benchmarker.plugins.jax.arranging.Arranging` for the arguments."""
+class JaxOperators(
+    Convolutions, Pooling, Normalizations, Matrices, Elementwise, Shaping, RecurrentOperators, Losses, Customs
+):
+    """All operators; see :class:`~benchmarker.plugins.jax.layout_operators.Arranging` for the arguments."""

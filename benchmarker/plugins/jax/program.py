@@ -1,31 +1,40 @@
-"""The programs of JAX: each step compiled by XLA in one piece, what it replaces donated to it."""
+"""JAX itself, and its programs: each step compiled by XLA in one piece, what it replaces donated to it."""
 
 from __future__ import annotations
 
 import contextlib
+import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cached_property, partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
+from benchmarker.api.framework import Device, Framework, Program
+from benchmarker.api.optimizer import Optimizer, state_names
 from benchmarker.errors import UnsupportedError
-from benchmarker.framework import Optimizer, Program
 from benchmarker.graph.graph import Graph
+from benchmarker.plugins.common.composed import RuleSteps
+from benchmarker.plugins.common.hyperparameters import Hyperparameters
+from benchmarker.plugins.jax import Options, devices
 from benchmarker.plugins.jax.attribution import origins
-from benchmarker.plugins.jax.forms import chosen_forms
-from benchmarker.plugins.jax.profiling import profiled
-from benchmarker.plugins.jax.steps import Moved, Precision, State, Steps
+from benchmarker.plugins.jax.composed import ComposedUpdate
+from benchmarker.plugins.jax.layouts import chosen_forms
+from benchmarker.plugins.jax.operators import JaxOperators
+from benchmarker.plugins.jax.optimizers import OptimizerState, is_native, start_state
+from benchmarker.plugins.jax.profiler import profiled
+from benchmarker.plugins.jax.restoring import RestorableProgram
+from benchmarker.plugins.jax.steps import MutableState, Precision, State, Steps
 from benchmarker.plugins.jax.tensors import Form
-from benchmarker.plugins.jax.updates import start_state
+from benchmarker.training.optimizers.advance import places
 
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-    from benchmarker.plugins.jax import Options
-    from benchmarker.profiling import Profile
+    from benchmarker.api.profile import Profile
 
     Array = npt.NDArray[np.generic]
+
 
 PRECISIONS = {
     "fp32": Precision("float32"),
@@ -34,12 +43,10 @@ PRECISIONS = {
     "bf16": Precision("bfloat16"),
     "fp16": Precision("float16", loss_scale=1024.0),
 }
-PRODUCTS = {"fp32": "highest", "tf32": "tensorfloat32"}
-"""How a GPU may round the operands of products; left alone XLA takes TF32 there."""
 
 
-class JaxProgram(Program):
-    """A graph as compiled XLA programs; see :meth:`benchmarker.framework.Framework.build` for the arguments.
+class JaxProgram(RestorableProgram):
+    """A graph as compiled XLA programs; see :meth:`benchmarker.api.framework.Framework.build` for the arguments.
 
     Parameters
     ----------
@@ -70,9 +77,15 @@ class JaxProgram(Program):
         self._precision = precision
         self._types = PRECISIONS[precision]
         self._compilations = 0
+        self._compiler_options: Mapping[str, str] | None = None
         channels_last = options.layout == "nhwc"
         self._forms = chosen_forms(graph, channels_last)
-        self._steps = Steps(graph, self._forms, self._types, channels_last, optimizer)
+        composed = None
+        if mode == "training" and not is_native(optimizer):
+            self.composed_rule = optimizer.rule
+            where = places(graph, optimizer.modifiers.decay_of)
+            composed = ComposedUpdate(optimizer.rule, where, self._forms, self._types.exact)
+        self._steps = Steps(graph, self._forms, self._types, channels_last, optimizer, composed)
         native = {
             p.name: self._put(parameters[p.name], self._forms[p.name], self._types.exact)
             for p in graph.parameters
@@ -83,8 +96,11 @@ class JaxProgram(Program):
         moved = {name: native.pop(name) for name in sorted(statistics.intersection(native))}
         self._fixed = native
         self._state = State(
-            trained, Moved(moved, self._start_key(seed)), self._start_slots(optimizer, trained)
+            trained, MutableState(moved, self._start_key(seed)), self._start_slots(optimizer, trained)
         )
+        self._hyperparameters = Hyperparameters(optimizer)
+        self._numbers = RuleSteps(self._hyperparameters) if composed else None
+        self._constants = self._placed_constants()
         # Operators have nothing that a forward pass replaces.
         self._moves = bool(moved) or self._state.moved.key is not None
         if graph.upstream:
@@ -99,7 +115,27 @@ class JaxProgram(Program):
         if self._mode != "training":
             return None
         with self._settings():
-            return self._jax.device_put(start_state(self._jax.numpy, optimizer, trained), self._place)
+            if self._steps.composed is None:
+                started = start_state(self._jax.numpy, optimizer, trained)
+            else:
+                arrays = {name: np.asarray(array) for name, array in trained.items()}
+                started = OptimizerState(self._steps.composed.start(arrays), None)
+            return self._jax.device_put(started, self._place)
+
+    def _placed_constants(self) -> Any:
+        """Return the constants that the update takes as values, on the device."""
+        if self._numbers is not None:
+            return np.zeros(len(self._numbers.names), self._types.exact)
+        names = self._hyperparameters.names
+        values = [getattr(self._hyperparameters.optimizer, name) for name in names]
+        with self._settings():
+            return self._jax.device_put(np.array(values, self._types.exact), self._place)
+
+    def _next_constants(self) -> Any:
+        """Return what the next update takes as values."""
+        if self._numbers is None:
+            return self._constants
+        return np.array(self._numbers.next(), self._types.exact)
 
     def _upstream_forms(self) -> dict[str, Form]:
         """Return how the gradients of the outputs stand: as the outputs do, which only tracing tells."""
@@ -115,7 +151,7 @@ class JaxProgram(Program):
         return self._infer(parameters, batch)
 
     def train_step(self, batch: Any) -> Any:
-        loss, self._state = self._train(self._state, self._fixed, batch)
+        loss, self._state = self._train(self._state, self._next_constants(), self._fixed, batch)
         return loss
 
     def gradient_step(self, batch: Any) -> tuple[Any, Any]:
@@ -131,7 +167,8 @@ class JaxProgram(Program):
         for batch in batches:
             sums, moved = self._accumulate(trained, moved, sums, self._fixed, batch)
         state = self._state._replace(moved=moved)
-        loss, self._state = self._apply_mean(state, sums, np.asarray(len(batches), self._types.exact))
+        count = np.asarray(len(batches), self._types.exact)
+        loss, self._state = self._apply_mean(state, self._next_constants(), sums, count)
         return loss
 
     def train_parts(self, batch: Any) -> Iterator[tuple[str, Any]]:
@@ -144,10 +181,28 @@ class JaxProgram(Program):
             "gradient": ("_differentiate", self.gradient_step),
         }
         name, step = of_mode[self._mode]
-        known = origins(getattr(self, name).as_text())
         names = [node.name for node in self._graph.nodes]
-        self.synchronize(step(batch))
-        return profiled(lambda: self.synchronize(step(batch)), steps, known, names)
+        with self._told_apart(name):
+            known = origins(getattr(self, name).as_text())
+            self.synchronize(step(batch))
+            return profiled(lambda: self.synchronize(step(batch)), steps, known, names)
+
+    @contextlib.contextmanager
+    def _told_apart(self, name: str) -> Iterator[None]:
+        """Have a step compiled anew meanwhile, on a GPU: one that the driver replays as a graph is a single event."""
+        if self._place.platform == "cpu":
+            yield
+            return
+        timed, compilations = self.__dict__.pop(name, None), self._compilations
+        self._compiler_options = devices.single_kernels(self._place.platform)
+        try:
+            yield
+        finally:
+            self._compiler_options = None
+            self._compilations = compilations
+            self.__dict__.pop(name, None)
+            if timed is not None:
+                self.__dict__[name] = timed
 
     def synchronize(self, output: Any) -> None:
         # All results of a program are ready at once, what it replaces too.
@@ -161,7 +216,8 @@ class JaxProgram(Program):
 
     @cached_property
     def _train(self) -> Callable[..., Any]:
-        return self._compiled(self._steps.train, (0,), self._state, self._fixed, self._shapes())
+        arguments = (self._state, self._constants, self._fixed, self._shapes())
+        return self._compiled(self._steps.train, (0,), *arguments)
 
     @cached_property
     def _differentiate(self) -> Callable[..., Any]:
@@ -189,7 +245,7 @@ class JaxProgram(Program):
     def _apply_mean(self) -> Callable[..., Any]:
         sums = self._no_sums(self._state.trained)
         count = np.ones((), self._types.exact)
-        return self._compiled(self._steps.apply_mean, (0,), self._state, sums, count)
+        return self._compiled(self._steps.apply_mean, (0,), self._state, self._constants, sums, count)
 
     def _compiled(
         self, step: Callable[..., Any], donated: tuple[int, ...], *arguments: Any
@@ -197,7 +253,7 @@ class JaxProgram(Program):
         """Return ``step`` compiled for such ``arguments``, those at the places ``donated`` given up to it."""
         with self._settings():
             jitted = self._jax.jit(step, donate_argnums=donated)
-            compiled: Callable[..., Any] = jitted.lower(*arguments).compile()
+            compiled: Callable[..., Any] = jitted.lower(*arguments).compile(self._compiler_options)
         self._compilations += 1
         return compiled
 
@@ -206,8 +262,8 @@ class JaxProgram(Program):
         """Set what is global to JAX as this program needs it; a compiled program keeps it."""
         with contextlib.ExitStack() as stack:
             stack.enter_context(self._jax.enable_x64(self._precision == "fp64"))
-            if self._place.platform != "cpu" and self._precision in PRODUCTS:
-                stack.enter_context(self._jax.default_matmul_precision(PRODUCTS[self._precision]))
+            if self._place.platform != "cpu" and self._precision in devices.PRODUCTS:
+                stack.enter_context(self._jax.default_matmul_precision(devices.PRODUCTS[self._precision]))
             yield
 
     def _shapes(self) -> tuple[Any, ...]:
@@ -239,6 +295,35 @@ class JaxProgram(Program):
     def parameters(self) -> dict[str, Array]:
         return {name: self._decoded(name, array) for name, array in self._all().items()}
 
+    def optimizer_state(self) -> dict[str, dict[str, Array]]:
+        if self._state.optimizer is None:
+            raise UnsupportedError("a program that was not built for training has no optimizer")
+        slots = self._state.optimizer.slots
+        if self._steps.composed is not None:
+            return self._composed_state(self._steps.composed, slots)
+        letters = state_names(self._steps.optimizer.kind)
+        return {
+            letter: {name: self._decoded(name, slots[name][place]) for name in slots}
+            for place, letter in enumerate(letters)
+        }
+
+    def _composed_state(
+        self, composed: ComposedUpdate, slots: Mapping[str, tuple[Any, ...]]
+    ) -> dict[str, dict[str, Array]]:
+        found: dict[str, dict[str, Array]] = {letter: {} for letter in composed.rule.state}
+        for name, arrays in slots.items():
+            own = tuple(self._state.trained[name].shape)
+            for letter, array in zip(self._letters(name), arrays):
+                stands = composed.stands_as_in_the_graph(name) or tuple(array.shape) != own
+                found[letter][name] = self._array(array) if stands else self._decoded(name, array)
+        return found
+
+    def set_hyperparameters(self, values: Mapping[str, float]) -> None:
+        if self._state.optimizer is None:
+            raise UnsupportedError("a program that was not built for training has no optimizer")
+        self._hyperparameters.take(values)
+        self._constants = self._placed_constants()
+
     def assign(self, values: Mapping[str, Array]) -> None:
         given = {
             name: self._put(value, self._forms[name], self._types.exact) for name, value in values.items()
@@ -268,9 +353,7 @@ class JaxProgram(Program):
         )
 
     def memory(self) -> dict[str, int]:
-        known = self._place.memory_stats() or {}
-        names = ("bytes_in_use", "peak_bytes_in_use")
-        return {name: int(known[name]) for name in names if name in known}
+        return devices.memory(self._place)
 
     def compilations(self) -> int:
         return self._compilations
@@ -297,3 +380,62 @@ class JaxProgram(Program):
 def _replaced(holder: Mapping[str, Any], values: Mapping[str, Any]) -> dict[str, Any]:
     """Return ``holder`` with the new values of those that it holds."""
     return {name: values.get(name, old) for name, old in holder.items()}
+
+
+class Jax(Framework):
+    """JAX; the constructor imports it and starts none of its threads."""
+
+    operators = JaxOperators
+    _started_with: ClassVar[int | None] = None
+
+    def __init__(self) -> None:
+        import jax
+
+        self._jax: Any = jax
+        self._seed = 0
+
+    def version(self) -> str:
+        return str(self._jax.__version__)
+
+    def configure(self, device: Device, *, threads: int, seed: int) -> str:
+        if Jax._started_with not in (None, threads):
+            raise UnsupportedError(
+                f"JAX takes its number of threads once in a process, {Jax._started_with}, not {threads} now"
+            )
+        Jax._started_with = threads
+        # JAX has no call for it: XLA reads this variable when its first device is asked for.
+        os.environ["NPROC"] = str(threads)
+        self._seed = seed
+        return devices.name_of(devices.start(device))
+
+    def build(
+        self,
+        graph: Graph,
+        parameters: Mapping[str, Array],
+        *,
+        mode: str,
+        device: Device,
+        precision: str,
+        optimizer: Optimizer,
+        options: Any,
+    ) -> Program:
+        if precision not in PRECISIONS:
+            raise UnsupportedError(f"JAX runs {', '.join(PRECISIONS)}, not precision '{precision}'")
+        return JaxProgram(
+            graph,
+            parameters,
+            mode=mode,
+            place=devices.place_of(device),
+            precision=precision,
+            optimizer=optimizer,
+            options=options if isinstance(options, Options) else Options(),
+            seed=self._seed,
+        )
+
+    def libraries(self) -> dict[str, str]:
+        import jaxlib.version
+
+        return {"jaxlib": str(jaxlib.version.__version__)}
+
+    def out_of_memory_signs(self) -> Sequence[str]:
+        return ("RESOURCE_EXHAUSTED", "Out of memory")

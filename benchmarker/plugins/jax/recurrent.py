@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from benchmarker.plugins.jax.arranging import Arranging
+from benchmarker.graph.attributes import PlainRecurrent, Recurrent
+from benchmarker.plugins.jax.layout_operators import Arranging
 from benchmarker.plugins.jax.tensors import Tensor
 
 INFERENCE_UNROLL = 16
@@ -17,38 +18,23 @@ States = tuple[Any, ...]
 Cell = Callable[[States, Any], States]
 
 
-class Recurrent(Arranging):
+class RecurrentOperators(Arranging):
     """Plain recurrent cells, LSTM and GRU, as a scan after one product for the inputs of all steps."""
 
     def rnn(
-        self,
-        x: Tensor,
-        w: Tensor,
-        r: Tensor,
-        b: Tensor,
-        *,
-        hidden_size: int,
-        direction: str = "forward",
-        activation: str = "tanh",
+        self, x: Tensor, w: Tensor, r: Tensor, b: Tensor, *, layer: PlainRecurrent
     ) -> tuple[Tensor, Tensor]:
-        function = {"tanh": self.jnp.tanh, "relu": self.jax.nn.relu}[activation]
+        function = {"tanh": self.jnp.tanh, "relu": self.jax.nn.relu}[layer.activation]
 
         def direction_cell(r: Any, b: Any) -> tuple[Any, Cell]:
             of_inputs, of_states = self.jnp.split(b, 2)
             return of_inputs + of_states, lambda state, z: (function(z + state[0] @ r.T),)
 
-        y, (h,) = self._layer(x, w, r, b, direction_cell, (hidden_size,))
+        y, (h,) = self._layer(x, w, r, b, direction_cell, (layer.hidden_size,))
         return y, h
 
     def lstm(
-        self,
-        x: Tensor,
-        w: Tensor,
-        r: Tensor,
-        b: Tensor,
-        *,
-        hidden_size: int,
-        direction: str = "forward",
+        self, x: Tensor, w: Tensor, r: Tensor, b: Tensor, *, layer: Recurrent
     ) -> tuple[Tensor, Tensor, Tensor]:
         def direction_cell(r: Any, b: Any) -> tuple[Any, Cell]:
             def cell(state: States, z: Any) -> States:
@@ -61,19 +47,10 @@ class Recurrent(Arranging):
             of_inputs, of_states = self.jnp.split(b, 2)
             return of_inputs + of_states, cell
 
-        y, (h, c) = self._layer(x, w, r, b, direction_cell, (hidden_size,) * 2)
+        y, (h, c) = self._layer(x, w, r, b, direction_cell, (layer.hidden_size,) * 2)
         return y, h, c
 
-    def gru(
-        self,
-        x: Tensor,
-        w: Tensor,
-        r: Tensor,
-        b: Tensor,
-        *,
-        hidden_size: int,
-        direction: str = "forward",
-    ) -> tuple[Tensor, Tensor]:
+    def gru(self, x: Tensor, w: Tensor, r: Tensor, b: Tensor, *, layer: Recurrent) -> tuple[Tensor, Tensor]:
         def direction_cell(r: Any, b: Any) -> tuple[Any, Cell]:
             of_inputs, of_states = self.jnp.split(b, 2)
 
@@ -87,7 +64,7 @@ class Recurrent(Arranging):
 
             return of_inputs, cell
 
-        y, (h,) = self._layer(x, w, r, b, direction_cell, (hidden_size,))
+        y, (h,) = self._layer(x, w, r, b, direction_cell, (layer.hidden_size,))
         return y, h
 
     def _layer(

@@ -6,11 +6,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-from benchmarker.framework import Optimizer
+from benchmarker.api.optimizer import Optimizer
 from benchmarker.graph.graph import Graph, apply_node
+from benchmarker.plugins.jax.composed import ComposedUpdate
 from benchmarker.plugins.jax.operators import JaxOperators
+from benchmarker.plugins.jax.optimizers import Arrays, OptimizerState, updated
 from benchmarker.plugins.jax.tensors import Form, Tensor
-from benchmarker.plugins.jax.updates import Arrays, OptimizerState, updated
 
 Batch = Sequence[Any]
 
@@ -20,7 +21,7 @@ UPDATE = "optimizer_update"
 """What marks the operations of the update."""
 
 
-class Moved(NamedTuple):
+class MutableState(NamedTuple):
     """What each forward pass in training replaces.
 
     Parameters
@@ -49,7 +50,7 @@ class State(NamedTuple):
     """
 
     trained: Arrays
-    moved: Moved
+    moved: MutableState
     optimizer: OptimizerState
 
 
@@ -60,7 +61,7 @@ class Precision:
     Parameters
     ----------
     compute, exact : str
-        As in :class:`~benchmarker.plugins.jax.arranging.Arranging`.
+        As in :class:`~benchmarker.plugins.jax.layout_operators.Arranging`.
     loss_scale : float
         What the loss is multiplied by so that small gradients survive the format (a power of two is exact).
     """
@@ -86,6 +87,8 @@ class Steps:
         Whether images stand channels last.
     optimizer : Optimizer
         For training.
+    composed : ComposedUpdate or None
+        Its update where it is made of the rule's own operators.
 
     Attributes
     ----------
@@ -98,6 +101,7 @@ class Steps:
     precision: Precision
     channels_last: bool
     optimizer: Optimizer
+    composed: ComposedUpdate | None = None
     output_forms: dict[str, Form] = field(default_factory=dict)
 
     def infer(self, parameters: Arrays, batch: Batch) -> tuple[Any, ...]:
@@ -105,14 +109,14 @@ class Steps:
         operators = self._operators()
         return self._outputs(self._values(operators, parameters, batch))
 
-    def train(self, state: State, fixed: Arrays, batch: Batch) -> tuple[Any, State]:
+    def train(self, state: State, constants: Any, fixed: Arrays, batch: Batch) -> tuple[Any, State]:
         """Return the loss before the update, and what the step leaves."""
         loss, gradients, moved = self.differentiate(state.trained, state.moved, fixed, batch)
-        return loss, self._updated(state._replace(moved=moved), gradients)
+        return loss, self._updated(state._replace(moved=moved), constants, gradients)
 
     def accumulate(
-        self, trained: Arrays, moved: Moved, sums: tuple[Any, Arrays], fixed: Arrays, batch: Batch
-    ) -> tuple[tuple[Any, Arrays], Moved]:
+        self, trained: Arrays, moved: MutableState, sums: tuple[Any, Arrays], fixed: Arrays, batch: Batch
+    ) -> tuple[tuple[Any, Arrays], MutableState]:
         """Return the sums of losses and gradients with one more each, and what the forward pass moved."""
         import jax
 
@@ -120,12 +124,14 @@ class Steps:
         with jax.named_scope(UPDATE):
             return (sums[0] + loss, jax.tree.map(jax.numpy.add, sums[1], gradients)), moved
 
-    def apply_mean(self, state: State, sums: tuple[Any, Arrays], count: Any) -> tuple[Any, State]:
+    def apply_mean(
+        self, state: State, constants: Any, sums: tuple[Any, Arrays], count: Any
+    ) -> tuple[Any, State]:
         """Return the mean loss, and the state after an update by the mean of the gradients."""
         import jax
 
         loss, gradients = jax.tree.map(lambda array: array / count, sums)
-        return loss, self._updated(state, gradients)
+        return loss, self._updated(state, constants, gradients)
 
     def no_sums(self, trained: Arrays) -> tuple[Any, Arrays]:
         """Return sums of no losses and no gradients."""
@@ -134,8 +140,8 @@ class Steps:
         return jax.numpy.zeros((), self.precision.exact), jax.tree.map(jax.numpy.zeros_like, trained)
 
     def differentiate(
-        self, trained: Arrays, moved: Moved, fixed: Arrays, batch: Batch, *, dropout: bool = True
-    ) -> tuple[Any, dict[str, Any], Moved]:
+        self, trained: Arrays, moved: MutableState, fixed: Arrays, batch: Batch, *, dropout: bool = True
+    ) -> tuple[Any, dict[str, Any], MutableState]:
         """Return the loss or the outputs, the gradients, and what the forward pass moved."""
         import jax
 
@@ -159,14 +165,18 @@ class Steps:
             (_, (value, statistics)), gradients = jax.value_and_grad(forward, has_aux=True)(trained)
             if self.precision.loss_scale != 1.0:
                 gradients = jax.tree.map(lambda g: g / self.precision.loss_scale, gradients)
-        return value, gradients, Moved(statistics, key)
+        return value, gradients, MutableState(statistics, key)
 
-    def _updated(self, state: State, gradients: Arrays) -> State:
+    def _updated(self, state: State, constants: Any, gradients: Arrays) -> State:
         import jax
 
         with jax.named_scope(UPDATE):
+            if self.composed is not None:
+                slots = state.optimizer.slots
+                moved, slots = self.composed.updated(constants, state.trained, gradients, slots)
+                return state._replace(trained=moved, optimizer=OptimizerState(slots, None))
             trained, remembered = updated(
-                jax.numpy, self.optimizer, state.trained, gradients, state.optimizer
+                jax.numpy, self.optimizer, constants, state.trained, gradients, state.optimizer
             )
         return state._replace(trained=trained, optimizer=remembered)
 

@@ -55,7 +55,7 @@ KERNEL = Form("kernel", _filter_last, _filter_first)
 """A filter as ``spatial... in out``."""
 
 
-def spread(group: int, inner: Form) -> Form:
+def transposed_filter_layout(group: int, inner: Form) -> Form:
     """Return the form of a transposed convolution's filter: that of the convolution which does the same.
 
     Parameters

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Annotated
 
-from benchmarker.framework import FrameworkPlugin
-from benchmarker.layers.rules import Choice
+from benchmarker.api.framework import FrameworkPlugin
+from benchmarker.api.rules import Choice
+from benchmarker.plugins.common.recorded_variables import KERAS
 
 
 @dataclass(frozen=True)
@@ -24,7 +26,17 @@ class Options:
     jit: Annotated[str, Choice(("auto", "on", "off"))] = "auto"
 
 
-def over(backend: str, *requirements: str, implementation: str, python: str) -> FrameworkPlugin:
+def over(
+    backend: str,
+    *requirements: str,
+    implementation: str,
+    python: str,
+    thread_variables: tuple[str, ...] = (),
+    recorded_variables: tuple[str, ...] = (),
+    environment: Mapping[str, str] | None = None,
+    environment_defaults: Mapping[str, str] | None = None,
+    cuda_backends: Sequence[str] | None = None,
+) -> FrameworkPlugin:
     """Return what is known of Keras over one backend.
 
     Parameters
@@ -37,7 +49,17 @@ def over(backend: str, *requirements: str, implementation: str, python: str) -> 
         Class of the framework in :mod:`benchmarker.plugins.keras.program`.
     python : str
         PEP 440 specifier of the Python versions that it runs on.
+    thread_variables, recorded_variables : tuple of str
+        Of the backend, the same as its own plugin's.
+    environment : mapping, optional
+        Environment variables of the backend.
+    environment_defaults : mapping, optional
+        Those of them that the user may set otherwise.
+    cuda_backends : sequence of str, optional
+        Requirements of the backend for a CUDA device, each of a build for another CUDA, the usual one first; none:
+        it runs on a CPU only.
     """
+    cuda = [("keras==3.15.1", each, "numpy") for each in cuda_backends or ()]
     return FrameworkPlugin(
         name=f"keras_{backend}",
         distribution="keras",
@@ -48,6 +70,13 @@ def over(backend: str, *requirements: str, implementation: str, python: str) -> 
         environment={
             "KERAS_BACKEND": {"pytorch": "torch"}.get(backend, backend),
             "TF_CPP_MIN_LOG_LEVEL": "2",
+            **(environment or {}),
         },
-        precisions={"cpu": ("fp32", "fp64")},
+        environment_defaults=environment_defaults or {},
+        thread_variables=thread_variables,
+        recorded_variables=(*KERAS, *recorded_variables),
+        cuda_requirements=cuda[0] if cuda else (),
+        cuda_alternatives=tuple(cuda[1:]),
+        devices=("cpu", "cuda") if cuda else ("cpu",),
+        precisions={"cpu": ("fp32", "fp64"), **({"cuda": ("fp32", "fp64", "tf32")} if cuda else {})},
     )

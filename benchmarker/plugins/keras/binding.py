@@ -7,37 +7,19 @@ from typing import Any
 
 from benchmarker.graph.graph import Graph
 from benchmarker.graph.types import Node, TensorType
-from benchmarker.layouts import Layout
-from benchmarker.plugins.keras.operators import BINDERS
-from benchmarker.plugins.keras.site import Setting, Site
-from benchmarker.plugins.keras.standing import (
+from benchmarker.plugins.common.image_flow import ImageFlow
+from benchmarker.plugins.common.layouts import Layout, flattened, permuted
+from benchmarker.plugins.keras.binding_site import Setting, Site
+from benchmarker.plugins.keras.layouts import (
     Native,
     Order,
     Shape,
     arrangement,
-    flattened,
     graph_order,
     image_order,
-    layout_of,
 )
+from benchmarker.plugins.keras.operators import BINDERS
 
-_OF_IMAGES = frozenset(
-    {
-        "average_pool",
-        "batch_normalization",
-        "conv",
-        "conv_transpose",
-        "global_average_pool",
-        "group_normalization",
-        "max_pool",
-        "resize",
-    }
-)
-"""Operators whose first input is an image."""
-_PASSING = frozenset(
-    {"add", "affine", "clip", "dropout", "leaky_relu", "mul", "pad", "relu", "slice", "sub", "tanh"}
-)
-"""Operators in front of which an image stands as behind them."""
 _PASSING_COLUMNS = frozenset({"dropout", "leaky_relu", "relu", "sigmoid", "tanh"})
 """Operators to which the order of columns is all the same."""
 
@@ -68,10 +50,10 @@ class Binding:
         self._flat: dict[str, Shape] = {}
         self.layouts: dict[str, Layout] = {}
         self.orders: dict[str, Order] = {}
+        flow = ImageFlow(graph)
         for declared in graph.inputs:
-            rank = len(declared.type.shape)
-            image = rank > 2 and self._feeds_images(declared.name)
-            self.orders[declared.name] = image_order(rank, setting.channels_last and image)
+            image = setting.channels_last and flow.feeds_images(declared.name)
+            self.orders[declared.name] = image_order(len(declared.type.shape), image)
         self.bind(setting)
         for output, upstream in graph.upstream.items():
             self.orders[upstream] = self.orders[output]
@@ -85,7 +67,7 @@ class Binding:
         orders = [self._order(name) for name in node.inputs]
         result = self._graph.types[node.outputs[0]]
         site = Site(types, orders, result, setting, self._flattens(node))
-        native = BINDERS[node.operator](site, **node.attributes)
+        native = BINDERS[node.operator](site, **node.keywords)
         for name in node.outputs:
             rank = len(self._graph.types[name].shape)
             self.orders[name] = graph_order(rank) if site.given is None else site.given
@@ -127,7 +109,8 @@ class Binding:
             return
         image = self._flat.get(node.inputs[0]) if node.operator == "gemm" and name == node.inputs[1] else None
         if image is not None:
-            self.layouts[name], self.orders[name] = flattened(image), want
+            channels_last = (*range(1, len(image)), 0)
+            self.layouts[name], self.orders[name] = flattened(image, channels_last), want
             return
         rank = len(self._graph.types[name].shape)
         kinds = {
@@ -135,17 +118,9 @@ class Binding:
             for user, position in self._graph.uses(name)
         }
         order = want if len(want) == rank and len(kinds) == 1 else graph_order(rank)
-        self.layouts[name], self.orders[name] = layout_of(order), order
+        self.layouts[name], self.orders[name] = permuted(order), order
 
     # --- images ------------------------------------------------------------------------------
-
-    def _feeds_images(self, name: str) -> bool:
-        for node, position in self._graph.uses(name):
-            if position == 0 and node.operator in _OF_IMAGES:
-                return True
-            if node.operator in _PASSING and any(map(self._feeds_images, node.outputs)):
-                return True
-        return False
 
     def _flattens(self, node: Node) -> bool:
         """Return whether ``node`` flattens an image, or passes one on, that dense layers alone use."""

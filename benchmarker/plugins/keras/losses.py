@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from benchmarker.errors import UnsupportedError
-from benchmarker.plugins.keras.site import Site
-from benchmarker.plugins.keras.standing import Native, graph_order, image_order
+from benchmarker.plugins.keras.binding_site import Site
+from benchmarker.plugins.keras.layouts import Native, graph_order, image_order
 
 
 def softmax_cross_entropy_loss(

@@ -11,7 +11,7 @@ import numpy as np
 
 from benchmarker.graph.graph import Graph
 from benchmarker.plugins.keras.binding import Binding
-from benchmarker.plugins.keras.lines import Lines
+from benchmarker.plugins.keras.straight_lines import Lines
 
 if TYPE_CHECKING:
     import numpy.typing as npt

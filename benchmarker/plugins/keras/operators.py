@@ -1,6 +1,6 @@
 """The meaning of each operator in Keras: attributes become a native callable once, tensors come later.
 
-A *binder* takes the place of a node (:class:`~benchmarker.plugins.keras.site.Site`) and its attributes and
+A *binder* takes the place of a node (:class:`~benchmarker.plugins.keras.binding_site.Site`) and its attributes and
 returns a callable of tensors or Keras variables.
 """
 
@@ -11,20 +11,20 @@ from typing import Any
 
 from benchmarker.graph.operators import OPERATORS, Operators
 from benchmarker.plugins.keras import (
-    adding,
+    convolution,
     elementwise,
     losses,
+    matrices,
     normalization,
-    products,
+    pooling,
     recurrent,
-    shaping,
-    windows,
+    shapes,
 )
-from benchmarker.plugins.keras.site import operation, together
-from benchmarker.plugins.keras.standing import Native
+from benchmarker.plugins.keras.binding_site import operation, together
+from benchmarker.plugins.keras.layouts import Native
 
 BINDERS: dict[str, Callable[..., Native]] = {
-    "add": adding.add,
+    "add": elementwise.add,
     "sub": together("subtract"),
     "mul": together("multiply"),
     "div": together("divide"),
@@ -48,35 +48,35 @@ BINDERS: dict[str, Callable[..., Native]] = {
     "log_softmax": elementwise.log_softmax,
     "causal_mask": elementwise.causal_mask,
     "dropout": elementwise.dropout,
-    "matmul": products.matmul,
-    "gemm": products.gemm,
+    "matmul": matrices.matmul,
+    "gemm": matrices.gemm,
     "rnn": recurrent.rnn,
     "lstm": recurrent.lstm,
     "gru": recurrent.gru,
-    "conv": windows.conv,
-    "conv_transpose": windows.conv_transpose,
-    "max_pool": windows.max_pool,
-    "average_pool": windows.average_pool,
-    "global_average_pool": windows.global_average_pool,
-    "resize": windows.resize,
+    "conv": convolution.conv,
+    "conv_transpose": convolution.conv_transpose,
+    "max_pool": pooling.max_pool,
+    "average_pool": pooling.average_pool,
+    "global_average_pool": pooling.global_average_pool,
+    "resize": pooling.resize,
     "batch_normalization": normalization.batch_normalization,
     "layer_normalization": normalization.layer_normalization,
     "group_normalization": normalization.group_normalization,
     "rms_normalization": normalization.rms_normalization,
-    "reduce_mean": shaping.reduction("mean"),
-    "reduce_sum": shaping.reduction("sum"),
-    "reduce_max": shaping.reduction("max"),
-    "top_k": shaping.top_k,
-    "reshape": shaping.reshape,
-    "flatten": shaping.flatten,
-    "transpose": shaping.transpose,
-    "concat": shaping.concat,
-    "split": shaping.split,
-    "slice": shaping.slice_,
-    "pad": shaping.pad,
-    "expand": shaping.expand,
-    "gather": shaping.gather,
-    "gather_elements": shaping.gather_elements,
+    "reduce_mean": shapes.reduction("mean"),
+    "reduce_sum": shapes.reduction("sum"),
+    "reduce_max": shapes.reduction("max"),
+    "top_k": shapes.top_k,
+    "reshape": shapes.reshape,
+    "flatten": shapes.flatten,
+    "transpose": shapes.transpose,
+    "concat": shapes.concat,
+    "split": shapes.split,
+    "slice": shapes.slice_,
+    "pad": shapes.pad,
+    "expand": shapes.expand,
+    "gather": shapes.gather,
+    "gather_elements": shapes.gather_elements,
     "softmax_cross_entropy_loss": losses.softmax_cross_entropy_loss,
     "binary_cross_entropy_loss": losses.binary_cross_entropy_loss,
     "mean_squared_error_loss": losses.mean_squared_error_loss,

@@ -1,4 +1,4 @@
-"""Keras' optimizers, made equal to the definitions of :class:`benchmarker.framework.Optimizer`."""
+"""Keras' optimizers, made equal to the definitions of :class:`benchmarker.api.optimizer.Optimizer`."""
 
 from __future__ import annotations
 
@@ -6,28 +6,49 @@ import functools
 from collections.abc import Callable
 from typing import Any
 
-from benchmarker.framework import Optimizer
+from benchmarker.api.optimizer import Optimizer, state_names
+from benchmarker.plugins.common.hyperparameters import Hyperparameters
 
-SLOTS = {"sgd": 0, "momentum": 1, "nesterov": 1, "adam": 2, "adamw": 2, "rmsprop": 1, "adagrad": 1}
-"""State variables a parameter has."""
+_WRITTEN = ("sgd", "momentum", "nesterov", "adam", "adamw", "rmsprop", "adagrad")
+
+
+def is_native(optimizer: Optimizer) -> bool:
+    """Tell whether Keras has an optimizer that computes the same, or one is written here in its terms."""
+    return optimizer.kind in _WRITTEN and not optimizer.modifiers
 
 
 def make_optimizer(optimizer: Optimizer) -> Any:
     """Return a Keras optimizer that computes these equations.
 
-    Keras' own is gradient descent with and without momentum, whose buffer is ``-learning_rate * v``: the same
-    while the rate is constant. Its Adam adds epsilon before the bias correction, its RMSprop and Adagrad
-    inside the root, and its weight decay is decoupled always; those are written as a subclass.
+    Keras' own is gradient descent. Its momentum is a constant of what is compiled, and its buffer is
+    ``-learning_rate * v``, another function where the rate changes; its Adam adds epsilon before the bias
+    correction, its RMSprop and Adagrad inside the root, and its weight decay is decoupled always. Those are
+    written as a subclass, in as many passes over memory.
     """
     import keras
 
-    if optimizer.kind in ("sgd", "momentum", "nesterov") and optimizer.weight_decay == 0.0:
-        return keras.optimizers.SGD(
-            optimizer.learning_rate,
-            momentum=0.0 if optimizer.kind == "sgd" else float(optimizer.momentum),
-            nesterov=optimizer.kind == "nesterov",
-        )
-    return _exact()(optimizer)
+    if optimizer.kind == "sgd" and optimizer.weight_decay == 0.0:
+        return keras.optimizers.SGD(optimizer.learning_rate)
+    together = keras.backend.backend() == "torch" and optimizer.kind in ("momentum", "nesterov")
+    return (_exact_on_torch() if together else _exact())(optimizer)
+
+
+def native_state(optimizer: Optimizer, native: Any) -> dict[str, Any]:
+    """Return the state variables of all trainable variables, in their order, by the letter of the equations.
+
+    Parameters
+    ----------
+    optimizer : Optimizer
+        The equations.
+    native : keras.optimizers.Optimizer
+        As :func:`make_optimizer` made it, built.
+    """
+    return dict(zip(state_names(optimizer.kind), getattr(native, "slots", ())))
+
+
+def changing_variable(native: Any, name: str) -> Any:
+    """Return the variable of a constant that may change between updates, which was not 0 when it was built."""
+    return native._learning_rate if name == "learning_rate" else native.changing[name]
 
 
 class _Rules:
@@ -35,6 +56,7 @@ class _Rules:
 
     ops: Any
     chosen: Optimizer
+    changing: dict[str, Any]
     iterations: Any
     assign: Callable[..., None]
     assign_add: Callable[..., None]
@@ -43,12 +65,15 @@ class _Rules:
         return gradient
 
     def _momentum(self, gradient: Any, velocity: Any) -> Any:
-        self.assign(velocity, self.ops.add(self.ops.multiply(velocity, self.chosen.momentum), gradient))
+        self.assign(velocity, self.ops.add(self.ops.multiply(velocity, self._mu(gradient)), gradient))
         return velocity
 
     def _nesterov(self, gradient: Any, velocity: Any) -> Any:
         self._momentum(gradient, velocity)
-        return self.ops.add(gradient, self.ops.multiply(velocity, self.chosen.momentum))
+        return self.ops.add(gradient, self.ops.multiply(velocity, self._mu(gradient)))
+
+    def _mu(self, like: Any) -> Any:
+        return self.ops.cast(self.changing["momentum"], like.dtype) if "momentum" in self.changing else 0.0
 
     def _adam(self, gradient: Any, first: Any, second: Any) -> Any:
         beta1, beta2 = self.chosen.beta1, self.chosen.beta2
@@ -73,7 +98,7 @@ class _Rules:
         self.assign(slot, self.ops.add(self.ops.multiply(slot, share), self.ops.multiply(value, 1.0 - share)))
 
 
-def _dense(gradient: Any) -> Any:
+def dense(gradient: Any) -> Any:
     """Return the gradient of a whole table: TensorFlow's holds a row as often as it was used, not the sum."""
     if not hasattr(gradient, "indices") or not hasattr(gradient, "dense_shape"):
         return gradient
@@ -94,25 +119,65 @@ def _exact() -> Any:
         ops = keras.ops
 
         def __init__(self, chosen: Optimizer) -> None:
-            decoupled = chosen.kind == "adamw" and chosen.weight_decay > 0.0
-            super().__init__(chosen.learning_rate, weight_decay=chosen.weight_decay if decoupled else None)
+            super().__init__(chosen.learning_rate)
             self.chosen = chosen
-            self.coupled_decay = 0.0 if chosen.kind == "adamw" else chosen.weight_decay
+            self.changing = {}
 
         def build(self, variables: Any) -> None:
             if self.built:
                 return
             super().build(variables)
-            count = SLOTS[self.chosen.kind]
-            self.slots = [self.add_optimizer_variables(variables, f"slot{i}") for i in range(count)]
+            self.slots = [
+                self.add_optimizer_variables(variables, letter) for letter in state_names(self.chosen.kind)
+            ]
+            for name in Hyperparameters(self.chosen).names:
+                if name != "learning_rate":
+                    start = keras.initializers.Constant(getattr(self.chosen, name))
+                    self.changing[name] = self.add_variable((), start, name=name)
+            if self.chosen.kind == "adamw":
+                # Keras applies it itself, decoupled, as the equations have it.
+                self.weight_decay = self.changing.get("weight_decay")
+
+        @property
+        def coupled_decay(self) -> Any:
+            """What the parameter is multiplied by to be added to its gradient; None to add nothing."""
+            return None if self.chosen.kind == "adamw" else self.changing.get("weight_decay")
 
         def update_step(self, gradient: Any, variable: Any, learning_rate: Any) -> None:
-            gradient = ops.cast(_dense(gradient), variable.dtype)
-            if self.coupled_decay:
-                gradient = ops.add(gradient, ops.multiply(variable, self.coupled_decay))
+            gradient = ops.cast(dense(gradient), variable.dtype)
+            if self.coupled_decay is not None:
+                decay = ops.cast(self.coupled_decay, variable.dtype)
+                gradient = ops.add(gradient, ops.multiply(variable, decay))
             place = self._get_variable_index(variable)
             rule = getattr(self, f"_{self.chosen.kind}")
             step = rule(gradient, *(slot[place] for slot in self.slots))
             self.assign_sub(variable, ops.multiply(step, ops.cast(learning_rate, variable.dtype)))
 
     return Exact
+
+
+@functools.cache
+def _exact_on_torch() -> Any:
+    """Return momentum for PyTorch, where Keras' own optimizers update all variables in one call."""
+    import torch
+
+    class ExactOnTorch(_exact()):  # type: ignore[misc]
+        """Momentum and Nesterov's, as they are defined."""
+
+        def _backend_update_step(self, gradients: Any, variables: Any, learning_rate: Any) -> None:
+            values = [variable.value for variable in variables]
+            (slots,) = self.slots
+            velocity = [slots[self._get_variable_index(variable)].value for variable in variables]
+            rate = float(self._learning_rate.value)
+            mu = float(self.changing["momentum"].value) if "momentum" in self.changing else 0.0
+            if self.coupled_decay is not None:
+                gradients = torch._foreach_add(gradients, values, alpha=float(self.coupled_decay.value))
+            torch._foreach_mul_(velocity, mu)
+            torch._foreach_add_(velocity, gradients)
+            if self.chosen.kind == "nesterov":
+                torch._foreach_add_(values, gradients, alpha=-rate)
+                torch._foreach_add_(values, velocity, alpha=-rate * mu)
+            else:
+                torch._foreach_add_(values, velocity, alpha=-rate)
+
+    return ExactOnTorch

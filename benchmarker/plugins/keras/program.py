@@ -8,22 +8,30 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
+from benchmarker.api.framework import Device, Framework, Program
+from benchmarker.api.optimizer import Optimizer
+from benchmarker.api.profile import Profile
 from benchmarker.errors import UnsupportedError, UsageError
-from benchmarker.framework import Device, Framework, Optimizer, Program
-from benchmarker.graph.composites import written_out
 from benchmarker.graph.graph import Graph
+from benchmarker.graph.transformations.expand_composites import expand_composites
+from benchmarker.plugins.common.hyperparameters import Hyperparameters
+from benchmarker.plugins.jax import devices as jax_devices
 from benchmarker.plugins.keras import Options
 from benchmarker.plugins.keras.binding import Binding
-from benchmarker.plugins.keras.floats import FLOATS, set_floats
-from benchmarker.plugins.keras.jax_steps import JaxSteps
+from benchmarker.plugins.keras.binding_site import Setting
+from benchmarker.plugins.keras.composed import composed_optimizer, parts
+from benchmarker.plugins.keras.dtypes import FLOATS, set_floats
 from benchmarker.plugins.keras.model import make_model
 from benchmarker.plugins.keras.operators import BINDERS, KerasOperators
-from benchmarker.plugins.keras.optimizers import make_optimizer
-from benchmarker.plugins.keras.pytorch_steps import TorchSteps
-from benchmarker.plugins.keras.site import Setting
-from benchmarker.plugins.keras.stepping import Steps
-from benchmarker.plugins.keras.tensorflow_steps import TensorFlowSteps
-from benchmarker.profiling import Profile
+from benchmarker.plugins.keras.optimizers import changing_variable, is_native, make_optimizer, native_state
+from benchmarker.plugins.keras.restoring import RestorableProgram
+from benchmarker.plugins.keras.steps import Steps
+from benchmarker.plugins.keras.steps_jax import JaxSteps
+from benchmarker.plugins.keras.steps_pytorch import TorchSteps
+from benchmarker.plugins.keras.steps_tensorflow import TensorFlowSteps
+from benchmarker.plugins.pytorch import devices as torch_devices
+from benchmarker.plugins.tensorflow.kernels import onednn_is_off
+from benchmarker.training.optimizers.advance import places
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -34,8 +42,8 @@ JIT = {"auto": "auto", "on": True, "off": False}
 """What ``model.compile`` takes for each value of the option."""
 
 
-class KerasProgram(Program):
-    """A graph as a compiled Keras model; see :meth:`benchmarker.framework.Framework.build`."""
+class KerasProgram(RestorableProgram):
+    """A graph as a compiled Keras model; see :meth:`benchmarker.api.framework.Framework.build`."""
 
     def __init__(
         self,
@@ -47,21 +55,33 @@ class KerasProgram(Program):
         steps: type[Steps],
         optimizer: Optimizer,
         jit: Any,
+        device: Device,
     ) -> None:
         from keras import ops
 
         self._ops = ops
-        self._graph = written_out(graph, BINDERS)
+        self._graph = expand_composites(graph, BINDERS)
         self._mode = mode
         self._floats = setting.dtype
         self._integers = "int32" if setting.backend == "jax" else "int64"
         self._binding = Binding(self._graph, setting)
         self._model = make_model(self._graph, self._binding, parameters)
-        chosen = make_optimizer(optimizer)
+        self._hyperparameters = Hyperparameters(optimizer)
+        self._composed: Any = None
+        chosen = self._made_optimizer(mode, setting)
         self._model.compile(optimizer=chosen, jit_compile=jit)
         if mode == "training":
             chosen.build(self._model.trainable_variables)
-        self._steps = steps(self._model, len(graph.upstream))
+        self._steps = steps(self._model, len(graph.upstream), device)
+
+    def _made_optimizer(self, mode: str, setting: Setting) -> Any:
+        known = self._hyperparameters
+        if mode != "training" or is_native(known.optimizer):
+            return make_optimizer(known.optimizer if is_native(known.optimizer) else Optimizer())
+        seen = parts(known, places(self._graph, known.optimizer.modifiers.decay_of), self._binding.layouts)
+        self.composed_rule = known.built_rule
+        self._composed = composed_optimizer(known, seen, setting)
+        return self._composed
 
     # --- the timed path ----------------------------------------------------------------------
 
@@ -69,9 +89,16 @@ class KerasProgram(Program):
         return self._steps.predict(batch)
 
     def train_step(self, batch: Any) -> Any:
+        self._advance()
         return self._steps.train(batch)
 
+    def _advance(self) -> None:
+        """Bring the numbers of the next update to a rule's own operators."""
+        if self._composed is not None:
+            self._steps.set_variable(self._composed.numbers, np.array(self._composed.steps.next()))
+
     def train_micro(self, batches: Sequence[Any]) -> Any:
+        self._advance()
         return self._steps.train_micro(batches)
 
     def gradient_step(self, batch: Any) -> tuple[Any, Any]:
@@ -85,6 +112,18 @@ class KerasProgram(Program):
 
     def profile(self, batch: Any, steps: int) -> Profile:
         return self._steps.profile(self._graph, self._mode, batch, steps)
+
+    def memory(self) -> dict[str, int]:
+        return self._steps.memory()
+
+    def reset_memory(self) -> None:
+        self._steps.reset_memory()
+
+    def device_event(self) -> Any:
+        return self._steps.event()
+
+    def device_seconds(self, first: Any, last: Any) -> float:
+        return self._steps.seconds_between(first, last)
 
     # --- the edges ---------------------------------------------------------------------------
 
@@ -109,6 +148,45 @@ class KerasProgram(Program):
         self._steps.settle()
         weights = self._model.weights_by_name
         return {p.name: self._decoded(p.name, weights[p.name]) for p in self._graph.parameters}
+
+    def optimizer_state(self) -> dict[str, dict[str, Array]]:
+        if self._mode != "training":
+            raise UnsupportedError("a program that was not built for training has no optimizer")
+        self._steps.settle()
+        if self._composed is not None:
+            return self._composed_state()
+        found = native_state(self._hyperparameters.optimizer, self._model.optimizer)
+        return {letter: self._by_parameter(variables) for letter, variables in found.items()}
+
+    def set_hyperparameters(self, values: Mapping[str, float]) -> None:
+        if self._mode != "training":
+            raise UnsupportedError("a program that was not built for training has no optimizer")
+        self._hyperparameters.take(values)
+        if self._composed is not None:
+            return
+        for name in self._hyperparameters.names:
+            if name in values:
+                variable = changing_variable(self._model.optimizer, name)
+                self._steps.set_variable(variable, float(values[name]))
+
+    def _composed_state(self) -> dict[str, dict[str, Array]]:
+        """Return the state of a rule: what it keeps as it sees parameters, or in the graph's layout."""
+        found: dict[str, dict[str, Array]] = {letter: {} for letter in self._composed.rule.state}
+        trainable = list(self._graph.trainable)
+        for p, state, variable in zip(trainable, self._composed.states, self._model.trainable_variables):
+            for letter, kept in state.items():
+                alike = tuple(kept.shape) == tuple(variable.shape) and not self._composed.rule.uses_axes
+                found[letter][p.name] = self._decoded(p.name, kept) if alike else self._array(kept)
+        return found
+
+    def _by_parameter(self, variables: Sequence[Any]) -> dict[str, Array]:
+        """Return what there is one of for each of Keras' trainable variables, in their order, by parameter."""
+        places = {id(variable): place for place, variable in enumerate(self._model.trainable_variables)}
+        weights = self._model.weights_by_name
+        return {
+            p.name: self._decoded(p.name, variables[places[id(weights[p.name])]])
+            for p in self._graph.trainable
+        }
 
     def assign(self, values: Mapping[str, Array]) -> None:
         self._steps.settle()
@@ -157,7 +235,12 @@ class KerasFramework(Framework):
 
     def configure(self, device: Device, *, threads: int, seed: int) -> str:
         self._set_threads(threads)
+        name = self._start(device)
         self._keras.utils.set_random_seed(seed)
+        return name
+
+    def _start(self, device: Device) -> str:
+        """Have the backend use a device, and return its name."""
         return "cpu"
 
     def _set_threads(self, threads: int) -> None:
@@ -183,7 +266,7 @@ class KerasFramework(Framework):
             )
         if precision not in FLOATS:
             raise UnsupportedError(f"Keras runs {', '.join(FLOATS)} here, not precision '{precision}'")
-        self._set_floats(FLOATS[precision])
+        self._set_precision(precision)
         return KerasProgram(
             graph,
             parameters,
@@ -192,10 +275,11 @@ class KerasFramework(Framework):
             steps=self.steps,
             optimizer=optimizer,
             jit=JIT[jit],
+            device=device,
         )
 
-    def _set_floats(self, dtype: str) -> None:
-        set_floats(dtype)
+    def _set_precision(self, precision: str) -> None:
+        set_floats(FLOATS[precision])
 
 
 class OverTensorFlow(KerasFramework):
@@ -218,8 +302,7 @@ class OverTensorFlow(KerasFramework):
     def libraries(self) -> dict[str, str]:
         import tensorflow as tf
 
-        switched_off = os.environ.get("TF_ENABLE_ONEDNN_OPTS") == "0"
-        return {"tensorflow": str(tf.version.VERSION), "onednn": "off" if switched_off else "on"}
+        return {"tensorflow": str(tf.version.VERSION), "onednn": "off" if onednn_is_off() else "on"}
 
     def out_of_memory_signs(self) -> Sequence[str]:
         return ("ResourceExhaustedError", "RESOURCE_EXHAUSTED", "OOM when allocating", "failed to allocate")
@@ -235,12 +318,17 @@ class OverJax(KerasFramework):
         # XLA's pool asks for this when the first computation makes the backend; there is no call for it.
         os.environ["NPROC"] = str(threads)
 
-    def _set_floats(self, dtype: str) -> None:
+    def _start(self, device: Device) -> str:
+        return jax_devices.name_of(jax_devices.start(device))
+
+    def _set_precision(self, precision: str) -> None:
         import jax
 
-        super()._set_floats(dtype)
+        super()._set_precision(precision)
         # Without it JAX would round every float64 to float32.
-        jax.config.update("jax_enable_x64", dtype == "float64")
+        jax.config.update("jax_enable_x64", precision == "fp64")
+        if jax.default_backend() != "cpu":
+            jax.config.update("jax_default_matmul_precision", jax_devices.PRODUCTS.get(precision))
 
     def libraries(self) -> dict[str, str]:
         import jax
@@ -264,10 +352,18 @@ class OverPytorch(KerasFramework):
 
         torch.set_num_threads(threads)
 
+    def _start(self, device: Device) -> str:
+        return torch_devices.start(device)
+
+    def _set_precision(self, precision: str) -> None:
+        super()._set_precision(precision)
+        torch_devices.allow_tf32(precision == "tf32")
+
     def libraries(self) -> dict[str, str]:
         import torch
 
-        return {"torch": str(torch.__version__), "cpu_capability": torch.backends.cpu.get_cpu_capability()}
+        capability = torch.backends.cpu.get_cpu_capability()
+        return {"torch": str(torch.__version__), "cpu_capability": capability, **torch_devices.libraries()}
 
     def out_of_memory_signs(self) -> Sequence[str]:
-        return ("DefaultCPUAllocator: can't allocate memory",)
+        return torch_devices.OUT_OF_MEMORY_SIGNS

@@ -9,15 +9,16 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from benchmarker.plugins.keras.site import Site
-from benchmarker.plugins.keras.standing import Native
+from benchmarker.graph.attributes import PlainRecurrent, Recurrent
+from benchmarker.plugins.keras.binding_site import Site
+from benchmarker.plugins.keras.layouts import Native
 
 States = tuple[Any, ...]
 Cell = Callable[[Any, States, Any, Any], States]
 """Projected input, states, recurrent weight ``(G, H)`` and recurrent bias to the next states."""
 
 
-def lstm(site: Site, *, hidden_size: int, direction: str = "forward") -> Native:
+def lstm(site: Site, *, layer: Recurrent) -> Native:
     """Gates stand in the order i, o, f, c."""
     from keras import ops
 
@@ -27,10 +28,10 @@ def lstm(site: Site, *, hidden_size: int, direction: str = "forward") -> Native:
         c = ops.sigmoid(f) * c + ops.sigmoid(i) * ops.tanh(g)
         return ops.sigmoid(o) * ops.tanh(c), c
 
-    return _layer(site, cell, hidden_size, states=2, merged=True)
+    return _layer(site, cell, layer, states=2, merged=True)
 
 
-def gru(site: Site, *, hidden_size: int, direction: str = "forward") -> Native:
+def gru(site: Site, *, layer: Recurrent) -> Native:
     """Gates stand in the order z, r, h; the reset gate multiplies after the product."""
     from keras import ops
 
@@ -42,22 +43,22 @@ def gru(site: Site, *, hidden_size: int, direction: str = "forward") -> Native:
         n = ops.tanh(n + ops.sigmoid(s + s_) * n_)
         return (n + z * (h - n),)
 
-    return _layer(site, cell, hidden_size, states=1, merged=False)
+    return _layer(site, cell, layer, states=1, merged=False)
 
 
-def rnn(site: Site, *, hidden_size: int, direction: str = "forward", activation: str = "tanh") -> Native:
+def rnn(site: Site, *, layer: PlainRecurrent) -> Native:
     """One product and one activation a step."""
     from keras import ops
 
-    function = ops.tanh if activation == "tanh" else ops.relu
+    function = ops.tanh if layer.activation == "tanh" else ops.relu
 
     def cell(z: Any, states: States, r: Any, b: Any) -> States:
         return (function(ops.add(z, ops.matmul(states[0], r))),)
 
-    return _layer(site, cell, hidden_size, states=1, merged=True)
+    return _layer(site, cell, layer, states=1, merged=True)
 
 
-def _layer(site: Site, cell: Cell, hidden_size: int, *, states: int, merged: bool) -> Native:
+def _layer(site: Site, cell: Cell, layer: Recurrent, *, states: int, merged: bool) -> Native:
     """Return the layer of a cell; ``merged`` if both biases are added to the projected input."""
     from keras import ops
 
@@ -72,7 +73,7 @@ def _layer(site: Site, cell: Cell, hidden_size: int, *, states: int, merged: boo
             following = cell(z, carry, turned, of_state)
             return following, following
 
-        start = tuple(ops.zeros((batch, hidden_size), site.setting.dtype) for _ in range(states))
+        start = tuple(ops.zeros((batch, layer.hidden_size), site.setting.dtype) for _ in range(states))
         last, history = ops.scan(step, start, ops.flip(projected, 0) if backward else projected)
         return ops.flip(history[0], 0) if backward else history[0], last
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 from benchmarker.graph.operators import Tensor
-from benchmarker.plugins.mxnet.symbols import SymbolOperators
+from benchmarker.plugins.mxnet.symbol_operators import SymbolOperators
 
 _FEW = 16
 """Classes up to which MXNet's own logarithm of the softmax is as fast as oneDNN's (128 rows of 10: 36 and

@@ -10,12 +10,12 @@ from benchmarker.errors import UnsupportedError
 from benchmarker.graph.graph import Graph, apply_node
 from benchmarker.graph.operators import OPERATORS
 from benchmarker.graph.types import Input, Node, TensorType
-from benchmarker.layouts import sparse_operands
+from benchmarker.plugins.common.layouts import sparse_operands
 from benchmarker.plugins.mxnet.operators import MxnetOperators
 from benchmarker.plugins.mxnet.parameters import Slot, slots
 from benchmarker.plugins.mxnet.profiler import naming
-from benchmarker.plugins.mxnet.running import own_statistics, shared_statistics
-from benchmarker.plugins.mxnet.symbols import native_shape
+from benchmarker.plugins.mxnet.shared_statistics import own_statistics, shared_statistics
+from benchmarker.plugins.mxnet.symbol_operators import native_shape
 
 if TYPE_CHECKING:
     import numpy as np
@@ -87,6 +87,10 @@ class Lowering:
         if not tensor.type.dtype.startswith("float"):
             return "int32"  # exact, and enough: MXNet's arrays have fewer than 2^31 elements
         return "float16" if self._settings.half else "float32"
+
+    def copies(self, statistic: str) -> tuple[str, ...]:
+        """Return the names of the nodes' own copies of a running statistic."""
+        return tuple(name for (_, shared), name in self.own.items() if shared == statistic)
 
     def outputs(self, *, dropout: bool = False) -> Any:
         """Return one symbol for all of the graph's outputs."""

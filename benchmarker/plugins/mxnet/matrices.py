@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
+from benchmarker.graph.attributes import Gemm
 from benchmarker.graph.operators import Tensor
-from benchmarker.plugins.mxnet.symbols import SymbolOperators
+from benchmarker.plugins.mxnet.symbol_operators import SymbolOperators
 
 
 class MatrixOperators(SymbolOperators):
@@ -56,26 +57,16 @@ class MatrixOperators(SymbolOperators):
             x = self._mx.reshape(x, shape=((1,) * (len(shape) - len(own)) + own))
         return self._mx.broadcast_to(x, shape=shape)
 
-    def gemm(
-        self,
-        a: Tensor,
-        b: Tensor,
-        c: Tensor | None = None,
-        *,
-        alpha: float = 1.0,
-        beta: float = 1.0,
-        trans_a: bool = False,
-        trans_b: bool = False,
-    ) -> Tensor:
-        a = self._transpose(a, (1, 0)) if trans_a else a
-        units = self._shape(b)[0 if trans_b else 1]
-        if alpha == beta == 1.0 and (c is None or self._shape(c) == (units,)):
-            return self._times_matrix(a, b, c, trans_b)
-        product = self._times_matrix(a, b, None, trans_b)
-        product = product if alpha == 1.0 else product * alpha
-        if c is None or beta == 0.0:
-            return product
-        return self._mx.broadcast_add(product, c if beta == 1.0 else c * beta)
+    def gemm(self, a: Tensor, b: Tensor, c: Tensor | None = None, *, product: Gemm) -> Tensor:
+        a = self._transpose(a, (1, 0)) if product.trans_a else a
+        units = self._shape(b)[0 if product.trans_b else 1]
+        if product.alpha == product.beta == 1.0 and (c is None or self._shape(c) == (units,)):
+            return self._times_matrix(a, b, c, product.trans_b)
+        y = self._times_matrix(a, b, None, product.trans_b)
+        y = y if product.alpha == 1.0 else y * product.alpha
+        if c is None or product.beta == 0.0:
+            return y
+        return self._mx.broadcast_add(y, c if product.beta == 1.0 else c * product.beta)
 
     def causal_mask(self, x: Tensor) -> Tensor:
         length = self._shape(x)[-1]

@@ -11,7 +11,7 @@ import numpy as np
 from benchmarker.graph.graph import Graph
 from benchmarker.graph.types import Node, Parameter
 from benchmarker.plugins.mxnet.recurrent import GATES
-from benchmarker.plugins.mxnet.symbols import native_shape
+from benchmarker.plugins.mxnet.symbol_operators import native_shape
 
 if TYPE_CHECKING:
     import numpy.typing as npt

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 import re
-import tempfile
 import time
 from bisect import bisect_left
 from collections.abc import Callable, Iterator, Mapping
@@ -16,8 +15,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from benchmarker.api.profile import Call, Profile
+from benchmarker.cache import temporary_folder
 from benchmarker.graph.graph import Graph
-from benchmarker.profiling import Call, Profile
 
 _WARM = 2
 _OBJECT = re.compile(r"\{[^{}]*\}")
@@ -88,8 +88,8 @@ def profiled(graph: Graph, executor: Any, parts: Parts, joined: Mapping[str, str
         notes.operators.append((time.time(), text))
 
     executor.set_monitor_callback(note)
-    with tempfile.TemporaryDirectory() as folder:
-        events = _traced(Path(folder) / "profile.json", lambda: _step(parts, notes), steps)
+    with temporary_folder() as folder:
+        events = _traced(folder / "profile.json", lambda: _step(parts, notes), steps)
     return _read(graph, events, notes, joined)
 
 

@@ -3,23 +3,27 @@
 from __future__ import annotations
 
 import ctypes
-import os
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from benchmarker.api.framework import Device, Framework, Program
+from benchmarker.api.optimizer import Optimizer
+from benchmarker.api.profile import Profile
 from benchmarker.errors import UnsupportedError
-from benchmarker.framework import Device, Framework, Optimizer, Program
 from benchmarker.graph.graph import Graph
+from benchmarker.plugins.common.hyperparameters import Hyperparameters
+from benchmarker.plugins.mxnet.composed import ComposedUpdates
+from benchmarker.plugins.mxnet.fusion import fusion
 from benchmarker.plugins.mxnet.lowering import Lowering, Settings
 from benchmarker.plugins.mxnet.operators import MxnetOperators
+from benchmarker.plugins.mxnet.optimizers import Updates, is_native, make_updates
 from benchmarker.plugins.mxnet.profiler import Parts, joined_nodes, profiled
-from benchmarker.plugins.mxnet.symbols import native_shape
-from benchmarker.plugins.mxnet.updates import Update, make_update
-from benchmarker.profiling import Profile
+from benchmarker.plugins.mxnet.restoring import RestorableProgram
+from benchmarker.plugins.mxnet.symbol_operators import native_shape
+from benchmarker.training.optimizers.advance import places
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -87,7 +91,7 @@ class MxnetFramework(Framework):
         return ("out of memory", "Failed to allocate CPU Memory", "CUDNN_STATUS_ALLOC_FAILED")
 
 
-class MxnetProgram(Program):
+class MxnetProgram(RestorableProgram):
     """One executor for the timed path; others only where a method needs one, sharing its arrays."""
 
     def __init__(
@@ -116,20 +120,29 @@ class MxnetProgram(Program):
         self._infer: Any = None
         self._train: Any = None
         self._gradients: dict[str, Any] = {}
-        self._update: Update | None = None
+        self._updates: Updates | ComposedUpdates | None = None
+        self._hyperparameters = Hyperparameters(optimizer or Optimizer())
         if settings.training:
             self._gradients = self._gradient_arrays()
             self._train = self._bind(lowering.differentiated(dropout=True), self._gradients)
         if optimizer is not None:
-            updated = [slot.name for slot in self._slots if slot.trainable]
-            self._update = make_update(
-                optimizer, [self._arrays[n] for n in updated], [self._gradients[n] for n in updated]
-            )
+            self._updates = self._made_updates(settings)
         if not settings.training:
             self._infer = self._bind(lowering.outputs(), {})
         self._upstream = [self._feed[graph.upstream[name]] for name in graph.outputs if graph.upstream]
 
     # --- building ----------------------------------------------------------------------------
+
+    def _made_updates(self, settings: Settings) -> Updates | ComposedUpdates:
+        updated = [slot for slot in self._slots if slot.trainable]
+        known, arrays, gradients = self._hyperparameters, self._arrays, self._gradients
+        if is_native(known.optimizer):
+            return make_updates(
+                known, [arrays[s.name] for s in updated], [gradients[s.name] for s in updated]
+            )
+        self.composed_rule = known.built_rule
+        where = places(self._graph, known.optimizer.modifiers.decay_of)
+        return ComposedUpdates(known, where, updated, arrays, gradients, settings.context)
 
     def _array(self, value: Array, dtype: str) -> Any:
         return self._mx.nd.array(value, ctx=self._settings.context, dtype=dtype)
@@ -151,7 +164,7 @@ class MxnetProgram(Program):
         state: Mapping[str, Any] | None = None,
         *,
         request: str = "write",
-        beside: Any = None,
+        shared_memory_with: Any = None,
     ) -> Any:
         """Return an executor on the program's arrays.
 
@@ -163,7 +176,7 @@ class MxnetProgram(Program):
             The arrays that it writes.
         request : {"write", "add"}
             Whether gradients are written over what is there or added to it.
-        beside : mx.executor.Executor, optional
+        shared_memory_with : mx.executor.Executor, optional
             One whose memory it uses, as the two never run at once.
         """
         arguments = symbol.list_arguments()
@@ -174,14 +187,14 @@ class MxnetProgram(Program):
         arrays = {**self._arrays, **self._feed, **self._constants}
         wanted = {name: gradients[name] for name in arguments if name in gradients}
         # Fused operators keep copies of the weights and would not see an update.
-        with _fusion(self._settings.fusion and not self._settings.training):
+        with fusion(self._settings.fusion and not self._settings.training):
             return symbol.bind(
                 self._settings.context,
                 {name: arrays[name] for name in arguments},
                 args_grad=wanted or None,
                 grad_req={name: request if name in wanted else "null" for name in arguments},
                 aux_states={name: (state or arrays)[name] for name in states},
-                shared_exec=beside,
+                shared_exec=shared_memory_with,
             )
 
     # --- the timed path ----------------------------------------------------------------------
@@ -243,7 +256,7 @@ class MxnetProgram(Program):
     def _adding(self) -> Any:
         """The executor that adds to the gradients that are there."""
         symbol = self._lowering.loss(dropout=True)
-        return self._bind(symbol, self._gradients, request="add", beside=self._train)
+        return self._bind(symbol, self._gradients, request="add", shared_memory_with=self._train)
 
     def train_parts(self, batch: Any) -> Iterator[tuple[str, Any]]:
         if batch is not self._fed:
@@ -260,9 +273,12 @@ class MxnetProgram(Program):
         self._settle_statistics()
 
     def _updated(self) -> None:
-        if self._update is None:
-            raise UnsupportedError("a program that was not built for training has no update")
-        self._update()
+        self._updating().update()
+
+    def _updating(self) -> Updates | ComposedUpdates:
+        if self._updates is None:
+            raise UnsupportedError("a program that was not built for training has no optimizer")
+        return self._updates
 
     def _settle_statistics(self) -> None:
         if self._lowering.shared:
@@ -292,8 +308,8 @@ class MxnetProgram(Program):
                 executor.backward(self._upstream)
 
         def update() -> None:
-            if self._update is not None:
-                self._update()
+            if self._updates is not None:
+                self._updates.update()
             self._settle_statistics()
 
         parts = Parts(forward, backward, update)
@@ -328,6 +344,50 @@ class MxnetProgram(Program):
             result.update(slot.decode(self._arrays[slot.name].asnumpy().astype(np.float32)))
         return result
 
+    def set_hyperparameters(self, values: Mapping[str, float]) -> None:
+        self._updating()
+        self._hyperparameters.take(values)
+
+    def optimizer_state(self) -> dict[str, dict[str, Array]]:
+        updates = self._updating()
+        if isinstance(updates, ComposedUpdates):
+            return {letter: self._composed_state(slots) for letter, slots in updates.letters().items()}
+        found = updates.state()
+        return {letter: self._state(arrays, factor) for letter, (arrays, factor) in found.items()}
+
+    def _state(self, arrays: Sequence[Any], factor: float) -> dict[str, Array]:
+        """Return by parameter what there is one of for each trainable slot, times a factor."""
+        result: dict[str, Array] = {}
+        for slot, array in zip((slot for slot in self._slots if slot.trainable), arrays):
+            scaled = array.asnumpy().astype(np.float64) * factor + 0.0  # no -0
+            result.update(slot.decode(scaled.astype(np.float32)))
+        return result
+
+    def _composed_state(self, slots: Sequence[Any]) -> dict[str, Array]:
+        result: dict[str, Array] = {}
+        for slot, array in zip((slot for slot in self._slots if slot.trainable), slots):
+            if array is not None and array.shape == slot.shape:
+                result.update(slot.decode(array.asnumpy()))
+            elif array is not None:
+                result[slot.members[0].name] = array.asnumpy()
+        return result
+
+    def assign(self, values: Mapping[str, Array]) -> None:
+        if not self._settings.training and self._settings.fusion:
+            raise UnsupportedError("MXNet's fused operators keep copies of the parameters; build them anew")
+        self._wait_for_statistics()
+        for slot in self._slots:
+            given = {m.name: values[m.name] for m in slot.members if m.name in values}
+            if not given:
+                continue
+            held = self._arrays[slot.name]
+            own = slot.decode(held.asnumpy()) if len(given) < len(slot.members) else {}
+            value = self._array(slot.encode({**own, **given}), np.dtype(held.dtype).name)
+            for name in (slot.name, *self._lowering.copies(slot.name)):
+                array = self._arrays[name]
+                (value if array.stype == "default" else value.tostype(array.stype)).copyto(array)
+        self._mx.nd.waitall()
+
     def fetch(self, output: Any) -> tuple[Array, ...]:
         if not isinstance(output, list):
             return (output.asnumpy().astype(np.float32).reshape(()),)
@@ -352,19 +412,3 @@ def _openblas() -> str:
         return ""
     describe.restype = ctypes.c_char_p
     return (describe() or b"").decode(errors="replace").strip()
-
-
-@contextmanager
-def _fusion(enabled: bool) -> Iterator[None]:
-    """Keep MXNet from fusing operators while a symbol is bound, unless ``enabled``."""
-    name = "MXNET_SUBGRAPH_BACKEND"
-    before = os.environ.get(name)
-    if not enabled:
-        os.environ[name] = "NONE"
-    try:
-        yield
-    finally:
-        if before is None:
-            os.environ.pop(name, None)
-        else:
-            os.environ[name] = before

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from benchmarker.graph.attributes import PlainRecurrent, Recurrent
 from benchmarker.graph.operators import Tensor
-from benchmarker.plugins.mxnet.symbols import SymbolOperators
+from benchmarker.plugins.mxnet.symbol_operators import SymbolOperators
 
 GATES = {"rnn": (0,), "lstm": (0, 2, 3, 1), "gru": (1, 0, 2)}
 """The graph's gate at each place of MXNet's order: i, f, c, o of the graph's i, o, f, c; r, z, h of z, r, h."""
@@ -13,76 +14,45 @@ class RecurrentOperators(SymbolOperators):
     """One layer, in one direction or both."""
 
     def lstm(
-        self,
-        x: Tensor,
-        w: Tensor,
-        r: Tensor,
-        b: Tensor,
-        *,
-        hidden_size: int,
-        direction: str = "forward",
+        self, x: Tensor, w: Tensor, r: Tensor, b: Tensor, *, layer: Recurrent
     ) -> tuple[Tensor, Tensor, Tensor]:
-        y, y_h, y_c = self._layer("lstm", x, (w, r, b), hidden_size, direction)
+        y, y_h, y_c = self._layer("lstm", x, (w, r, b), layer)
         return y, y_h, y_c
 
-    def gru(
-        self,
-        x: Tensor,
-        w: Tensor,
-        r: Tensor,
-        b: Tensor,
-        *,
-        hidden_size: int,
-        direction: str = "forward",
-    ) -> tuple[Tensor, Tensor]:
-        y, y_h = self._layer("gru", x, (w, r, b), hidden_size, direction)
+    def gru(self, x: Tensor, w: Tensor, r: Tensor, b: Tensor, *, layer: Recurrent) -> tuple[Tensor, Tensor]:
+        y, y_h = self._layer("gru", x, (w, r, b), layer)
         return y, y_h
 
     def rnn(
-        self,
-        x: Tensor,
-        w: Tensor,
-        r: Tensor,
-        b: Tensor,
-        *,
-        hidden_size: int,
-        direction: str = "forward",
-        activation: str = "tanh",
+        self, x: Tensor, w: Tensor, r: Tensor, b: Tensor, *, layer: PlainRecurrent
     ) -> tuple[Tensor, Tensor]:
-        y, y_h = self._layer("rnn", x, (w, r, b), hidden_size, direction, f"rnn_{activation}")
+        y, y_h = self._layer("rnn", x, (w, r, b), layer, f"rnn_{layer.activation}")
         return y, y_h
 
     def _layer(
-        self,
-        operator: str,
-        x: Tensor,
-        weights: tuple[Tensor, Tensor, Tensor],
-        hidden: int,
-        direction: str,
-        mode: str = "",
+        self, operator: str, x: Tensor, weights: tuple[Tensor, ...], layer: Recurrent, mode: str = ""
     ) -> tuple[Tensor, ...]:
-        both = direction == "bidirectional"
         steps, batch, _ = self._shape(x)
         # Weights that are one symbol are MXNet's flat vector already (see parameters.py).
         one = weights[0] is weights[1] is weights[2]
-        flat = weights[0] if one else self._flat_weights(operator, weights, 1 + both)
-        start = self._full((1 + both, batch, hidden), 0.0)
+        flat = weights[0] if one else self._flat_weights(operator, weights, layer.directions)
+        start = self._full((layer.directions, batch, layer.hidden_size), 0.0)
         y, *last = self._mx.RNN(
             x,
             flat,
             *(start, start) if operator == "lstm" else (start,),
             mode=mode or operator,
-            state_size=hidden,
+            state_size=layer.hidden_size,
             num_layers=1,
-            bidirectional=both,
+            bidirectional=layer.is_bidirectional,
             state_outputs=True,
         )
-        if not both:
+        if not layer.is_bidirectional:
             return (self._mx.expand_dims(y, axis=1), *last)
-        sides = self._mx.reshape(y, shape=(steps, batch, 2, hidden))
+        sides = self._mx.reshape(y, shape=(steps, batch, 2, layer.hidden_size))
         return (self._transpose(sides, (0, 2, 1, 3)), *last)
 
-    def _flat_weights(self, operator: str, weights: tuple[Tensor, Tensor, Tensor], directions: int) -> Tensor:
+    def _flat_weights(self, operator: str, weights: tuple[Tensor, ...], directions: int) -> Tensor:
         order = GATES[operator]
         w, r, b = (self._directions(tensor, directions) for tensor in weights)
         blocks = [block for pair in zip(w, r) for tensor in pair for block in self._gates(tensor, order)]

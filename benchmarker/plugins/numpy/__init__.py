@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from benchmarker.framework import FrameworkPlugin
+from benchmarker.api.framework import FrameworkPlugin
 
 
 def benchmarker_framework() -> FrameworkPlugin:
@@ -13,4 +13,5 @@ def benchmarker_framework() -> FrameworkPlugin:
         requirements=("numpy>=1.23",),
         implementation="benchmarker.plugins.numpy.program:MeasuredNumpyFramework",
         precisions={"cpu": ("fp32", "fp64")},
+        colour=4,
     )

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from benchmarker.graph.windows import Shape, TransposedWindow, Window
 from benchmarker.plugins.numpy.base import (
     ArrayOperators,
     Call,
@@ -79,71 +80,51 @@ def _filter_gradient(windows: Windows, image: Array, values: Array, group: int) 
     return total
 
 
-def _conv_windows(
-    x: Array, w: Array, strides: Sequence[int], pads: Sequence[int], dilations: Sequence[int]
-) -> Windows:
-    return Windows(x.shape[2:], w.shape[2:], tuple(strides), tuple(dilations), tuple(pads))
+def _windows(x: Array, w: Array, window: Window) -> Windows:
+    return Windows(x.shape[2:], w.shape[2:], window.strides, window.dilations, window.pairs)
 
 
-def _full_windows(x: Array, w: Array, strides: Sequence[int], dilations: Sequence[int]) -> Windows:
-    """Return the windows of a transposed convolution of ``x`` over its whole result, before its pads."""
-    full = tuple(
-        (n - 1) * s + (k - 1) * d + 1 for n, s, k, d in zip(x.shape[2:], strides, w.shape[2:], dilations)
-    )
-    return Windows(full, w.shape[2:], tuple(strides), tuple(dilations), (0,) * 2 * len(full))
+def _reached_windows(x: Array, w: Array, window: TransposedWindow) -> Windows:
+    """Return the windows of a transposed convolution of ``x`` over all that they reach, before its pads."""
+    reached = window.reached_sizes(x.shape, w.shape)
+    return Windows(reached, w.shape[2:], window.strides, window.dilations, [(0, 0)] * len(reached))
 
 
-def _kept(
-    full: Sequence[int], pads: Sequence[int], output_padding: Sequence[int]
-) -> tuple[tuple[int, ...], Index, Index]:
-    """Return the result's spatial sizes, what of the whole stays, and where in the result it goes.
+def _kept(reached: Shape, window: TransposedWindow) -> tuple[Shape, Index, Index]:
+    """Return the result's spatial sizes, what of the windows' reach stays, and where in the result it goes.
 
-    The end of the result that output padding adds lies beyond the whole: no window reaches it.
+    The end of the result that output padding adds lies beyond: no window reaches it.
     """
-    rank = len(full)
-    sizes = tuple(n + more - b - e for n, more, b, e in zip(full, output_padding, pads[:rank], pads[rank:]))
-    lengths = [min(size, n - b) for size, n, b in zip(sizes, full, pads)]
-    source = tuple(slice(b, b + length) for b, length in zip(pads, lengths))
+    axes = zip(reached, window.output_padding, window.pairs)
+    sizes = tuple(n + more - begin - end for n, more, (begin, end) in axes)
+    lengths = [min(size, n - begin) for size, n, begin in zip(sizes, reached, window.begins)]
+    source = tuple(slice(begin, begin + length) for begin, length in zip(window.begins, lengths))
     target = tuple(slice(0, length) for length in lengths)
     return sizes, (slice(None), slice(None), *source), (slice(None), slice(None), *target)
+
+
+def _filters(w: Array, group: int) -> Array:
+    """Return a weight as ``(group, filters of a group, elements of a filter)``."""
+    return w.reshape(group, w.shape[0] // group, -1)
 
 
 class ConvolutionOperators(ArrayOperators):
     """Convolutions on arrays."""
 
-    def conv(
-        self,
-        x: Array,
-        w: Array,
-        b: Array | None = None,
-        *,
-        strides: tuple[int, ...],
-        pads: tuple[int, ...],
-        dilations: tuple[int, ...],
-        group: int = 1,
-    ) -> Array:
-        windows = _conv_windows(x, w, strides, pads, dilations)
-        y = _correlate(windows, x, w.reshape(group, w.shape[0] // group, -1))
+    def conv(self, x: Array, w: Array, b: Array | None = None, *, window: Window) -> Array:
+        windows = _windows(x, w, window)
+        y = _correlate(windows, x, _filters(w, window.group))
         y = y.reshape(x.shape[0], w.shape[0], *windows.out)
         if b is not None:
             y += per_channel(b, y.ndim)
         return y
 
     def conv_transpose(
-        self,
-        x: Array,
-        w: Array,
-        b: Array | None = None,
-        *,
-        strides: tuple[int, ...],
-        pads: tuple[int, ...],
-        output_padding: tuple[int, ...],
-        dilations: tuple[int, ...],
-        group: int = 1,
+        self, x: Array, w: Array, b: Array | None = None, *, window: TransposedWindow
     ) -> Array:
-        windows = _full_windows(x, w, strides, dilations)
-        whole = _spread(windows, x, w.reshape(group, w.shape[0] // group, -1))
-        sizes, source, target = _kept(windows.spatial, pads, output_padding)
+        windows = _reached_windows(x, w, window)
+        whole = _spread(windows, x, _filters(w, window.group))
+        sizes, source, target = _kept(windows.spatial, window)
         y = np.zeros((*whole.shape[:2], *sizes), x.dtype)
         y[target] = whole[source]
         if b is not None:
@@ -154,28 +135,26 @@ class ConvolutionOperators(ArrayOperators):
 def conv_gradient(call: Call) -> InputGradients:
     """Data gradient: transposed filters, scattered back; weight gradient: windows times ``dy``."""
     x, w = call.inputs[:2]
-    (dy,), attributes = call.gradients, call.attributes
-    group = attributes["group"]
-    windows = _conv_windows(x, w, attributes["strides"], attributes["pads"], attributes["dilations"])
-    dx = _spread(windows, dy, w.reshape(group, w.shape[0] // group, -1)) if call.needed[0] else None
-    dw = _filter_gradient(windows, x, dy, group).reshape(w.shape) if call.needed[1] else None
+    (dy,), window = call.gradients, call.attributes["window"]
+    windows = _windows(x, w, window)
+    dx = _spread(windows, dy, _filters(w, window.group)) if call.needed[0] else None
+    dw = _filter_gradient(windows, x, dy, window.group).reshape(w.shape) if call.needed[1] else None
     return dx, dw, channel_sum(dy) if call.has(2) else None
 
 
 def conv_transpose_gradient(call: Call) -> InputGradients:
     """A convolution of ``dy``, because the operator is a convolution's data gradient."""
     x, w = call.inputs[:2]
-    (dy,), attributes = call.gradients, call.attributes
-    group = attributes["group"]
-    windows = _full_windows(x, w, attributes["strides"], attributes["dilations"])
-    _, source, target = _kept(windows.spatial, attributes["pads"], attributes["output_padding"])
+    (dy,), window = call.gradients, call.attributes["window"]
+    windows = _reached_windows(x, w, window)
+    _, source, target = _kept(windows.spatial, window)
     whole = np.zeros((*dy.shape[:2], *windows.spatial), dy.dtype)
     whole[source] = dy[target]
     dx = dw = None
     if call.needed[0]:
-        dx = _correlate(windows, whole, w.reshape(group, w.shape[0] // group, -1)).reshape(x.shape)
+        dx = _correlate(windows, whole, _filters(w, window.group)).reshape(x.shape)
     if call.needed[1]:
-        dw = _filter_gradient(windows, whole, x, group).reshape(w.shape)
+        dw = _filter_gradient(windows, whole, x, window.group).reshape(w.shape)
     return dx, dw, channel_sum(dy) if call.has(2) else None
 
 

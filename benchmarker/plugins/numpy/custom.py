@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from benchmarker.graph.custom import registered
-from benchmarker.kernels.arrays import ArrayKernel, array_kernel
+from benchmarker.plugins.common.custom.arrays import ArrayKernel, array_kernel
 from benchmarker.plugins.numpy.base import ArrayOperators, Call, Gradients, InputGradients
 
 if TYPE_CHECKING:

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from benchmarker.graph.attributes import Gemm
 from benchmarker.plugins.numpy.base import ArrayOperators, Call, Gradients, InputGradients, unbroadcast
 
 if TYPE_CHECKING:
@@ -23,22 +24,12 @@ class MatrixOperators(ArrayOperators):
         y: Array = a @ b
         return y
 
-    def gemm(
-        self,
-        a: Array,
-        b: Array,
-        c: Array | None = None,
-        *,
-        alpha: float = 1.0,
-        beta: float = 1.0,
-        trans_a: bool = False,
-        trans_b: bool = False,
-    ) -> Array:
-        y: Array = (a.T if trans_a else a) @ (b.T if trans_b else b)
-        if alpha != 1.0:
-            y *= alpha
+    def gemm(self, a: Array, b: Array, c: Array | None = None, *, product: Gemm) -> Array:
+        y: Array = (a.T if product.trans_a else a) @ (b.T if product.trans_b else b)
+        if product.alpha != 1.0:
+            y *= product.alpha
         if c is not None:
-            y += c if beta == 1.0 else beta * c
+            y += c if product.beta == 1.0 else product.beta * c
         return y
 
     def causal_mask(self, x: Array) -> Array:
@@ -63,18 +54,18 @@ def matmul_gradient(call: Call) -> InputGradients:
 def gemm_gradient(call: Call) -> InputGradients:
     """``da' = alpha dy b'^T``, ``db' = alpha a'^T dy``, transposed back where the operand was."""
     a, b = call.inputs[:2]
-    attributes = call.attributes
+    product: Gemm = call.attributes["product"]
     dy = call.gradients[0]
-    scaled = dy if attributes["alpha"] == 1.0 else attributes["alpha"] * dy
+    scaled = dy if product.alpha == 1.0 else product.alpha * dy
     da = db = dc = None
     if call.needed[0]:
-        b_used = b.T if attributes["trans_b"] else b
-        da = b_used @ scaled.T if attributes["trans_a"] else scaled @ b_used.T
+        b_used = b.T if product.trans_b else b
+        da = b_used @ scaled.T if product.trans_a else scaled @ b_used.T
     if call.needed[1]:
-        a_used = a.T if attributes["trans_a"] else a
-        db = scaled.T @ a_used if attributes["trans_b"] else a_used.T @ scaled
+        a_used = a.T if product.trans_a else a
+        db = scaled.T @ a_used if product.trans_b else a_used.T @ scaled
     if call.has(2):
-        dc = unbroadcast(attributes["beta"] * dy, call.inputs[2].shape)
+        dc = unbroadcast(product.beta * dy, call.inputs[2].shape)
     return da, db, dc
 
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from benchmarker.graph.windows import AveragePooling, MaxPooling, Pairs
 from benchmarker.plugins.numpy.base import ArrayOperators, Call, Gradients, InputGradients
 from benchmarker.plugins.numpy.windows import Windows
 
@@ -24,11 +25,15 @@ def _window_sums(windows: Windows, x: Array) -> Array:
     return total
 
 
-def _window_counts(windows: Windows, dtype: Any, count_include_pad: bool) -> Array:
-    """Return by how many elements the sum of each window of an average pooling is divided."""
-    if count_include_pad:
-        return np.full((1, 1, *windows.out), math.prod(windows.kernel), dtype)
+def _window_counts(windows: Windows, window: AveragePooling, dtype: Any) -> Array:
+    """Return by how many elements the sum of each window is divided."""
+    if window.counts_all:
+        return np.full((1, 1, *windows.out), window.kernel_elements, dtype)
     return _window_sums(windows, np.ones((1, 1, *windows.spatial), dtype))
+
+
+def _windows(x: Array, window: MaxPooling | AveragePooling, pairs: Pairs) -> Windows:
+    return Windows(x.shape[2:], window.kernel_shape, window.strides, window.dilations, pairs)
 
 
 def _interpolation(old: int, new: int, dtype: Any) -> Array:
@@ -50,33 +55,17 @@ def _interpolation(old: int, new: int, dtype: Any) -> Array:
 class PoolingOperators(ArrayOperators):
     """Pooling and resizing of arrays."""
 
-    def max_pool(
-        self,
-        x: Array,
-        *,
-        kernel_shape: tuple[int, ...],
-        strides: tuple[int, ...],
-        pads: tuple[int, ...],
-        ceil_mode: bool = False,
-    ) -> Array:
-        windows = Windows.pooling(x.shape[2:], kernel_shape, strides, pads, ceil_mode)
+    def max_pool(self, x: Array, *, window: MaxPooling) -> Array:
+        windows = _windows(x, window, window.covering_pairs(x.shape))
         padded = windows.pad(x, -np.inf)
         y = np.full((*x.shape[:2], *windows.out), -np.inf, x.dtype)
         for _, seen in windows.offsets():
             np.maximum(y, padded[seen], out=y)
         return y
 
-    def average_pool(
-        self,
-        x: Array,
-        *,
-        kernel_shape: tuple[int, ...],
-        strides: tuple[int, ...],
-        pads: tuple[int, ...],
-        count_include_pad: bool = False,
-    ) -> Array:
-        windows = Windows.pooling(x.shape[2:], kernel_shape, strides, pads)
-        return _window_sums(windows, x) / _window_counts(windows, x.dtype, count_include_pad)
+    def average_pool(self, x: Array, *, window: AveragePooling) -> Array:
+        windows = _windows(x, window, window.pairs)
+        return _window_sums(windows, x) / _window_counts(windows, window, x.dtype)
 
     def global_average_pool(self, x: Array) -> Array:
         mean: Array = x.reshape(*x.shape[:2], -1).mean(axis=2)
@@ -94,14 +83,8 @@ class PoolingOperators(ArrayOperators):
 def max_pool_gradient(call: Call) -> InputGradients:
     """The gradient goes to the first largest element of each window."""
     (x,), (y,), (dy,) = call.inputs, call.outputs, call.gradients
-    attributes = call.attributes
-    windows = Windows.pooling(
-        x.shape[2:],
-        attributes["kernel_shape"],
-        attributes["strides"],
-        attributes["pads"],
-        attributes["ceil_mode"],
-    )
+    window = call.attributes["window"]
+    windows = _windows(x, window, window.covering_pairs(x.shape))
     padded = windows.pad(x, -np.inf)
     lowest = y - call.band
     dx = np.zeros((*x.shape[:2], *windows.padded), x.dtype)
@@ -116,11 +99,9 @@ def max_pool_gradient(call: Call) -> InputGradients:
 def average_pool_gradient(call: Call) -> InputGradients:
     """Every element of a window gets an equal share."""
     (x,), (dy,) = call.inputs, call.gradients
-    attributes = call.attributes
-    windows = Windows.pooling(
-        x.shape[2:], attributes["kernel_shape"], attributes["strides"], attributes["pads"]
-    )
-    share = dy / _window_counts(windows, x.dtype, attributes["count_include_pad"])
+    window = call.attributes["window"]
+    windows = _windows(x, window, window.pairs)
+    share = dy / _window_counts(windows, window, x.dtype)
     dx = np.zeros((*x.shape[:2], *windows.padded), x.dtype)
     for _, seen in windows.offsets():
         dx[seen] += share

@@ -7,11 +7,11 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from benchmarker.api.profile import Call, Profile
 from benchmarker.graph.graph import Graph, apply_node
 from benchmarker.graph.operators import Operators
 from benchmarker.plugins.numpy.operators import NumpyOperators
 from benchmarker.plugins.numpy.tape import Tape, Variable
-from benchmarker.profiling import Call, Profile
 
 if TYPE_CHECKING:
     import numpy.typing as npt

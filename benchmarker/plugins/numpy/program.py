@@ -8,21 +8,28 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
+from benchmarker.api.framework import Device, Framework
+from benchmarker.api.optimizer import Optimizer
 from benchmarker.errors import UnsupportedError
-from benchmarker.framework import Device, Framework, Optimizer, Program
 from benchmarker.graph.custom import custom_kinds, registered
 from benchmarker.graph.graph import Graph, walk
 from benchmarker.graph.types import Node
-from benchmarker.kernels.arrays import array_kernel
+from benchmarker.plugins.common.custom.arrays import array_kernel
+from benchmarker.plugins.common.hyperparameters import Hyperparameters
+from benchmarker.plugins.common.restoring import generator_words, set_generator
+from benchmarker.plugins.numpy.equations import Equations, State
+from benchmarker.plugins.numpy.evaluation import RuleProgram
 from benchmarker.plugins.numpy.operators import MeasuredOperators, NumpyOperators
-from benchmarker.plugins.numpy.optimizers import make_update
+from benchmarker.plugins.numpy.optimizers import NATIVE, Update, make_update
 from benchmarker.plugins.numpy.profiler import Recording, RecordingTape
-from benchmarker.plugins.numpy.tape import Tape, Variable
+from benchmarker.plugins.numpy.tape import Rounding, Tape, Variable
+from benchmarker.training.optimizers.advance import places
 
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-    from benchmarker.profiling import Profile
+    from benchmarker.api.profile import Profile
+    from benchmarker.api.training_state import TrainingState
 
     Array = npt.NDArray[Any]
 
@@ -33,6 +40,8 @@ class NumpyFramework(Framework):
     """NumPy on the CPU; the number of threads is its BLAS's, set by the environment before the start."""
 
     operators: ClassVar[type[NumpyOperators]] = NumpyOperators
+    updates_natively: ClassVar[bool] = False
+    """Whether optimizers are as quick as NumPy has them, else their rules themselves: the reference."""
 
     def __init__(self) -> None:
         self._seed = 0
@@ -64,10 +73,11 @@ class NumpyFramework(Framework):
             raise UnsupportedError(
                 f"framework 'numpy' computes in {' or '.join(_DTYPES)}, got precision '{precision}'"
             )
-        for name in custom_kinds(graph, self.operators.framework):
+        for name in custom_kinds(graph.nodes, self.operators.framework):
             array_kernel(registered(name), self.operators.framework)  # compiled here, not in the first step
         update = optimizer if mode == "training" else None
-        return NumpyProgram(self.operators, graph, parameters, _DTYPES[precision], update, self._seed)
+        given = (graph, parameters, _DTYPES[precision], update, self._seed)
+        return NumpyProgram(self.operators, *given, native=self.updates_natively)
 
     def libraries(self) -> dict[str, str]:
         """Return the BLAS that NumPy was built with and its version."""
@@ -78,6 +88,7 @@ class MeasuredNumpyFramework(NumpyFramework):
     """NumPy as a framework to measure: users' operators run as they are implemented for it."""
 
     operators = MeasuredOperators
+    updates_natively = True
 
 
 def _blas() -> str:
@@ -113,7 +124,7 @@ def _inference_steps(graph: Graph, operators: NumpyOperators) -> tuple[_Step, ..
     return tuple(reversed(steps))
 
 
-class NumpyProgram(Program):
+class NumpyProgram(RuleProgram):
     """A graph on NumPy arrays: inference frees what is no longer needed, training keeps a tape.
 
     Parameters
@@ -128,12 +139,16 @@ class NumpyProgram(Program):
         None for inference.
     seed : int
         Seed of dropout's masks.
+    native : bool
+        Whether parameters are updated as is quickest in NumPy, where that is written.
 
     Attributes
     ----------
     switched : float
         In the backward pass, rectifiers and maxima that near to switching (a share of their largest
         input) have switched: what rounding may at most have done to the gradients there.
+    rounded : callable or None
+        Rounds the results of each operator, and the gradients that it passes on.
     """
 
     def __init__(
@@ -144,8 +159,11 @@ class NumpyProgram(Program):
         dtype: type[Any],
         optimizer: Optimizer | None,
         seed: int,
+        *,
+        native: bool = False,
     ) -> None:
         self.switched = 0.0
+        self.rounded: Rounding | None = None
         self._operators = operators
         self._graph = graph
         self._dtype = dtype
@@ -154,7 +172,17 @@ class NumpyProgram(Program):
         self._generator = np.random.default_rng(seed)
         self._outputs = graph.outputs
         self._inference = _inference_steps(graph.without_loss(), operators(dtype=dtype))
-        self._update = make_update(optimizer, self._trainable) if optimizer else None
+        self._hyperparameters = Hyperparameters(optimizer or Optimizer())
+        self._state: State = {}
+        self._update: Update | None = None
+        if optimizer is not None:
+            where = tuple(places(graph, optimizer.modifiers.decay_of).values())
+            equations = Equations(self._hyperparameters, self._trainable, where=where)
+            self._state, self._update = equations.state, equations
+            self.composed_rule = optimizer.rule
+            if native and optimizer.kind in NATIVE and not optimizer.modifiers:
+                self.composed_rule = None
+                self._update = make_update(self._hyperparameters, self._trainable, self._state)
 
     def load(self, batch: Mapping[str, Array]) -> dict[str, Array]:
         """Copy the mini-batch in the program's floating type; indices stay int64."""
@@ -169,10 +197,12 @@ class NumpyProgram(Program):
         values: dict[str, Any] = {**self._parameters, **batch}
         for step in self._inference:
             node = step.node
-            result = step.operator(
-                *[values[name] if name else None for name in node.inputs], **node.attributes
-            )
-            values.update(zip(node.outputs, result if isinstance(result, tuple) else (result,)))
+            inputs = [values[name] if name else None for name in node.inputs]
+            result = step.operator(*inputs, **node.keywords)
+            results = result if isinstance(result, tuple) else (result,)
+            if self.rounded is not None:
+                results = tuple(map(self.rounded, results))
+            values.update(zip(node.outputs, results))
             for name in step.last_used:
                 del values[name]
         return tuple(values[name] for name in self._outputs)
@@ -213,7 +243,7 @@ class NumpyProgram(Program):
 
     def half_step(self, batch: dict[str, Array]) -> tuple[Any, dict[str, Array]]:
         """Return loss (or outputs) and gradients: running statistics move, but no parameter yet."""
-        return self._value_and_gradients(batch, Tape(self._moving()))
+        return self._value_and_gradients(batch, Tape(self._moving(), self.rounded))
 
     def _moving(self) -> NumpyOperators:
         """Return the operators of a step: dropout is on, and running statistics move."""
@@ -246,13 +276,47 @@ class NumpyProgram(Program):
         for name, value in values.items():
             self._parameters[name][...] = value
 
+    def optimizer_state(self) -> dict[str, dict[str, Array]]:
+        """Return copies of the optimizer's state, in the program's floating type."""
+        if self._update is None:
+            raise UnsupportedError("a program built for inference has no optimizer")
+        return {
+            letter: {name: array.copy() for name, array in arrays.items()}
+            for letter, arrays in self._state.items()
+        }
+
+    def native_state(self) -> dict[str, Array]:
+        """Return the state of the generator of dropout's masks."""
+        return {"generator": generator_words(self._generator)}
+
+    def restore(self, state: TrainingState) -> None:
+        """Take weights, state and generator, and count updates from there."""
+        if self._update is None:
+            raise UnsupportedError("a program built for inference has no optimizer")
+        self.assign(state.parameters)
+        for letter, arrays in self._state.items():
+            for name, array in arrays.items():
+                array[...] = np.reshape(state.optimizer[letter][name], array.shape)
+        if isinstance(self._update, Equations):
+            self._update.go_on(state.steps, state.numbers)
+        else:
+            self._update = make_update(self._hyperparameters, self._trainable, self._state, steps=state.steps)
+        if "generator" in state.native:
+            set_generator(self._generator, state.native["generator"])
+
+    def set_hyperparameters(self, values: Mapping[str, float]) -> None:
+        """Compute the next updates with these constants."""
+        if self._update is None:
+            raise UnsupportedError("a program built for inference has no optimizer")
+        self._hyperparameters.take(values)
+
     def value(self, name: str) -> Array:
         """Return a copy of a parameter or running statistic, in the program's floating type."""
         return self._parameters[name].copy()
 
     def gradients(self, batch: dict[str, Array]) -> tuple[float, dict[str, Array]]:
         """Return loss and gradients in the program's floating type; nothing changes."""
-        tape = Tape(self._operators(training=True, dtype=self._dtype))
+        tape = Tape(self._operators(training=True, dtype=self._dtype), self.rounded)
         value, gradients = self._value_and_gradients(batch, tape)
         if self._graph.loss is None:
             products = (

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from benchmarker.graph.attributes import PlainRecurrent, Recurrent
 from benchmarker.plugins.numpy.base import ArrayOperators, Call, Gradients, InputGradients
 from benchmarker.plugins.numpy.elementwise import sigmoid
 
@@ -93,45 +94,17 @@ def _rnn_states(x: Array, w: Array, r: Array, b: Array, activation: str) -> Arra
 class RecurrentOperators(ArrayOperators):
     """Recurrent layers on arrays."""
 
-    def rnn(
-        self,
-        x: Array,
-        w: Array,
-        r: Array,
-        b: Array,
-        *,
-        hidden_size: int,
-        direction: str = "forward",
-        activation: str = "tanh",
-    ) -> tuple[Array, Array]:
-        runs = [_rnn_states(_in_time(x, d), w[d], r[d], b[d], activation) for d in range(len(w))]
+    def rnn(self, x: Array, w: Array, r: Array, b: Array, *, layer: PlainRecurrent) -> tuple[Array, Array]:
+        runs = [_rnn_states(_in_time(x, d), w[d], r[d], b[d], layer.activation) for d in range(len(w))]
         y = np.stack([_in_time(hidden[1:], d) for d, hidden in enumerate(runs)], axis=1)
         return y, np.stack([hidden[-1] for hidden in runs])
 
-    def lstm(
-        self,
-        x: Array,
-        w: Array,
-        r: Array,
-        b: Array,
-        *,
-        hidden_size: int,
-        direction: str = "forward",
-    ) -> tuple[Array, Array, Array]:
+    def lstm(self, x: Array, w: Array, r: Array, b: Array, *, layer: Recurrent) -> tuple[Array, Array, Array]:
         runs = [_lstm_states(_in_time(x, d), w[d], r[d], b[d])[1:] for d in range(len(w))]
         y = np.stack([_in_time(hidden[1:], d) for d, (_, hidden) in enumerate(runs)], axis=1)
         return y, np.stack([hidden[-1] for _, hidden in runs]), np.stack([cells[-1] for cells, _ in runs])
 
-    def gru(
-        self,
-        x: Array,
-        w: Array,
-        r: Array,
-        b: Array,
-        *,
-        hidden_size: int,
-        direction: str = "forward",
-    ) -> tuple[Array, Array]:
+    def gru(self, x: Array, w: Array, r: Array, b: Array, *, layer: Recurrent) -> tuple[Array, Array]:
         runs = [_gru_states(_in_time(x, d), w[d], r[d], b[d])[2] for d in range(len(w))]
         y = np.stack([_in_time(hidden[1:], d) for d, hidden in enumerate(runs)], axis=1)
         return y, np.stack([hidden[-1] for hidden in runs])
@@ -161,7 +134,7 @@ def _rnn_direction(call: Call, direction: int) -> tuple[Array, Array, Array, Arr
     x, w, r, b = call.inputs
     dy = _in_time(call.gradients[0][:, direction], direction)
     dh = call.gradients[1][direction]
-    activation = call.attributes["activation"]
+    activation = call.attributes["layer"].activation
     hidden = _rnn_states(_in_time(x, direction), w[direction], r[direction], b[direction], activation)
     d_gates = np.empty((*hidden[1:].shape[:2], 1, hidden.shape[2]), x.dtype)
     for t in reversed(range(len(x))):

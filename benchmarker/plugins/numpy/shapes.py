@@ -6,22 +6,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from benchmarker.graph.attributes import Slice
 from benchmarker.plugins.numpy.base import ArrayOperators, Call, Gradients, InputGradients, unbroadcast
-from benchmarker.plugins.numpy.windows import Index
 
 if TYPE_CHECKING:
     import numpy.typing as npt
 
     Array = npt.NDArray[Any]
-
-
-def _slices(
-    rank: int, axes: tuple[int, ...], starts: tuple[int, ...], ends: tuple[int, ...], steps: tuple[int, ...]
-) -> Index:
-    found = [slice(None)] * rank
-    for axis, start, end, step in zip(axes, starts, ends, steps or (1,) * len(axes)):
-        found[axis] = slice(start, end, step)
-    return tuple(found)
 
 
 def add_rows(table: Array, rows: Array, values: Array) -> None:
@@ -50,17 +41,9 @@ class ShapeOperators(ArrayOperators):
     def split(self, x: Array, *, axis: int, num_outputs: int) -> tuple[Array, ...]:
         return tuple(np.split(x, num_outputs, axis=axis))
 
-    def slice(
-        self,
-        x: Array,
-        *,
-        axes: tuple[int, ...],
-        starts: tuple[int, ...],
-        ends: tuple[int, ...],
-        steps: tuple[int, ...] = (),
-    ) -> Array:
-        taken: Array = x[_slices(x.ndim, axes, starts, ends, steps)]
-        return taken
+    def slice(self, x: Array, *, taken: Slice) -> Array:
+        part: Array = x[taken.index(x.ndim)]
+        return part
 
     def pad(self, x: Array, *, pads: tuple[int, ...], value: float = 0.0) -> Array:
         return np.pad(x, list(zip(pads[: x.ndim], pads[x.ndim :])), constant_values=value)
@@ -101,7 +84,7 @@ def slice_gradient(call: Call) -> InputGradients:
     """Nothing to what was not taken."""
     (x,) = call.inputs
     dx = np.zeros_like(x)
-    dx[_slices(x.ndim, **call.attributes)] = call.gradients[0]
+    dx[call.attributes["taken"].index(x.ndim)] = call.gradients[0]
     return (dx,)
 
 

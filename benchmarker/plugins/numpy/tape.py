@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from benchmarker.errors import UnsupportedError
+from benchmarker.graph.attributes import RECORDS
 from benchmarker.graph.operators import OPERATORS, Operators
 from benchmarker.plugins.numpy.base import Call
 from benchmarker.plugins.numpy.gradients import GRADIENTS
@@ -18,6 +19,14 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     Array = npt.NDArray[Any]
+
+
+Rounding = Callable[["Array"], "Array"]
+"""Makes of an array what a coarser format would hold of it."""
+
+
+CHOOSING = ("max_pool", "reduce_max", "top_k")
+"""Operators whose results are among their operands, where their gradients look for them."""
 
 
 @dataclass(eq=False)
@@ -55,7 +64,7 @@ class _Entry:
     outputs: tuple[Variable, ...]
     attributes: Mapping[str, Any]
 
-    def backward(self, switched: float) -> None:
+    def backward(self, switched: float, rounded: Rounding | None = None) -> None:
         if all(output.gradient is None for output in self.outputs):
             return
         needed = tuple(i is not None and i.needs_gradient for i in self.inputs)
@@ -75,7 +84,7 @@ class _Entry:
                     f"no gradient flows to every input of '{self.operator}': one that is a class weight or a "
                     f"running statistic must not be trainable"
                 )
-            variable.accumulate(gradient)
+            variable.accumulate(gradient if rounded is None else rounded(gradient))
 
 
 class Tape(Operators):
@@ -85,11 +94,14 @@ class Tape(Operators):
     ----------
     forward : NumpyOperators
         Computes the values, in training's meaning.
+    rounded : callable, optional
+        Rounds the results of each operator, and the gradients that it passes on.
     """
 
-    def __init__(self, forward: NumpyOperators) -> None:
+    def __init__(self, forward: NumpyOperators, rounded: Rounding | None = None) -> None:
         super().__init__(training=True)
         self.forward = forward
+        self._rounded = rounded
         self._entries: list[_Entry] = []
 
     def record(self, operator: str, inputs: tuple[Variable | None, ...], attributes: dict[str, Any]) -> Any:
@@ -103,6 +115,8 @@ class Tape(Operators):
     ) -> Any:
         needs_gradient = any(i is not None and i.needs_gradient for i in inputs)
         values = result if isinstance(result, tuple) else (result,)
+        if self._rounded is not None and operator not in CHOOSING:
+            values = tuple(map(self._rounded, values))
         outputs = tuple(Variable(value, needs_gradient) for value in values)
         if needs_gradient:
             self._entries.append(_Entry(operator, inputs, outputs, attributes))
@@ -130,11 +144,11 @@ class Tape(Operators):
         for variable, gradient in seeds:
             variable.accumulate(gradient)
         while self._entries:
-            self._entries.pop().backward(switched)
+            self._entries.pop().backward(switched, self._rounded)
 
 
 def _recorded(operator: str) -> Callable[..., Any]:
-    defaults = OPERATORS[operator].attributes
+    defaults = {} if operator in RECORDS else OPERATORS[operator].attributes
 
     def call(self: Tape, *inputs: Variable | None, **attributes: Any) -> Any:
         return self.record(operator, inputs, {**defaults, **attributes})

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+
+from benchmarker.graph.windows import Pairs, Shape
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -28,44 +30,23 @@ class Windows:
         Sizes of the unpadded axes.
     kernel, strides, dilations : tuple of int
         One value an axis.
-    pads : tuple of int
-        Begins of all axes, then ends; the ends include what ``ceil_mode`` adds.
+    pairs : list of pair of int
+        Pads before and after each axis; those after include what ``ceil_mode`` adds.
     """
 
-    spatial: tuple[int, ...]
-    kernel: tuple[int, ...]
-    strides: tuple[int, ...]
-    dilations: tuple[int, ...]
-    pads: tuple[int, ...]
-
-    @staticmethod
-    def pooling(
-        spatial: Sequence[int],
-        kernel: Sequence[int],
-        strides: Sequence[int],
-        pads: Sequence[int],
-        ceil_mode: bool = False,
-    ) -> Windows:
-        """Return the windows of a pooling; in ceil mode a last window may reach beyond the padding."""
-        rank = len(spatial)
-        begins, ends = list(pads[:rank]), list(pads[rank:])
-        for axis in range(rank if ceil_mode else 0):
-            padded = spatial[axis] + begins[axis]
-            size = math.ceil((padded + ends[axis] - kernel[axis]) / strides[axis]) + 1
-            if (size - 1) * strides[axis] >= padded:
-                size -= 1  # a window must not start in the padding at the end
-            ends[axis] = max(0, (size - 1) * strides[axis] + kernel[axis] - padded)
-        ones = (1,) * rank
-        return Windows(tuple(spatial), tuple(kernel), tuple(strides), ones, (*begins, *ends))
+    spatial: Shape
+    kernel: Shape
+    strides: Shape
+    dilations: Shape
+    pairs: Pairs
 
     @property
-    def padded(self) -> tuple[int, ...]:
+    def padded(self) -> Shape:
         """Sizes of the padded axes."""
-        rank = len(self.spatial)
-        return tuple(n + b + e for n, b, e in zip(self.spatial, self.pads[:rank], self.pads[rank:]))
+        return tuple(n + begin + end for n, (begin, end) in zip(self.spatial, self.pairs))
 
     @property
-    def out(self) -> tuple[int, ...]:
+    def out(self) -> Shape:
         """Number of windows along each axis."""
         return tuple(
             (size - (k - 1) * d - 1) // s + 1
@@ -75,7 +56,7 @@ class Windows:
     @property
     def pointwise(self) -> bool:
         """Whether each window is one element and each element one window."""
-        return {*self.kernel, *self.strides} == {1} and not any(self.pads)
+        return {*self.kernel, *self.strides} == {1} and not any(map(any, self.pairs))
 
     def offsets(self) -> Iterator[tuple[Index, Index]]:
         """Yield each position in the kernel with the slice of the padded array that it sees."""
@@ -90,12 +71,12 @@ class Windows:
 
     def inner(self) -> Index:
         """Return the slice that takes the padding off."""
-        begins = self.pads[: len(self.spatial)]
-        return (slice(None), slice(None), *(slice(b, b + n) for b, n in zip(begins, self.spatial)))
+        inner = (slice(begin, begin + n) for (begin, _), n in zip(self.pairs, self.spatial))
+        return (slice(None), slice(None), *inner)
 
     def pad(self, x: Array, value: float = 0.0) -> Array:
         """Return ``x`` surrounded by ``value``; ``x`` itself if there is nothing to add."""
-        if not any(self.pads):
+        if not any(map(any, self.pairs)):
             return x
         padded = np.full((*x.shape[:2], *self.padded), value, x.dtype)
         padded[self.inner()] = x

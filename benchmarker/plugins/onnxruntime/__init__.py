@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Annotated
 
-from benchmarker.framework import FrameworkPlugin
-from benchmarker.layers.rules import Choice
+from benchmarker.api.framework import FrameworkPlugin
+from benchmarker.api.rules import Choice
 
 
 @dataclass(frozen=True)
@@ -26,8 +26,20 @@ class Options:
     denormals_as_zero: bool = False
 
 
+_RECORDED = (
+    "ORT_DISABLE_TELEMETRY",
+    "ORT_GQA_DISABLE_FLASH_ATTENTION",
+    "ORT_DISABLE_FLASH_ATTENTION",
+    "ORT_INTER_OP_NUM_THREADS",
+    "ORT_INTRA_OP_NUM_THREADS",
+    "ORT_MLAS_QKGEMM_S8_APPROX_VNNI",
+    "ORT_TENSORRT_ENGINE_CACHE_ENABLE",
+    "ORT_TENSORRT_FP16_ENABLE",
+    "ORT_USE_MLAS_Q4_GEMM_MOE",
+)
+
+
 def benchmarker_framework() -> FrameworkPlugin:
-    """Return the framework."""
     return FrameworkPlugin(
         name="onnxruntime",
         distribution="onnxruntime",
@@ -37,6 +49,7 @@ def benchmarker_framework() -> FrameworkPlugin:
         python=">=3.11",
         options=Options,
         # Its wheels send events to Microsoft from a thread of their own, also while steps are timed.
+        recorded_variables=_RECORDED,
         environment={"ORT_DISABLE_TELEMETRY": "1"},
         devices=("cpu", "cuda"),
         modes=("inference",),

@@ -8,18 +8,19 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from benchmarker.api.framework import Device, Framework, Program
+from benchmarker.api.optimizer import Optimizer
 from benchmarker.errors import UnsupportedError
-from benchmarker.framework import Device, Framework, Optimizer, Program
 from benchmarker.graph.graph import Graph
-from benchmarker.onnx_model.exporting.operators import OnnxOperators
-from benchmarker.plugins.onnxruntime.profiles import profile
+from benchmarker.graph.onnx.writer.operators import OnnxOperators
+from benchmarker.plugins.onnxruntime.profiler import profile
 from benchmarker.plugins.onnxruntime.sessions import ERRORS_ONLY, Sessions, Setting
 
 if TYPE_CHECKING:
     import numpy.typing as npt
 
+    from benchmarker.api.profile import Profile
     from benchmarker.plugins.onnxruntime import Options
-    from benchmarker.profiling import Profile
 
     Array = npt.NDArray[Any]
 

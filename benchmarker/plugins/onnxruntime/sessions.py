@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from benchmarker.api.framework import Device
 from benchmarker.errors import UnsupportedError
-from benchmarker.framework import Device
 from benchmarker.graph.graph import Graph
-from benchmarker.onnx_model.exporting.lowering import Lowered, lower
-from benchmarker.onnx_model.exporting.model import make_model
+from benchmarker.graph.onnx.writer.lowering import Lowered, lower
+from benchmarker.graph.onnx.writer.model import make_model
 
 if TYPE_CHECKING:
     import numpy.typing as npt

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from benchmarker.framework import FrameworkPlugin
+from benchmarker.api.framework import FrameworkPlugin
+from benchmarker.plugins.common import recorded_variables
 
 
 @dataclass(frozen=True)
@@ -27,7 +28,6 @@ class Options:
 
 
 def benchmarker_framework() -> FrameworkPlugin:
-    """Return the framework."""
     return FrameworkPlugin(
         name="pytorch",
         distribution="torch",
@@ -35,10 +35,12 @@ def benchmarker_framework() -> FrameworkPlugin:
         implementation="benchmarker.plugins.pytorch.program:PytorchFramework",
         python=">=3.10",
         options=Options,
+        recorded_variables=recorded_variables.PYTORCH,
         compile_caches=("TORCHINDUCTOR_CACHE_DIR", "TRITON_CACHE_DIR"),
         devices=("cpu", "cuda"),
         precisions={
             "cpu": ("fp32", "fp64", "bf16", "fp16"),
             "cuda": ("fp32", "fp64", "tf32", "bf16", "fp16"),
         },
+        colour=0,
     )

@@ -10,8 +10,8 @@ import numpy as np
 from benchmarker.errors import UnsupportedError
 from benchmarker.graph.custom import CppSource, CustomOperator, NativeFunction, registered
 from benchmarker.graph.operators import Tensor
-from benchmarker.kernels.arrays import ArrayKernel, array_kernel, output_shapes
-from benchmarker.kernels.library import Memory, library_of
+from benchmarker.plugins.common.custom.arrays import ArrayKernel, array_kernel, output_shapes
+from benchmarker.plugins.common.custom.library import Memory, library_of
 from benchmarker.plugins.pytorch.tracing import TracedOperators
 
 Tensors = Sequence[Any]

@@ -6,8 +6,8 @@ import functools
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
+from benchmarker.api.framework import Device
 from benchmarker.errors import UnsupportedError
-from benchmarker.framework import Device
 from benchmarker.graph.graph import Graph
 from benchmarker.plugins.pytorch.lowering import lower
 from benchmarker.plugins.pytorch.tensors import Tensors

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 
+from benchmarker.graph.attributes import Gemm
 from benchmarker.graph.operators import Tensor
 from benchmarker.plugins.pytorch.tracing import TracedOperators
 
@@ -31,25 +32,15 @@ class MatrixOperators(TracedOperators):
         """Multiply; the native tensor of ``a`` is sparse where PyTorch can."""
         return self._torch.matmul(a, b)
 
-    def gemm(
-        self,
-        a: Tensor,
-        b: Tensor,
-        c: Tensor | None = None,
-        *,
-        alpha: float = 1.0,
-        beta: float = 1.0,
-        trans_a: bool = False,
-        trans_b: bool = False,
-    ) -> Tensor:
-        if trans_b and not trans_a and alpha == 1.0 and (c is None or beta == 1.0):
+    def gemm(self, a: Tensor, b: Tensor, c: Tensor | None = None, *, product: Gemm) -> Tensor:
+        if product.is_dense and (c is None or product.beta == 1.0):
             return self._functional.linear(a, b, c)
-        a = a.t() if trans_a else a
-        b = b.t() if trans_b else b
+        a = a.t() if product.trans_a else a
+        b = b.t() if product.trans_b else b
         if c is not None:
-            return self._torch.addmm(c, a, b, beta=beta, alpha=alpha)
-        product = self._torch.mm(a, b)
-        return product if alpha == 1.0 else product * alpha
+            return self._torch.addmm(c, a, b, beta=product.beta, alpha=product.alpha)
+        y = self._torch.mm(a, b)
+        return y if product.alpha == 1.0 else y * product.alpha
 
     def causal_mask(self, x: Tensor) -> Tensor:
         return self._call(mask_later_keys, x)

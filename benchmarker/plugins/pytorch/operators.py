@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+from benchmarker.plugins.pytorch.convolution import ConvolutionOperators
 from benchmarker.plugins.pytorch.custom import CustomOperators
 from benchmarker.plugins.pytorch.elementwise import ElementwiseOperators
 from benchmarker.plugins.pytorch.losses import LossOperators
 from benchmarker.plugins.pytorch.matrices import MatrixOperators
 from benchmarker.plugins.pytorch.normalization import NormalizationOperators
+from benchmarker.plugins.pytorch.pooling import PoolingOperators
 from benchmarker.plugins.pytorch.recurrent import RecurrentOperators
 from benchmarker.plugins.pytorch.shapes import ShapeOperators
-from benchmarker.plugins.pytorch.windows import WindowOperators
 
 
 class PytorchOperators(
-    WindowOperators,
+    ConvolutionOperators,
+    PoolingOperators,
     MatrixOperators,
     NormalizationOperators,
     ElementwiseOperators,

@@ -10,7 +10,7 @@ import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
-from benchmarker.profiling import Call, Profile
+from benchmarker.api.profile import Call, Profile
 
 SOURCE = "torch.profiler"
 _NODE, _STEP, _OPTIMIZER = "node:", "benchmarker:step", "Optimizer."

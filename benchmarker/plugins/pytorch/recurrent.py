@@ -4,9 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from benchmarker.graph.attributes import PlainRecurrent, Recurrent
 from benchmarker.graph.operators import Tensor
 from benchmarker.graph.types import Node
-from benchmarker.layouts import Layout, LayoutTable, direction_count, directions, gates, two_biases
+from benchmarker.plugins.common.layouts import (
+    Layout,
+    LayoutTable,
+    direction_count,
+    directions,
+    gates,
+    two_biases,
+)
 from benchmarker.plugins.pytorch.tracing import TracedOperators
 
 GATES: dict[str, tuple[int, ...]] = {"rnn": (0,), "lstm": (0, 2, 3, 1), "gru": (1, 0, 2)}
@@ -43,61 +51,39 @@ class RecurrentOperators(TracedOperators):
     """One layer each. Weights are a native tensor for each direction, biases two."""
 
     def rnn(
-        self,
-        x: Tensor,
-        w: Tensor,
-        r: Tensor,
-        b: Tensor,
-        *,
-        hidden_size: int,
-        direction: str = "forward",
-        activation: str = "tanh",
+        self, x: Tensor, w: Tensor, r: Tensor, b: Tensor, *, layer: PlainRecurrent
     ) -> tuple[Tensor, Tensor]:
         """Return ``y`` and ``y_h``."""
         weights = flat_weights(w, r, b)
-        zeros = x.new_zeros(len(weights) // 4, x.size(1), hidden_size)
-        layer = self._torch.rnn_relu if activation == "relu" else self._torch.rnn_tanh
-        result = layer(x, zeros, weights, True, 1, 0.0, self.training, len(weights) > 4, False)
-        return self._by_direction(result[0], direction, hidden_size), result[1]
+        zeros = x.new_zeros(layer.directions, x.size(1), layer.hidden_size)
+        function = self._torch.rnn_relu if layer.activation == "relu" else self._torch.rnn_tanh
+        result = function(x, zeros, weights, True, 1, 0.0, self.training, layer.is_bidirectional, False)
+        return self._by_direction(result[0], layer), result[1]
 
     def lstm(
-        self,
-        x: Tensor,
-        w: Tensor,
-        r: Tensor,
-        b: Tensor,
-        *,
-        hidden_size: int,
-        direction: str = "forward",
+        self, x: Tensor, w: Tensor, r: Tensor, b: Tensor, *, layer: Recurrent
     ) -> tuple[Tensor, Tensor, Tensor]:
         """Return ``y``, ``y_h`` and ``y_c``."""
         weights = flat_weights(w, r, b)
-        zeros = x.new_zeros(len(weights) // 4, x.size(1), hidden_size)
+        zeros = x.new_zeros(layer.directions, x.size(1), layer.hidden_size)
         # Biases yes, one layer, no dropout between layers, time axis first.
         result = self._torch.lstm(
-            x, (zeros, zeros), weights, True, 1, 0.0, self.training, len(weights) > 4, False
+            x, (zeros, zeros), weights, True, 1, 0.0, self.training, layer.is_bidirectional, False
         )
-        return self._by_direction(result[0], direction, hidden_size), result[1], result[2]
+        return self._by_direction(result[0], layer), result[1], result[2]
 
-    def gru(
-        self,
-        x: Tensor,
-        w: Tensor,
-        r: Tensor,
-        b: Tensor,
-        *,
-        hidden_size: int,
-        direction: str = "forward",
-    ) -> tuple[Tensor, Tensor]:
+    def gru(self, x: Tensor, w: Tensor, r: Tensor, b: Tensor, *, layer: Recurrent) -> tuple[Tensor, Tensor]:
         """Return ``y`` and ``y_h``."""
         weights = flat_weights(w, r, b)
-        zeros = x.new_zeros(len(weights) // 4, x.size(1), hidden_size)
-        result = self._torch.gru(x, zeros, weights, True, 1, 0.0, self.training, len(weights) > 4, False)
-        return self._by_direction(result[0], direction, hidden_size), result[1]
+        zeros = x.new_zeros(layer.directions, x.size(1), layer.hidden_size)
+        result = self._torch.gru(
+            x, zeros, weights, True, 1, 0.0, self.training, layer.is_bidirectional, False
+        )
+        return self._by_direction(result[0], layer), result[1]
 
     @staticmethod
-    def _by_direction(y: Tensor, direction: str, hidden_size: int) -> Tensor:
+    def _by_direction(y: Tensor, layer: Recurrent) -> Tensor:
         """Return ``(T, N, D * H)`` as ``(T, D, N, H)``."""
-        if direction == "forward":
+        if not layer.is_bidirectional:
             return y.unsqueeze(1)
-        return y.unflatten(2, (2, hidden_size)).transpose(1, 2)
+        return y.unflatten(2, (2, layer.hidden_size)).transpose(1, 2)

@@ -5,8 +5,9 @@ from __future__ import annotations
 import builtins
 from typing import Any
 
+from benchmarker.graph.attributes import Slice
 from benchmarker.graph.operators import Tensor
-from benchmarker.graph.window_shapes import halves
+from benchmarker.graph.windows import axis_pairs
 from benchmarker.plugins.pytorch.tracing import TracedOperators, pad_argument, shape_of
 
 
@@ -46,22 +47,11 @@ class ShapeOperators(TracedOperators):
         parts = self._torch.chunk(x, num_outputs, axis)
         return tuple(parts[i] for i in range(num_outputs))
 
-    def slice(
-        self,
-        x: Tensor,
-        *,
-        axes: tuple[int, ...],
-        starts: tuple[int, ...],
-        ends: tuple[int, ...],
-        steps: tuple[int, ...] = (),
-    ) -> Tensor:
-        cuts = [builtins.slice(None)] * (max(axes, default=-1) + 1)
-        for axis, start, end, step in zip(axes, starts, ends, steps or (None,) * len(axes)):
-            cuts[axis] = builtins.slice(start, end, step)
-        return x[tuple(cuts)]
+    def slice(self, x: Tensor, *, taken: Slice) -> Tensor:
+        return x[taken.index(max(taken.axes, default=-1) + 1)]
 
     def pad(self, x: Tensor, *, pads: tuple[int, ...], value: float = 0.0) -> Tensor:
-        return self._functional.pad(x, pad_argument(*halves(pads)), value=value)
+        return self._functional.pad(x, pad_argument(axis_pairs(pads)), value=value)
 
     def expand(self, x: Tensor, *, shape: tuple[int, ...]) -> Tensor:
         return x.expand(shape)

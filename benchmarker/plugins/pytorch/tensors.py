@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from benchmarker.graph.attributes import Recurrent
 from benchmarker.graph.graph import Graph
-from benchmarker.layouts import direction_count, parameter_layouts, with_unbiased_variances
+from benchmarker.plugins.common.layouts import parameter_layouts, with_unbiased_variances
 from benchmarker.plugins.pytorch.recurrent import LAYOUTS, flat_weights
 
 if TYPE_CHECKING:
@@ -115,6 +116,10 @@ class Tensors:
             for tensor, array in zip(self.native[name], self._layouts[name].encode(value)):
                 tensor.copy_(self.put(name, array))
 
+    def encode(self, name: str, value: Array) -> Sequence[Array]:
+        """Return the native arrays of a parameter, or of what has its shape, in the graph's layout."""
+        return self._layouts[name].encode(value)
+
     def decode(self, name: str, natives: Sequence[Any]) -> Array:
         """Return a parameter, or its gradient, in the graph's layout."""
         return self._layouts[name].decode([to_numpy(tensor) for tensor in natives])
@@ -164,9 +169,11 @@ def _join_recurrent_weights(graph: Graph, native: Mapping[str, tuple[Any, ...]])
         if node.operator not in kinds or not trainable.issuperset(node.inputs[1:]):
             continue
         weights = flat_weights(*(native[name] for name in node.inputs[1:]))
-        hidden_size, two = node.attributes["hidden_size"], direction_count(node) == 2
+        given: Recurrent = node.keywords["layer"]
         features = weights[0].shape[1]
-        layer = kinds[node.operator](features, hidden_size, bidirectional=two, device="meta")
+        layer = kinds[node.operator](
+            features, given.hidden_size, bidirectional=given.is_bidirectional, device="meta"
+        )
         for name, tensor in zip(layer.state_dict(), weights):
             setattr(layer, name, tensor)
         layer.flatten_parameters()

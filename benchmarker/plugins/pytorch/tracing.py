@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
 from benchmarker.errors import UnsupportedError
 from benchmarker.graph.operators import Operators, Tensor
 from benchmarker.graph.types import TensorType
+from benchmarker.graph.windows import Pairs
 
 _SHAPE = "shape"
 """Where a node of ``torch.fx`` remembers its shape."""
@@ -29,9 +30,9 @@ def shape_of(node: Any) -> tuple[int, ...] | None:
     return shape
 
 
-def pad_argument(begins: Sequence[int], ends: Sequence[int]) -> list[int]:
+def pad_argument(pairs: Pairs) -> list[int]:
     """Return the pads in the order of ``torch.nn.functional.pad``: last axis first, begin before end."""
-    return [size for pair in reversed(list(zip(begins, ends))) for size in pair]
+    return [size for pair in reversed(pairs) for size in pair]
 
 
 class TracedOperators(Operators):

@@ -3,21 +3,40 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from benchmarker.framework import Optimizer
+from benchmarker.api.optimizer import Optimizer
+from benchmarker.api.training_state import TrainingState
+from benchmarker.api.update_rule import UpdateRule
+from benchmarker.errors import UnsupportedError
+from benchmarker.plugins.pytorch.composed import ComposedOptimizer
+from benchmarker.plugins.pytorch.modifiers import averages_of, decays, grouped, native_kind
+from benchmarker.training.optimizers.modified import AVERAGE
 
 FP16_LOSS_SCALE = 1024.0
 """Start of the loss scale in fp16. PyTorch's own, 65536, overflows at first and then skips updates."""
 
 
-def make_optimizer(optimizer: Optimizer, parameters: Sequence[Any]) -> Any:
+def make_optimizer(
+    optimizer: Optimizer, parameters: Sequence[Any], undecayed: Sequence[Any] = (), *, scaled: bool = False
+) -> Any:
     """Return PyTorch's own optimizer in the form that it runs fastest.
 
     Fused, one kernel updates all parameters. On a CPU it copies those that are not contiguous
     (convolutions in ``channels_last``), which costs plain SGD more than fusing saves, but not Adam.
+
+    Parameters
+    ----------
+    optimizer : Optimizer
+        The equations.
+    parameters : sequence of torch.Tensor
+        What it updates.
+    undecayed : sequence of torch.Tensor
+        Those of them that do not decay.
+    scaled : bool
+        Whether a loss scaler makes its steps: to a fused one it leaves gradients scaled, so that none could be clipped.
     """
     from torch import optim
 
@@ -32,10 +51,94 @@ def make_optimizer(optimizer: Optimizer, parameters: Sequence[Any]) -> Any:
         "rmsprop": functools.partial(optim.RMSprop, alpha=o.decay, eps=o.epsilon),
         "adagrad": functools.partial(optim.Adagrad, eps=o.epsilon),
     }
-    make = functools.partial(makers[o.kind], parameters, lr=o.learning_rate, weight_decay=o.weight_decay)
-    if o.kind in ("adam", "adamw") or all(tensor.is_cuda or tensor.is_contiguous() for tensor in parameters):
-        return _fused(make)
-    return make()
+    kind, groups = native_kind(o), grouped(parameters, undecayed)
+    make = functools.partial(makers[kind], groups, lr=o.learning_rate, weight_decay=o.weight_decay)
+    clips = o.modifiers.clip_norm or o.modifiers.clip_value
+    fused = _runs_fused(kind, parameters) and not (scaled and clips)
+    return _fused(make) if fused else make()
+
+
+_FUSED_ON_GPU = frozenset({"sgd", "momentum", "nesterov", "adam", "adamw"})
+"""AdaGrad's fused update is for a CPU alone, which PyTorch tells in the first step only."""
+
+
+def _runs_fused(kind: str, parameters: Sequence[Any]) -> bool:
+    if any(tensor.is_cuda for tensor in parameters):
+        return kind in _FUSED_ON_GPU
+    return kind in ("adam", "adamw") or all(tensor.is_contiguous() for tensor in parameters)
+
+
+LETTERS: Mapping[str, Mapping[str, str]] = {
+    "sgd": {},
+    "momentum": {"v": "momentum_buffer"},
+    "nesterov": {"v": "momentum_buffer"},
+    "adam": {"m": "exp_avg", "v": "exp_avg_sq"},
+    "adamw": {"m": "exp_avg", "v": "exp_avg_sq"},
+    "rmsprop": {"s": "square_avg"},
+    "adagrad": {"s": "sum"},
+}
+"""PyTorch's name of each letter of the equations."""
+
+
+def is_native(optimizer: Optimizer) -> bool:
+    """Tell whether PyTorch has an optimizer that computes the same."""
+    return native_kind(optimizer) in LETTERS
+
+
+def state_of(optimizer: Optimizer, native: Any, parameters: Sequence[Any]) -> dict[str, list[Any]]:
+    """Return the state tensors of all parameters, in their order, by the letter of the equations.
+
+    Parameters
+    ----------
+    optimizer : Optimizer
+        The equations.
+    native : torch.optim.Optimizer or ComposedOptimizer
+        As it was made.
+    parameters : sequence of torch.Tensor
+        What it updates; before its first update one has no state, which stands for zeros.
+
+    Raises
+    ------
+    UnsupportedError
+        With a momentum of 0, for which PyTorch keeps nothing.
+    """
+    import torch
+
+    if isinstance(native, ComposedOptimizer):
+        return native.state()
+    if optimizer.kind in ("momentum", "nesterov") and optimizer.momentum == 0.0:
+        raise UnsupportedError("PyTorch keeps no v with a momentum of 0")
+
+    def one(parameter: Any, name: str) -> Any:
+        found = native.state.get(parameter, {}).get(name)
+        return torch.zeros_like(parameter) if found is None else found
+
+    found = {
+        letter: [one(parameter, name) for parameter in parameters]
+        for letter, name in LETTERS[optimizer.kind].items()
+    }
+    return {**found, AVERAGE: averages_of(native)} if optimizer.modifiers.ema else found
+
+
+_GROUP: Mapping[str, str] = {"learning_rate": "lr", "momentum": "momentum", "weight_decay": "weight_decay"}
+"""PyTorch's name of each constant that may change between two updates."""
+
+
+def set_constants(native: Any, values: Mapping[str, float]) -> None:
+    """Have an optimizer of PyTorch use other constants from its next step on.
+
+    Raises
+    ------
+    UnsupportedError
+        On a momentum of 0, for which PyTorch keeps nothing.
+    """
+    if isinstance(native, ComposedOptimizer):
+        return  # which has them from where they are kept
+    if values.get("momentum") == 0.0:
+        raise UnsupportedError("PyTorch keeps no v with a momentum of 0")
+    given = {_GROUP[name]: float(value) for name, value in values.items()}
+    for group in native.param_groups:
+        group.update(given if decays(group) else {**given, "weight_decay": 0.0})
 
 
 def _fused(make: Callable[..., Any]) -> Any:
@@ -60,11 +163,35 @@ def training_step(loss_of: Callable[..., Any], optimizer: Any) -> Callable[..., 
 
 @dataclass(frozen=True)
 class TrainingSteps:
-    """One step in its three forms: as a whole, as a generator that stops after each part, over micro-batches."""
+    """One step in its three forms, and what it leaves.
+
+    Parameters
+    ----------
+    whole : callable
+        The step.
+    parts : callable
+        As a generator that stops after each part.
+    micro : callable
+        Over micro-batches.
+    state : callable
+        The state tensors of all parameters by the letter of the equations.
+    set_constants : callable
+        Changes constants of the optimizer.
+    native_state, restore : callable
+        Tell and put back what the steps hand on.
+    composed_rule, averaging_rule : UpdateRule or None
+        What updates parameters, if no optimizer of PyTorch's own does; what weights are averaged by, if one does.
+    """
 
     whole: Callable[..., Any]
     parts: Callable[..., Iterator[tuple[str, Any]]]
     micro: Callable[[Sequence[Any]], Any]
+    state: Callable[[], dict[str, list[Any]]]
+    set_constants: Callable[[Mapping[str, float]], None]
+    native_state: Callable[[], dict[str, Any]]
+    restore: Callable[[TrainingState], None]
+    composed_rule: UpdateRule | None = None
+    averaging_rule: UpdateRule | None = None
 
 
 def micro_training_step(

@@ -5,8 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Annotated
 
-from benchmarker.framework import FrameworkPlugin
-from benchmarker.layers.rules import Choice
+from benchmarker.api.framework import FrameworkPlugin
+from benchmarker.api.rules import Choice
+from benchmarker.plugins.common import recorded_variables
 
 
 @dataclass(frozen=True)
@@ -30,8 +31,11 @@ class Options:
     layout: Annotated[str, Choice(("nhwc", "nchw"))] = "nhwc"
 
 
+WITH_ONEDNN = {"TF_ENABLE_ONEDNN_OPTS": "1"}
+"""TensorFlow itself decides by the CPU, and has no gradients of grouped and dilated convolutions without."""
+
+
 def benchmarker_framework() -> FrameworkPlugin:
-    """Return the framework."""
     return FrameworkPlugin(
         name="tensorflow",
         distribution="tensorflow-cpu",
@@ -44,6 +48,11 @@ def benchmarker_framework() -> FrameworkPlugin:
             "TF_CPP_MIN_LOG_LEVEL": "2",
             "TF_FORCE_GPU_ALLOW_GROWTH": "true",
         },
+        environment_defaults=WITH_ONEDNN,
+        thread_variables=("TF_NUM_INTRAOP_THREADS",),
+        recorded_variables=recorded_variables.TENSORFLOW,
         devices=("cpu", "cuda"),
         precisions={"cpu": ("fp32", "fp64", "bf16"), "cuda": ("fp32", "fp64", "tf32", "bf16", "fp16")},
+        colour=1,
+        image_decoder="benchmarker.plugins.tensorflow.images:decoder",
     )

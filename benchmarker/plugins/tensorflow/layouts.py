@@ -11,7 +11,8 @@ import numpy as np
 
 from benchmarker.graph.graph import Graph
 from benchmarker.graph.types import Node
-from benchmarker.layouts import Layout, permuted, plain
+from benchmarker.plugins.common.image_flow import ImageFlow
+from benchmarker.plugins.common.layouts import Layout, flattened, permuted
 from benchmarker.plugins.tensorflow.tensors import (
     Columns,
     Order,
@@ -25,43 +26,6 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     Array = npt.NDArray[Any]
-
-_SPATIAL = frozenset(
-    {
-        "average_pool",
-        "conv",
-        "conv_transpose",
-        "global_average_pool",
-        "group_normalization",
-        "max_pool",
-        "resize",
-    }
-)
-"""Operators whose tensors are ``N C spatial...`` and stand channels last unless another layout is chosen."""
-
-_KEEPING = frozenset(
-    {
-        "abs",
-        "add",
-        "affine",
-        "batch_normalization",
-        "clip",
-        "concat",
-        "dropout",
-        "gelu",
-        "leaky_relu",
-        "mul",
-        "pad",
-        "relu",
-        "sigmoid",
-        "silu",
-        "slice",
-        "softplus",
-        "sub",
-        "tanh",
-    }
-)
-"""Operators whose result stands as their first operand does."""
 
 
 @dataclass(frozen=True)
@@ -91,7 +55,7 @@ class WeightLayout(Layout):
 
 def ordered(order: Order) -> WeightLayout:
     """Return the layout ``native = array.transpose(order)``."""
-    layout = permuted(order) if order != graph_order(len(order)) else plain()
+    layout = permuted(order)
     return WeightLayout(layout.name, layout.encode, layout.decode, order)
 
 
@@ -106,64 +70,35 @@ def directions() -> WeightLayout:
     )
 
 
-def flattened(columns: Columns) -> WeightLayout:
-    """Return the layout of a dense layer's weight ``(out, in)`` as ``(in, out)`` with permuted ``in``."""
-    native = tuple(columns.sizes[axis] for axis in columns.order)
-    inverse = tuple(int(i) for i in np.argsort(columns.order))
-
-    def encode(array: Array) -> tuple[Array, ...]:
-        axes = (*(1 + axis for axis in columns.order), 0)
-        permuted = array.reshape(len(array), *columns.sizes).transpose(axes)
-        return (np.ascontiguousarray(permuted.reshape(-1, len(array))),)
-
-    def decode(arrays: Any) -> Array:
-        (array,) = arrays
-        axes = (len(native), *inverse)
-        permuted = array.reshape(*native, array.shape[1]).transpose(axes)
-        return np.ascontiguousarray(permuted.reshape(array.shape[1], -1))
-
-    return WeightLayout(f"flattened{columns.sizes}{columns.order}", encode, decode, (1, 0), columns)
+def behind(columns: Columns) -> WeightLayout:
+    """Return the layout of a dense layer's weight behind a matrix with such columns."""
+    layout = flattened(columns.sizes, columns.order)
+    return WeightLayout(layout.name, layout.encode, layout.decode, (1, 0), columns)
 
 
 class _Uses:
-    """Which node makes each value, and how values that nodes pass on stand."""
+    """What each use of a parameter wants.
+
+    Parameters
+    ----------
+    graph : Graph
+        With the uses.
+    images_last : bool
+        Whether images stand channels last.
+    """
 
     def __init__(self, graph: Graph, images_last: bool) -> None:
         self._graph = graph
+        self._flow = ImageFlow(graph)
         self._images_last = images_last
-        self._maker = {name: node for node in graph.nodes for name in node.outputs}
-        self._feeding: dict[str, bool] = {}
-
-    def rank(self, name: str) -> int:
-        return len(self._graph.types[name].shape)
 
     def stands_last(self, name: str) -> bool:
-        """Return whether value ``name`` will stand channels last."""
-        if not self._images_last:
-            return False
-        node = self._maker.get(name)
-        if node is None:
-            return self.feeds_spatial(name)
-        if node.operator in _SPATIAL:
-            return True
-        return node.operator in _KEEPING and self.stands_last(node.inputs[0])
-
-    def feeds_spatial(self, name: str) -> bool:
-        """Return whether an input of the graph goes where channels stand last."""
-        if name not in self._feeding:
-            users = [node for node, position in self._graph.uses(name) if position == 0]
-            image = self._images_last and self.rank(name) > 2
-            self._feeding[name] = image and any(map(self._is_spatial, users))
-        return self._feeding[name]
-
-    def _is_spatial(self, node: Node) -> bool:
-        if node.operator in _SPATIAL or node.operator == "batch_normalization":
-            return True
-        return node.operator in _KEEPING and any(map(self.feeds_spatial, node.outputs))
+        """Return whether a value will stand channels last."""
+        return self._images_last and self._flow.is_image(name)
 
     def columns(self, name: str) -> Columns | None:
         """Return how the columns of matrix ``name`` will stand if it is a flattened image."""
-        node = self._maker.get(name)
+        node = self._flow.maker(name)
         if node is None or len(node.inputs) < 1:
             return None
         source = node.inputs[0]
@@ -176,8 +111,8 @@ class _Uses:
 
     def wanted(self, node: Node, position: int) -> WeightLayout | None:
         """Return the layout that ``node`` wants of its argument, None if it takes the graph's."""
-        rank = self.rank(node.inputs[position])
-        if position == 0 and self.feeds_spatial(node.inputs[0]):
+        rank = self._flow.rank(node.inputs[position])
+        if position == 0 and self._images_last and self._flow.feeds_images(node.inputs[0]):
             return ordered(channels_last(rank))
         if position == 1 and node.operator in ("conv", "conv_transpose"):
             return ordered(filter_order(rank))
@@ -185,7 +120,7 @@ class _Uses:
             return directions()
         if position == 1 and node.operator == "gemm" and node.attributes["trans_b"]:
             columns = None if node.attributes["trans_a"] else self.columns(node.inputs[0])
-            return flattened(columns) if columns else ordered((1, 0))
+            return behind(columns) if columns else ordered((1, 0))
         return None
 
 
@@ -228,8 +163,8 @@ def input_orders(graph: Graph, *, images_last: bool = True) -> list[Order]:
     The gradient of an output is loaded as the output stands.
     """
     uses = _Uses(graph, images_last)
-    images = {declared.name for declared in graph.inputs if uses.feeds_spatial(declared.name)}
-    images.update(gradient for output, gradient in graph.upstream.items() if uses.stands_last(output))
+    upstream = {gradient: output for output, gradient in graph.upstream.items()}
+    images = {i.name for i in graph.inputs if uses.stands_last(upstream.get(i.name, i.name))}
     return [
         (channels_last if declared.name in images else graph_order)(len(declared.type.shape))
         for declared in graph.inputs

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from benchmarker.errors import UnsupportedError
-from benchmarker.plugins.tensorflow.arranging import Arranging
+from benchmarker.plugins.tensorflow.layout_operators import Arranging
 from benchmarker.plugins.tensorflow.tensors import Tensor, graph_order
 
 

@@ -7,41 +7,32 @@ from typing import Any
 
 import numpy as np
 
-from benchmarker.plugins.tensorflow.arranging import Arranging
+from benchmarker.graph.attributes import Gemm
+from benchmarker.plugins.tensorflow.layout_operators import Arranging
 from benchmarker.plugins.tensorflow.tensors import Order, Tensor, graph_order
 
 
 class Matrices(Arranging):
     """Matrix products; an operand that stands transposed is taken so, not turned."""
 
-    def gemm(
-        self,
-        a: Tensor,
-        b: Tensor,
-        c: Tensor | None = None,
-        *,
-        alpha: float = 1.0,
-        beta: float = 1.0,
-        trans_a: bool = False,
-        trans_b: bool = False,
-    ) -> Tensor:
-        if a.columns != b.columns or trans_a or not trans_b:
+    def gemm(self, a: Tensor, b: Tensor, c: Tensor | None = None, *, product: Gemm) -> Tensor:
+        if a.columns != b.columns or product.trans_a or not product.trans_b:
             a, b = self.settled(a), self.settled(b)
         y = self.tf.matmul(
             self.value(a),
             self.value(b),
-            transpose_a=trans_a != (a.order == (1, 0)),
-            transpose_b=trans_b != (b.order == (1, 0)),
+            transpose_a=product.trans_a != (a.order == (1, 0)),
+            transpose_b=product.trans_b != (b.order == (1, 0)),
         )
-        if alpha != 1.0:
-            y = y * alpha
+        if product.alpha != 1.0:
+            y = y * product.alpha
         if c is not None:
             shift = self.plain(c)
-            shift = shift if beta == 1.0 else shift * beta
+            shift = shift if product.beta == 1.0 else shift * product.beta
             columns = int(y.shape[1])
             # Its optimizer takes the sum with one row for a bias, and refuses it for its two axes.
             whole = c.shape in ((columns,), (1, columns))
-            y = self.tf.nn.bias_add(y, self.tf.reshape(shift, (columns,))) if whole else y + shift
+            y = self.biased(y, self.tf.reshape(shift, (columns,))) if whole else y + shift
         return Tensor(y, (0, 1))
 
     def matmul(self, a: Tensor, b: Tensor) -> Tensor:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from benchmarker.plugins.tensorflow.arranging import Arranging
+from benchmarker.plugins.tensorflow.layout_operators import Arranging
 from benchmarker.plugins.tensorflow.tensors import Tensor, graph_order
 
 

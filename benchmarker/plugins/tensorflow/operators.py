@@ -9,11 +9,19 @@ from benchmarker.plugins.tensorflow.losses import Losses
 from benchmarker.plugins.tensorflow.matrices import Matrices
 from benchmarker.plugins.tensorflow.normalization import Normalizations
 from benchmarker.plugins.tensorflow.pooling import Pooling
-from benchmarker.plugins.tensorflow.recurrent import Recurrent
-from benchmarker.plugins.tensorflow.shaping import Shaping
+from benchmarker.plugins.tensorflow.recurrent import RecurrentOperators
+from benchmarker.plugins.tensorflow.shapes import Shaping
 
 
 class TensorFlowOperators(
-    Convolutions, Pooling, Matrices, Normalizations, Elementwise, Shaping, Recurrent, Losses, Customs
+    Convolutions,
+    Pooling,
+    Matrices,
+    Normalizations,
+    Elementwise,
+    Shaping,
+    RecurrentOperators,
+    Losses,
+    Customs,
 ):
-    """All operators; see :class:`~benchmarker.plugins.tensorflow.arranging.Arranging` for the arguments."""
+    """All operators; see :class:`~benchmarker.plugins.tensorflow.layout_operators.Arranging` for the arguments."""

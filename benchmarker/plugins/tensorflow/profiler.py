@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import re
-import tempfile
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from benchmarker.api.profile import Call, Profile
+from benchmarker.cache import temporary_folder
 from benchmarker.graph.graph import Graph
-from benchmarker.profiling import Call, Profile
 
 UPDATE, STATISTICS = "update/", "statistics/"
 """Scopes of what moves parameters, and running statistics."""
@@ -72,8 +72,8 @@ def _traced(tensorflow: Any, run: Callable[[], Any], steps: int) -> Any:
 
     profiler = tensorflow.profiler.experimental
     options = profiler.ProfilerOptions(host_tracer_level=2, python_tracer_level=0, device_tracer_level=0)
-    with tempfile.TemporaryDirectory() as folder:
-        profiler.start(folder, options=options)
+    with temporary_folder() as folder:
+        profiler.start(str(folder), options=options)
         try:
             for _ in range(steps):
                 with profiler.Trace(_STEP):

@@ -2,26 +2,30 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from benchmarker.api.framework import Device, Framework, Program
+from benchmarker.api.optimizer import Optimizer
+from benchmarker.api.profile import Profile
 from benchmarker.errors import UnsupportedError
-from benchmarker.framework import Device, Framework, Optimizer, Program
 from benchmarker.graph.graph import Graph, apply_node
-from benchmarker.layouts import with_unbiased_variances
+from benchmarker.plugins.common.composed import state_arrays
+from benchmarker.plugins.common.layouts import with_unbiased_variances
 from benchmarker.plugins.tensorflow import Options
+from benchmarker.plugins.tensorflow.composed import ComposedRule, make_update
+from benchmarker.plugins.tensorflow.kernels import onednn_is_off, require_channels_first
 from benchmarker.plugins.tensorflow.layouts import WeightLayout, input_orders, weight_layouts
-from benchmarker.plugins.tensorflow.micro import MicroSteps
+from benchmarker.plugins.tensorflow.micro_batching import MicroSteps
 from benchmarker.plugins.tensorflow.operators import TensorFlowOperators
+from benchmarker.plugins.tensorflow.optimizers import UpdateRule
 from benchmarker.plugins.tensorflow.profiler import STATISTICS, UPDATE, profiled, scope_of
+from benchmarker.plugins.tensorflow.restoring import RestorableProgram
 from benchmarker.plugins.tensorflow.sparse import sparse_layouts
 from benchmarker.plugins.tensorflow.tensors import Order, Tensor
-from benchmarker.plugins.tensorflow.updates import UpdateRule
-from benchmarker.profiling import Profile
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -39,8 +43,8 @@ LOSS_SCALES = {"fp16": 1024.0}
 """What the loss is multiplied by so that small gradients survive the format (a power of two is exact)."""
 
 
-class TensorFlowProgram(Program):
-    """A graph as ``tf.function`` calls; see :meth:`benchmarker.framework.Framework.build` for the arguments."""
+class TensorFlowProgram(RestorableProgram):
+    """A graph as ``tf.function`` calls; see :meth:`benchmarker.api.framework.Framework.build` for the arguments."""
 
     def __init__(
         self,
@@ -78,8 +82,12 @@ class TensorFlowProgram(Program):
         self._input_orders = input_orders(graph, images_last=self._images_last)
         self._output_orders: list[Order] = []
         self._traces = 0
+        self._update: UpdateRule | ComposedRule | None = None
         if mode == "training":
-            self._update = UpdateRule(tensorflow, optimizer, self._trainable)
+            self._update = make_update(
+                tensorflow, optimizer, graph, self._variables, self._layouts, options.xla
+            )
+            self.composed_rule = self._update.rule
             self._run = self._train = self._trace(self._step)
         elif mode == "gradient":
             self._run = self._differentiated = self._trace(self._half_step)
@@ -92,6 +100,7 @@ class TensorFlowProgram(Program):
         return self._infer(*batch)
 
     def train_step(self, batch: Any) -> Any:
+        self._updating().advance()
         return self._train(*batch)
 
     def gradient_step(self, batch: Any) -> tuple[Any, Any]:
@@ -99,6 +108,7 @@ class TensorFlowProgram(Program):
         return result
 
     def train_micro(self, batches: Sequence[Any]) -> Any:
+        self._updating().advance()
         return self._micro(batches)
 
     def train_parts(self, batch: Any) -> Iterator[tuple[str, Any]]:
@@ -142,16 +152,36 @@ class TensorFlowProgram(Program):
         return {name: self._decoded(name, variables) for name, variables in self._variables.items()}
 
     def assign(self, values: Mapping[str, Array]) -> None:
+        if self._freeze:
+            raise UnsupportedError("option 'freeze' makes the parameters constants of the traced function")
         for name, value in values.items():
             for variable, native in zip(self._variables[name], self._layouts[name].encode(value)):
                 variable.assign(self._tf.cast(native, variable.dtype))
 
     def gradients(self, batch: Any) -> tuple[float, dict[str, Array]]:
         loss, gradients = self._gradients(*batch)
-        left = iter(gradients)
-        names = [parameter.name for parameter in self._graph.trainable]
-        of_parameters = {name: [next(left) for _ in self._variables[name]] for name in names}
-        return float(loss), {name: self._decoded(name, parts) for name, parts in of_parameters.items()}
+        return float(loss), self._by_parameter(gradients)
+
+    def set_hyperparameters(self, values: Mapping[str, float]) -> None:
+        self._updating().set_constants(values)
+
+    def optimizer_state(self) -> dict[str, dict[str, Array]]:
+        kept = self._updating().state()
+        natives = {p.name: self._variables[p.name] for p in self._graph.trainable}
+        return {
+            letter: state_arrays(natives, slots, self._decoded, lambda kept: kept.numpy())
+            for letter, slots in kept.items()
+        }
+
+    def _updating(self) -> UpdateRule | ComposedRule:
+        if self._update is None:
+            raise UnsupportedError("a program that was not built for training has no optimizer")
+        return self._update
+
+    def _by_parameter(self, natives: Sequence[Any]) -> dict[str, Array]:
+        """Return what there is one of for each trainable variable, in their order, by parameter."""
+        left, names = iter(natives), [parameter.name for parameter in self._graph.trainable]
+        return {name: self._decoded(name, [next(left) for _ in self._variables[name]]) for name in names}
 
     def memory(self) -> dict[str, int]:
         if self._device.type == "cpu":
@@ -212,7 +242,7 @@ class TensorFlowProgram(Program):
 
     @cached_property
     def _micro(self) -> MicroSteps:
-        return MicroSteps(self._tf, self._trace, self._accumulated, self._update, self._trainable)
+        return MicroSteps(self._tf, self._trace, self._accumulated, self._updating(), self._trainable)
 
     def _operators(self, **settings: bool) -> TensorFlowOperators:
         settings = {"xla": self._options.xla, "images_last": self._images_last, **settings}
@@ -318,7 +348,7 @@ class TensorFlowProgram(Program):
         operators = self._operators(training=True, dropout=True)
         loss, gradients = self._differentiate(operators, batch)
         with self._tf.name_scope(UPDATE):
-            self._update(gradients)
+            self._updating()(gradients)
         self._move_statistics(operators)
         return loss
 
@@ -388,7 +418,7 @@ class TensorFlow(Framework):
             )
         options = options if isinstance(options, Options) else Options()
         if options.layout == "nchw":
-            _require_channels_first(device, precision, options)
+            require_channels_first(device, precision, options)
         self._tf.config.experimental.enable_tensor_float_32_execution(precision == "tf32")
         return TensorFlowProgram(
             self._tf,
@@ -410,27 +440,9 @@ class TensorFlow(Framework):
         }
         return {
             **found,
-            "onednn": "off" if _onednn_is_off() else "on",
+            "onednn": "off" if onednn_is_off() else "on",
             "tensorflow_git": str(self._tf.version.GIT_VERSION),
         }
 
     def out_of_memory_signs(self) -> Sequence[str]:
         return ("ResourceExhaustedError", "RESOURCE_EXHAUSTED", "OOM when allocating", "failed to allocate")
-
-
-def _onednn_is_off() -> bool:
-    return os.environ.get("TF_ENABLE_ONEDNN_OPTS") == "0"
-
-
-def _require_channels_first(device: Device, precision: str, options: Options) -> None:
-    """Refuse ``layout=nchw`` where there are no kernels for it."""
-    if precision == "fp64":
-        raise UnsupportedError(
-            "option 'layout=nchw' of TensorFlow is for precisions below fp64, which has kernels for "
-            "layout=nhwc only"
-        )
-    if device.type == "cpu" and _onednn_is_off() and not options.xla:
-        raise UnsupportedError(
-            "option 'layout=nchw' of TensorFlow needs oneDNN on a CPU, which TF_ENABLE_ONEDNN_OPTS=0 "
-            "switches off; use layout=nhwc"
-        )

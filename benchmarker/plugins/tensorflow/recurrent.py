@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, Union
 
-from benchmarker.plugins.tensorflow.arranging import Arranging
+from benchmarker.graph.attributes import PlainRecurrent, Recurrent
+from benchmarker.plugins.tensorflow.layout_operators import Arranging
 from benchmarker.plugins.tensorflow.tensors import Tensor
 
 WRITTEN_OUT_STEPS = 64
@@ -21,7 +22,7 @@ States = tuple[Any, ...]
 Step = Callable[[Any, States], States]
 
 
-class Recurrent(Arranging):
+class RecurrentOperators(Arranging):
     """LSTM, GRU and plain recurrent cells.
 
     TensorFlow's fused ``BlockLSTMV2`` has a wrong gradient. One product for the inputs of all steps was
@@ -29,17 +30,10 @@ class Recurrent(Arranging):
     """
 
     def lstm(
-        self,
-        x: Tensor,
-        w: Weights,
-        r: Weights,
-        b: Tensor,
-        *,
-        hidden_size: int,
-        direction: str = "forward",
+        self, x: Tensor, w: Weights, r: Weights, b: Tensor, *, layer: Recurrent
     ) -> tuple[Tensor, Tensor, Tensor]:
         tf = self.tf
-        start = (tf.zeros((x.shape[1], hidden_size), self.compute),) * 2
+        start = (tf.zeros((x.shape[1], layer.hidden_size), self.compute),) * 2
         given = self.plain(x)
         sequences, states = [], []
         for backward, (w_, r_, b_) in enumerate(self._directions(w, r, b)):
@@ -62,25 +56,16 @@ class Recurrent(Arranging):
         c = tf.sigmoid(f) * c + tf.sigmoid(i) * tf.tanh(g)
         return tf.sigmoid(o) * tf.tanh(c), c
 
-    def gru(
-        self,
-        x: Tensor,
-        w: Weights,
-        r: Weights,
-        b: Tensor,
-        *,
-        hidden_size: int,
-        direction: str = "forward",
-    ) -> tuple[Tensor, Tensor]:
+    def gru(self, x: Tensor, w: Weights, r: Weights, b: Tensor, *, layer: Recurrent) -> tuple[Tensor, Tensor]:
         tf = self.tf
-        start = (tf.zeros((x.shape[1], hidden_size), self.compute),)
+        start = (tf.zeros((x.shape[1], layer.hidden_size), self.compute),)
         given = self.plain(x)
         sequences, states = [], []
         for backward, (w_, r_, b_) in enumerate(self._directions(w, r, b)):
             of_inputs, of_states = tf.split(b_, 2)
 
             def step(z: Any, state: States, r: Any = r_, b: Any = of_states) -> States:
-                return self._gru_cell(z, tf.nn.bias_add(tf.matmul(state[0], r), b), state[0])
+                return self._gru_cell(z, self.biased(tf.matmul(state[0], r), b), state[0])
 
             inputs = self._projected(given, w_, of_inputs)
             y, (h,) = self._run(inputs, r_, step, start, backward=bool(backward))
@@ -97,19 +82,11 @@ class Recurrent(Arranging):
         return (n + z * (h - n),)
 
     def rnn(
-        self,
-        x: Tensor,
-        w: Weights,
-        r: Weights,
-        b: Tensor,
-        *,
-        hidden_size: int,
-        direction: str = "forward",
-        activation: str = "tanh",
+        self, x: Tensor, w: Weights, r: Weights, b: Tensor, *, layer: PlainRecurrent
     ) -> tuple[Tensor, Tensor]:
         tf = self.tf
-        activate = {"tanh": tf.tanh, "relu": tf.nn.relu}[activation]
-        start = (tf.zeros((x.shape[1], hidden_size), self.compute),)
+        activate = {"tanh": tf.tanh, "relu": tf.nn.relu}[layer.activation]
+        start = (tf.zeros((x.shape[1], layer.hidden_size), self.compute),)
         given = self.plain(x)
         sequences, states = [], []
         for backward, (w_, r_, b_) in enumerate(self._directions(w, r, b)):
@@ -139,7 +116,7 @@ class Recurrent(Arranging):
         """Return ``x @ w + b`` for all steps, ``(T, N, G)``."""
         steps, batch, size = x.shape
         rows = self.tf.reshape(x, (steps * batch, size))
-        return self.tf.reshape(self.tf.nn.bias_add(self.tf.matmul(rows, w), b), (steps, batch, w.shape[1]))
+        return self.tf.reshape(self.biased(self.tf.matmul(rows, w), b), (steps, batch, w.shape[1]))
 
     def _run(self, inputs: Any, r: Any, step: Step, start: States, *, backward: bool) -> tuple[Any, States]:
         """Return the first state of each step, ``(T, N, H)``, and the states after the last one."""

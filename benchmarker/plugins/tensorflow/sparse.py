@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from benchmarker.graph.graph import Graph
-from benchmarker.layouts import sparse_operands
+from benchmarker.plugins.common.layouts import sparse_operands
 from benchmarker.plugins.tensorflow.layouts import WeightLayout
 from benchmarker.plugins.tensorflow.tensors import Tensor, graph_order
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import json
 import threading
 import time
@@ -9,7 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
-from benchmarker.framework import FrameworkPlugin
+from benchmarker.api import FrameworkPlugin
 from benchmarker.plugins.numpy.program import NumpyFramework, NumpyProgram
 
 
@@ -79,6 +80,7 @@ class TimedProgram(NumpyProgram):
 
     options: Options
     taken_ns: list[int]
+    collected: list[bool]
 
     def infer(self, batch: Any) -> Any:
         if self.options.drops == "forward":
@@ -109,22 +111,28 @@ class TimedProgram(NumpyProgram):
         while time.perf_counter_ns() < end:
             pass
         self.taken_ns.append(time.perf_counter_ns() - start)
+        self.collected.append(gc.isenabled())
         return output
 
 
 class Clockwork(NumpyFramework):
-    """Tells, as a library's version, how long each call of its first program really took."""
+    """Tells, as versions of libraries, how long each call of its program took, and if garbage was collected."""
 
     _first: TimedProgram | None = None
 
     def build(self, *arguments: Any, **settings: Any) -> Any:
         program: Any = super().build(*arguments, **settings)
-        program.__class__, program.options, program.taken_ns = TimedProgram, settings["options"], []
+        program.__class__, program.options = TimedProgram, settings["options"]
+        program.taken_ns, program.collected = [], []
         self._first = self._first or program
         return program
 
     def libraries(self) -> dict[str, str]:
-        return {"taken_ns": json.dumps(self._first.taken_ns if self._first else [])}
+        first = self._first
+        return {
+            "taken_ns": json.dumps(first.taken_ns if first else []),
+            "collected": json.dumps(first.collected if first else []),
+        }
 
 
 class QueuedProgram(NumpyProgram):

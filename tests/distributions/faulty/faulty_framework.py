@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from benchmarker.framework import FrameworkPlugin
+from benchmarker.api import FrameworkPlugin
 from benchmarker.plugins.numpy.operators import NumpyOperators
 from benchmarker.plugins.numpy.program import NumpyFramework
 

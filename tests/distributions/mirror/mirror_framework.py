@@ -11,10 +11,10 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from benchmarker.framework import FrameworkPlugin
+from benchmarker.api import FrameworkPlugin
 from benchmarker.plugins.numpy.program import NumpyFramework
 
-LOOKED_FOR = ("benchmarker", "jsonschema_rs", "leaked", "numpy", "pluggy", "psutil", "uv")
+LOOKED_FOR = ("benchmarker", "leaked", "msgspec", "numpy", "pluggy", "psutil", "uv")
 
 
 def benchmarker_framework() -> FrameworkPlugin:
@@ -23,6 +23,8 @@ def benchmarker_framework() -> FrameworkPlugin:
         distribution="numpy",
         requirements=("numpy",),
         implementation="mirror_framework:Mirror",
+        thread_variables=("MIRROR_THREADS",),
+        recorded_variables=("MIRROR_MODE",),
         precisions={"cpu": ("fp32", "fp64")},
     )
 

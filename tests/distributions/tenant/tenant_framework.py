@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from benchmarker.framework import FrameworkPlugin
+from benchmarker.api import FrameworkPlugin
 from benchmarker.plugins.numpy.program import NumpyFramework
 
 LEAK_BYTES = 1 << 30

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from benchmarker.framework import FrameworkPlugin
+from benchmarker.api import FrameworkPlugin
 from benchmarker.plugins.numpy.program import NumpyFramework, NumpyProgram
 
 FOLDERS = ("THRIFTY_CODE_DIR", "THRIFTY_KERNEL_DIR")

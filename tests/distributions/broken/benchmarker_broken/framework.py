@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from benchmarker.framework import FrameworkPlugin
+from benchmarker.api import FrameworkPlugin
 
 
 def benchmarker_framework() -> FrameworkPlugin:

@@ -6,8 +6,7 @@ import sys
 from dataclasses import dataclass
 from typing import Any
 
-from benchmarker.graph.network import Network
-from benchmarker.problem import Problem
+from benchmarker.api import Network, Problem
 
 
 @dataclass(frozen=True)

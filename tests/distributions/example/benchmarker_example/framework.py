@@ -5,8 +5,7 @@ from __future__ import annotations
 from functools import partial
 from typing import Any
 
-from benchmarker.framework import Device, Framework, FrameworkPlugin, Program
-from benchmarker.graph.operators import Operators
+from benchmarker.api import Device, Framework, FrameworkPlugin, Operators, Program
 
 
 def benchmarker_framework() -> FrameworkPlugin:

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from benchmarker.framework import Optimizer
-from benchmarker.graph.network import Network
-from benchmarker.problem import Problem
+from benchmarker.api import Network, Optimizer, Problem
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,1 @@
+"""Many records: tables, comparisons, histories, charts, pages."""

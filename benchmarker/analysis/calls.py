@@ -1,0 +1,404 @@
+"""The commands ``run`` and ``compare`` as functions of Python; users reach them as ``benchmarker.run`` and so on."""
+
+from __future__ import annotations
+
+import inspect
+import os
+import textwrap
+import warnings
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any, Union
+
+from benchmarker.analysis.comparison.compare import Comparison, Row
+from benchmarker.analysis.comparison.gate import Gate
+from benchmarker.analysis.comparison.matching import Side
+from benchmarker.analysis.comparison.request import ComparisonRequest
+from benchmarker.analysis.comparison.resolution import Resolution
+from benchmarker.analysis.comparison.self_comparison import SelfComparison
+from benchmarker.analysis.results.collection import Results, load_results
+from benchmarker.analysis.results.scanning import read_files
+from benchmarker.analysis.text.comparison import (
+    as_json,
+    as_text,
+    gate_sentences,
+    self_comparison_json,
+    self_comparison_text,
+)
+from benchmarker.analysis.text.html import comparison_html
+from benchmarker.api.rules import path_of, possible_paths
+from benchmarker.errors import UsageError
+from benchmarker.experiment.keywords import KEYWORDS, experiment_values
+from benchmarker.experiment.progress import Progress
+from benchmarker.experiment.progress_lines import ProgressLines
+from benchmarker.experiment.recipes import asked
+from benchmarker.orchestration.experiment_run import ExperimentRun
+from benchmarker.records.store import DEFAULT_FOLDER
+
+__all__ = [
+    "ComparisonResult",
+    "RunResults",
+    "SelfComparisonResult",
+    "compare",
+    "compare_with_itself",
+    "load_results",
+    "run",
+]
+
+OnLine = Callable[[str], object]
+"""Takes a line of progress, e.g. ``print``."""
+SideLike = Union[str, "os.PathLike[str]", Results]
+
+
+class RunResults(Results):
+    """The records of an experiment, in the order in which its runs were asked for.
+
+    Attributes
+    ----------
+    plan : list of dict
+        Each run of the matrix: its specification, why it is refused, and the record it had before.
+    skipped : list of str
+        Why each run that was left out was.
+    not_accepted : list of str
+        A sentence for each limit of ``accept`` that a run is beyond.
+    """
+
+    def __init__(self, experiment_run: ExperimentRun) -> None:
+        found = read_files([run.path for run in experiment_run.finished])
+        super().__init__(found.paths, found.table, found.damaged, follow=True)
+        self.plan = experiment_run.plan()
+        self.skipped = list(experiment_run.skipped)
+        self.not_accepted = experiment_run.not_accepted
+
+    @cached_property
+    def ok(self) -> Results:
+        """The records of runs that ended well."""
+        return self._with_status(well=True)
+
+    @cached_property
+    def failed(self) -> Results:
+        """The records of the others: failed, crashed, out of memory, timed out."""
+        return self._with_status(well=False)
+
+    def _with_status(self, *, well: bool) -> Results:
+        statuses = self.values("status")
+        return self._take([row for row, status in enumerate(statuses) if (status == "ok") == well])
+
+    def __repr__(self) -> str:
+        if not self and self.plan:
+            return f"<{len(self.plan)} runs planned, none made>"
+        return f"<{len(self)} records, {len(self.failed)} not ok>"
+
+    def _notes(self) -> list[str]:
+        faults = [f"{record['id'][-8:]}: {record['error']['message']}" for record in self.failed]
+        return [*super()._notes(), *faults, *self.skipped, *self.not_accepted]
+
+
+def run(
+    blueprint: str | os.PathLike[str] | None = None,
+    *,
+    recipe: str | os.PathLike[str] | None = None,
+    results: str | os.PathLike[str] | None = None,
+    resume: bool = False,
+    dry_run: bool = False,
+    progress: OnLine | None = None,
+    **options: Any,
+) -> RunResults:
+    """Run benchmarks as the command ``run`` does: each in a fresh process, verified, to a record of its own.
+
+    Parameters
+    ----------
+    blueprint : path or None
+        A ``.toml`` or ``.py`` file; options go over its fields.
+    recipe : str or path or None
+        In its place, what to train: the name of a recipe or a file, as the command ``train`` takes it.
+    results : path or None
+        The folder for records; None takes the blueprint's, or ``results``.
+    resume : bool
+        Whether to leave out what has a good record there.
+    dry_run : bool
+        Whether to run nothing: the result has the plan and no records.
+    progress : callable or None
+        Takes lines of text that say how far it is, e.g. ``print``; None for silence.
+    **options
+        Those of the command by their names, hyphens as underscores: ``framework="pytorch"``,
+        ``batch_size=[1, 8]``. A list makes an axis of the matrix. ``set`` and ``accept`` are mappings; problems,
+        frameworks and optimizers may be mappings as in blueprints. Each is listed below.
+
+    Returns
+    -------
+    RunResults
+        The records, those of runs that failed too, which raise nothing.
+
+    Raises
+    ------
+    UsageError
+        If what was asked makes no sense; nothing was run then.
+    KeyboardInterrupt
+        After the worker was ended and the record of its run was written.
+
+    Examples
+    --------
+    >>> import benchmarker
+    >>> found = benchmarker.run(framework=["numpy", "pytorch"], problem="mnist_mlp", batch_size=64)
+    >>> found.to_frame()[["framework.name", "timing.step_seconds.median"]]
+    """
+    experiment_run = _planned(blueprint, recipe, results, options)
+    if resume:
+        experiment_run.resume()
+    if not dry_run:
+        for _ in experiment_run.execute(_told(progress)):
+            pass
+    for trouble in experiment_run.troubles:
+        warnings.warn(trouble, stacklevel=2)
+    if experiment_run.interrupted:
+        raise KeyboardInterrupt(f"{len(experiment_run.finished)} records are in '{experiment_run.folder}'")
+    return RunResults(experiment_run)
+
+
+def _planned(blueprint: object, recipe: object, results: object, options: Mapping[str, Any]) -> ExperimentRun:
+    with possible_paths():
+        named = path_of("recipe", recipe)
+        described = asked(path_of("blueprint", blueprint), None if named is None else str(named))
+        return ExperimentRun.planned(experiment_values(options), described, path_of("results", results))
+
+
+def _told(progress: OnLine | None) -> Progress:
+    return Progress() if progress is None else ProgressLines(progress)
+
+
+def _document_options() -> None:
+    """Give ``run`` the signature and the help of its options, which are declared in one table."""
+    own = inspect.signature(run)
+    kind = inspect.Parameter.KEYWORD_ONLY
+    first, *others = [one for one in own.parameters.values() if one.kind != one.VAR_KEYWORD]
+    options = [inspect.Parameter(name, kind, default=None, annotation=Any) for name in KEYWORDS]
+    run.__signature__ = own.replace(parameters=[first, *options, *others])  # type: ignore[attr-defined]
+    listed = "\n".join(
+        textwrap.fill(f"{name}: {what}", 100, initial_indent="    ", subsequent_indent="        ")
+        for name, what in KEYWORDS.items()
+    )
+    run.__doc__ = f"{inspect.cleandoc(run.__doc__ or '')}\n\nOptions\n-------\n{listed}\n"
+
+
+_document_options()
+
+
+@dataclass(frozen=True)
+class ComparisonResult:
+    """What a comparison has shown; printed, it is the command's table.
+
+    Parameters
+    ----------
+    comparison : Comparison
+        Its rows, each with ratio, interval and verdict, and its notes.
+    gate : Gate or None
+        What ``fail_if_slower`` says of them.
+    """
+
+    comparison: Comparison
+    gate: Gate | None = None
+
+    @property
+    def rows(self) -> tuple[Row, ...]:
+        """A row for each two cells that did the same work."""
+        return self.comparison.rows
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What was left out."""
+        return self.comparison.notes
+
+    @property
+    def verdicts(self) -> list[str | None]:
+        """Of each row: faster, slower, equivalent or inconclusive; None where there must be no verdict."""
+        return [row.verdict.verdict if row.verdict else None for row in self.rows]
+
+    @property
+    def passed(self) -> bool:
+        """Whether no row is shown to be slower than ``fail_if_slower`` allows."""
+        return self.gate is None or not self.gate.slower
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the object that the command's ``--json`` prints."""
+        return as_json(self.comparison, self.gate)
+
+    def __str__(self) -> str:
+        return "\n".join([as_text(self.comparison), *self._gate_notes()])
+
+    def _repr_html_(self) -> str:
+        return comparison_html(self.comparison, self._gate_notes())
+
+    def _gate_notes(self) -> list[str]:
+        return list(gate_sentences(self.gate)) if self.gate else []
+
+
+def compare(
+    *sides: SideLike,
+    run: bool | Sequence[str] = False,
+    pairs: int | None = None,
+    profile: str | None = None,
+    margin: float | None = None,
+    include_contaminated: bool = False,
+    fail_if_slower: float | None = None,
+    turns: bool = True,
+    results: str | os.PathLike[str] = DEFAULT_FOLDER,
+    progress: OnLine | None = None,
+) -> ComparisonResult:
+    """Say which side is faster, by how much, and whether that is shown, as the command ``compare`` does.
+
+    Parameters
+    ----------
+    *sides : str, path or Results
+        At least two, the first is the baseline: a record (file, name or part of its identifier), a folder, filters
+        (``"framework=pytorch problem=resnet50"``), a commit of this repository (``"git:v1.2"``), or records in hand.
+    run : bool or sequence of str
+        Whether to make the pairs first, by the newest records of the sides; for commits the options of the command
+        ``run`` that are to be run at each, e.g. ``["--framework=numpy", "--problem=mnist_mlp"]``.
+    pairs : int or None
+        How many pairs to make; None makes ten.
+    profile : str or None
+        ``quick``, ``standard`` or ``rigorous``, instead of ``pairs``.
+    margin : float or None
+        Ratios nearer to 1 are equivalent, e.g. 0.02, which None stands for.
+    include_contaminated : bool
+        Whether processes count that the machine disturbed.
+    fail_if_slower : float or None
+        The limit that :attr:`ComparisonResult.passed` holds rows against, e.g. 0.05.
+    turns : bool
+        Whether the two processes of a pair that is made take turns in short windows, where they can.
+    results : path
+        The folder of records.
+    progress : callable or None
+        Takes lines of text that say how far making pairs is, e.g. ``print``; None for silence.
+
+    Raises
+    ------
+    UsageError
+        If what was request makes no sense, or the sides are not comparable.
+    KeyboardInterrupt
+        After the worker was ended and the record of its run was written.
+    """
+    request = ComparisonRequest(
+        sides=_named(sides),
+        results=Path(results),
+        run=bool(run),
+        words=() if isinstance(run, bool) else tuple(run),
+        pairs=pairs,
+        profile=profile,
+        margin=margin,
+        include_contaminated=include_contaminated,
+        fail_if_slower=fail_if_slower,
+        turns=turns,
+    )
+    return _compared(request, progress)
+
+
+def _compared(request: ComparisonRequest, progress: OnLine | None) -> ComparisonResult:
+    if not request.run:
+        return ComparisonResult(*request.compared(request.found_sides()))
+    made = request.made_sides(_told(progress))
+    if made.interrupted:
+        raise _interrupted(request)
+    return ComparisonResult(*request.compared(made.sides))
+
+
+def _interrupted(request: ComparisonRequest) -> KeyboardInterrupt:
+    return KeyboardInterrupt(f"the pairs that were made are in '{request.results}'")
+
+
+def _named(sides: Sequence[SideLike]) -> list[str | Side]:
+    return [_side(side, place) for place, side in enumerate(sides, 1)]
+
+
+def _side(side: Any, place: int) -> str | Side:
+    if isinstance(side, Results):
+        return Side(f"side {place}", _different(side))
+    if isinstance(side, (str, os.PathLike)):
+        return os.fspath(side)
+    raise UsageError(
+        f"a side of a comparison must be a text, a path or results, got {type(side).__name__} as side {place}"
+    )
+
+
+def _different(records: Results) -> tuple[Mapping[str, Any], ...]:
+    """Return each record once: copies in several folders are one."""
+    return tuple({record["id"]: record for record in records}.values())
+
+
+@dataclass(frozen=True)
+class SelfComparisonResult:
+    """What a record compared with itself shows of this machine; printed, it is the command's sentence.
+
+    Parameters
+    ----------
+    comparison : SelfComparison
+        The resolution with the pairs that it was worked out from.
+    """
+
+    comparison: SelfComparison
+
+    @property
+    def resolution(self) -> Resolution | None:
+        """How well this machine tells a ratio from 1; None if too few pairs count."""
+        return self.comparison.resolution
+
+    @property
+    def kept(self) -> bool:
+        """Whether the resolution bounds the margins of comparisons on this machine from now on."""
+        return self.comparison.kept
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the object that the command's ``--json`` prints."""
+        return self_comparison_json(self.comparison)
+
+    def __str__(self) -> str:
+        return self_comparison_text(self.comparison)
+
+
+def compare_with_itself(
+    record: str | os.PathLike[str],
+    *,
+    pairs: int | None = None,
+    margin: float | None = None,
+    include_contaminated: bool = False,
+    results: str | os.PathLike[str] = DEFAULT_FOLDER,
+    progress: OnLine | None = None,
+) -> SelfComparisonResult:
+    """Run a record anew against itself, as ``compare --aa`` does, and keep what this machine can resolve.
+
+    Parameters
+    ----------
+    record : str or path
+        A record (file, name or part of its identifier), ``"last"``, a folder or filters, whose newest record counts.
+    pairs : int or None
+        How many pairs of processes to run; None runs ten.
+    margin : float or None
+        Ratios nearer to 1 are equivalent, e.g. 0.02, which None stands for.
+    include_contaminated : bool
+        Whether processes count that the machine disturbed; the resolution is not kept then.
+    results : path
+        The folder of records, which takes the new ones too.
+    progress : callable or None
+        Takes lines of text that say how far it is, e.g. ``print``; None for silence.
+
+    Raises
+    ------
+    UsageError
+        If what was request makes no sense, or the record cannot be run here.
+    KeyboardInterrupt
+        After the worker was ended and the record of its run was written.
+    """
+    request = ComparisonRequest(
+        results=Path(results),
+        self_comparison=os.fspath(record),
+        pairs=pairs,
+        margin=margin,
+        include_contaminated=include_contaminated,
+    )
+    found = request.compared_with_itself(_told(progress))
+    if found.interrupted:
+        raise _interrupted(request)
+    return SelfComparisonResult(found)

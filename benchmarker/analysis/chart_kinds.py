@@ -1,0 +1,55 @@
+"""The built-in kinds of pictures; each is an entry point of the group ``benchmarker.charts``."""
+
+from __future__ import annotations
+
+from benchmarker.api.chart_kind import ChartKind
+
+
+def _kind(name: str, description: str, module: str = "") -> ChartKind:
+    return ChartKind(name, description, f"benchmarker.analysis.charts.{module or name}:chart")
+
+
+FRAMEWORKS = _kind("frameworks", "step time or throughput of frameworks side by side, by problem")
+DEVICES = _kind("devices", "step time or throughput on devices side by side, by problem")
+BATCH_SIZE = _kind("batch_size", "throughput and latency against the mini-batch's size")
+THREADS = _kind("threads", "speed-up against CPU threads, with the ideal line")
+LATENCY = _kind("latency", "distribution of step times: violins, and the share of steps within a time")
+SAMPLES = _kind("samples", "every sample over time: warm-up, steady state, change points")
+ROOFLINE = _kind("roofline", "achieved FLOP/s against arithmetic intensity, under the machine's roofs")
+BREAKDOWN = _kind("breakdown", "measured parts of a step, and predicted cost by operator")
+LEARNING = _kind("learning", "loss and accuracy against steps and against time")
+TRAINING_CURVES = _kind("training_curves", "quality of trainings by a recipe, over their seeds")
+TIME_TO_TARGET = _kind("time_to_target", "share of trainings that have reached their target")
+PERFORMANCE_PROFILE = _kind(
+    "performance_profile", "share of recipes trained within a multiple of the best time, with its score"
+)
+DIVERGENCE = _kind("divergence", "how far trainings are from the float64 reference, over steps")
+DIVERGENCE_MAP = _kind("divergence_map", "the same as a heat map of parameters by steps")
+MEMORY = _kind("memory", "peak memory beside what the graph predicts, and energy per sample")
+SPEEDUP = _kind("speedup", "heat map of problems by frameworks: step time over a baseline's")
+DIFFERENCES = _kind(
+    "differences", "heat map of where an operator differs from float64, by framework", "error_map"
+)
+HISTORY = _kind("history", "step time over weeks, with change points")
+
+IN_ORDER = (
+    FRAMEWORKS,
+    DEVICES,
+    BATCH_SIZE,
+    THREADS,
+    LATENCY,
+    SAMPLES,
+    ROOFLINE,
+    BREAKDOWN,
+    LEARNING,
+    TRAINING_CURVES,
+    TIME_TO_TARGET,
+    PERFORMANCE_PROFILE,
+    DIVERGENCE,
+    DIVERGENCE_MAP,
+    MEMORY,
+    SPEEDUP,
+    DIFFERENCES,
+    HISTORY,
+)
+"""As ``plot --list`` and pages show them, before those of other distributions."""

@@ -1,0 +1,1 @@
+"""Drawing any chart with matplotlib."""

@@ -1,0 +1,140 @@
+"""Names in a picture: as short as they can be and still tell things apart."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Hashable, Sequence
+
+from benchmarker.analysis.text.factors import (
+    Factor,
+    environment_factors,
+    framework_label,
+    specification_factors,
+)
+from benchmarker.errors import plural
+from benchmarker.records.cells import Cell
+from benchmarker.records.lookup import Record, specification_of
+
+_WORK = ("problem", "parameters", "mode", "batch size", "data")
+_MAX_LENGTH = 60
+
+
+def framework_of(cell: Cell) -> str:
+    """Return the framework's name."""
+    return str(cell.first["framework"]["name"])
+
+
+def names(
+    cells: Sequence[Cell],
+    places: Sequence[Hashable] | None = None,
+    base: Callable[[Cell], str] = framework_of,
+) -> tuple[str, ...]:
+    """Return a name for each cell, such that no two at one place have the same.
+
+    To ``base`` is added what differs between cells of the same name at the same place: the framework's
+    version first, then what was asked for and where it ran.
+
+    Parameters
+    ----------
+    cells : sequence of Cell
+        All that the picture shows.
+    places : sequence, optional
+        Where each stands, e.g. its problem; all at one place if not given.
+    base : callable
+        The name that suffices where nothing else differs.
+    """
+    known = [cell.first for cell in cells]
+    texts = [base(cell) for cell in cells]
+    where = list(places or [None] * len(cells))
+    versions = Factor("version", tuple(framework_label(record).partition(" ")[2] for record in known), False)
+    for factor in (
+        versions,
+        *specification_factors(list(map(specification_of, known))),
+        *environment_factors(known),
+    ):
+        if len(set(zip(where, texts))) == len(texts):
+            break
+        if _tells_apart(factor, list(zip(where, texts))):
+            texts = [", ".join(filter(None, (text, _said(factor, i)))) for i, text in enumerate(texts)]
+    return _numbered(list(map(short, texts)), where)
+
+
+def workload_labels(cells: Sequence[Cell]) -> tuple[str, ...]:
+    """Return a name for the work of each cell: its problem, and what else tells works apart."""
+    return _works(cells, ())
+
+
+def panel_titles(cells: Sequence[Cell]) -> tuple[str, ...]:
+    """Return a name for the work of each cell that tells mode and batch size too where any two differ in them."""
+    return _works(cells, ("mode", "batch size"))
+
+
+def _works(cells: Sequence[Cell], told: Sequence[str]) -> tuple[str, ...]:
+    first: dict[str, Cell] = {}
+    for cell in cells:
+        first.setdefault(cell.work, cell)
+    texts = {work: str(cell.first["problem"]["name"]) for work, cell in first.items()}
+    factors = specification_factors([specification_of(cell.first) for cell in first.values()])
+    for factor in (factor for factor in factors if factor.title in _WORK):
+        needed = len(set(texts.values())) < len(texts) and _tells_apart(factor, list(texts.values()))
+        if needed or (factor.title in told and len(set(factor.texts)) > 1):
+            texts = {
+                work: ", ".join(filter(None, (text, _said(factor, i))))
+                for i, (work, text) in enumerate(texts.items())
+            }
+    return tuple(short(texts[cell.work]) for cell in cells)
+
+
+def title_of(what: str, cells: Sequence[Cell]) -> str:
+    """Return a title with what all cells have in common, e.g. ``"Memory: training, batch size 16"``."""
+    modes = {str(cell.first["mode"]) for cell in cells}
+    batches = {cell.first["batch_size"] for cell in cells}
+    said = [*modes] if len(modes) == 1 else []
+    said += [f"batch size {size:,}" for size in batches if len(batches) == 1]
+    return f"{what}: {', '.join(said)}" if said else what
+
+
+def device_of(cell: Cell) -> str:
+    """Return the device, a CPU with its threads, e.g. ``"Example CPU 3000, 2 threads"``."""
+    record = cell.first
+    return ", ".join(filter(None, (device_name(record), threads_of(record))))
+
+
+def device_name(record: Record) -> str:
+    """Return the name of a record's device, its type where that is all that is known."""
+    return short(str(record["device"]["name"] or record["device"]["type"]))
+
+
+def threads_of(record: Record) -> str:
+    """Return the threads of a run on a CPU; nothing on another device or where they are not known."""
+    threads = record["execution"]["threads"]
+    if threads is None or record["device"]["type"] != "cpu":
+        return ""
+    return plural(threads, "thread")
+
+
+def _tells_apart(factor: Factor, same: Sequence[Hashable]) -> bool:
+    seen: dict[Hashable, str] = {}
+    return any(seen.setdefault(name, text) != text for name, text in zip(same, factor.texts))
+
+
+def _said(factor: Factor, index: int) -> str:
+    text = factor.texts[index]
+    bare = text in ("yes", "no", "none", "any") or text.replace(",", "").replace(".", "").isdigit()
+    return f"{factor.title} {text}" if bare else text
+
+
+def _numbered(texts: Sequence[str], places: Sequence[Hashable]) -> tuple[str, ...]:
+    """Number what still has the same name, which only long names and new fields can have."""
+    seen: Counter[tuple[Hashable, str]] = Counter()
+    told = []
+    for text, place in zip(texts, places):
+        seen[place, text] += 1
+        told.append(text if seen[place, text] == 1 else f"{text} ({seen[place, text]})")
+    return tuple(told)
+
+
+def short(text: str) -> str:
+    """Return a text on one line, cut if it is too long for a picture."""
+    text = " ".join(text.split())
+    return text if len(text) <= _MAX_LENGTH else f"{text[: _MAX_LENGTH - 1]}…"

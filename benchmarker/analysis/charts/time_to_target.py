@@ -1,0 +1,79 @@
+"""How long trainings by a recipe take to their target: the share of runs that have reached it by then."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from benchmarker.analysis.charts.caption import caption
+from benchmarker.analysis.charts.palette import colours
+from benchmarker.analysis.charts.quantities import times
+from benchmarker.analysis.charts.trainings import Trainings, gather_trainings
+from benchmarker.analysis.comparison.censored import Time
+from benchmarker.analysis.comparison.trainings import TrainingGroup
+from benchmarker.api.chart import Axis, Chart, Panel, Series
+from benchmarker.records.lookup import Record
+
+_CENSORED = "A point marks where a run ended without: it counts as one that takes longer."
+
+
+def chart(records: Sequence[Record], *, log: bool = False) -> Chart:
+    """Return the empirical distributions of the recipe with the most trainings.
+
+    Parameters
+    ----------
+    records : sequence of dict
+        Any; what is no training by that recipe is left out.
+    log : bool
+        Whether times have a logarithmic axis.
+
+    Raises
+    ------
+    UsageError
+        If there is no training by a recipe.
+    """
+    trainings = gather_trainings(records)
+    every = [time.value for group in trainings.groups for time in group.seconds]
+    unit = times(every, log=log)
+    scale = "log" if log else "linear"
+    missed = any(not time.reached for group in trainings.groups for time in group.steps)
+    return Chart(
+        kind="time_to_target",
+        title=f"To the target of {trainings.recipe}, {trainings.seeds} each",
+        caption=caption(
+            trainings.selection,
+            f"Target: {trainings.target}. Seconds: first step, steps and loading.",
+            _CENSORED if missed else "",
+        ),
+        panels=(
+            _panel(
+                trainings, Axis("steps to the target", scale=scale, zero=not log), lambda group: group.steps
+            ),
+            _panel(
+                trainings,
+                Axis("time to the target", unit.name, scale=scale, zero=not log),
+                lambda group: [Time(time.value / unit.size, time.reached) for time in group.seconds],
+            ),
+        ),
+    )
+
+
+def _panel(trainings: Trainings, axis: Axis, times_of: Callable[[TrainingGroup], Sequence[Time]]) -> Panel:
+    look = zip(trainings.labels, trainings.groups, colours(trainings.frameworks))
+    series = [one for name, group, colour in look for one in _series(name, times_of(group), colour)]
+    return Panel(axis, Axis("share of runs that have reached it", "%", zero=True), series=tuple(series))
+
+
+def _series(name: str, found: Sequence[Time], colour: int) -> list[Series]:
+    """Return the steps of a distribution, and the ends of runs that are not in it."""
+    reached = sorted(time.value for time in found if time.reached)
+    missed = sorted(time.value for time in found if not time.reached)
+    share = 100 / len(found)
+    end = max(time.value for time in found)
+    places = [*reached[:1], *reached, end] if reached else [end]
+    shares = [0.0, *(share * (index + 1) for index in range(len(reached)))] if reached else [0.0]
+    shares = [*shares, shares[-1]] if reached else shares
+    drawn = [Series(name, "steps", tuple(places), tuple(shares), colour=colour)]
+    if missed:
+        at = tuple(share * sum(value <= place for value in reached) for place in missed)
+        drawn.append(Series("", "points", tuple(missed), at, colour=colour))
+    return drawn

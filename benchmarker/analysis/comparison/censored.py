@@ -1,0 +1,134 @@
+"""Times to a target that some runs did not reach: such a run is censored where it ended, never left out."""
+
+from __future__ import annotations
+
+import itertools
+import math
+import random
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from statistics import median
+
+MAX_ARRANGEMENTS = 200_000
+"""Of the labels of two groups: beyond this so many are drawn instead of all being tried."""
+DRAWN_ARRANGEMENTS = 20_000
+_SLACK = 1e-9
+
+
+@dataclass(frozen=True)
+class Time:
+    """A run's time to its target, or until it ended without.
+
+    Parameters
+    ----------
+    value : float
+        Steps or seconds.
+    reached : bool
+        Whether it was reached; if not, it takes longer than this.
+    """
+
+    value: float
+    reached: bool = True
+
+    @property
+    def least(self) -> float:
+        """The value, infinite for a run that did not reach it."""
+        return self.value if self.reached else math.inf
+
+
+def median_time(times: Sequence[Time]) -> float:
+    """Return the median, infinite where half of the runs and more did not reach the target."""
+    return median(time.least for time in times)
+
+
+def olympic_mean(times: Sequence[Time]) -> float | None:
+    """Return the mean without the fastest and the slowest run (MLPerf); None for fewer than three.
+
+    A run that did not reach the target is the slowest; with two of them it is infinite.
+    """
+    if len(times) < 3:
+        return None
+    kept = sorted(time.least for time in times)[1:-1]
+    return sum(kept) / len(kept)
+
+
+def share_interval(reached: int, runs: int, confidence: float = 0.95) -> tuple[float, float]:
+    """Return the exact interval of a share (Clopper & Pearson 1934).
+
+    Parameters
+    ----------
+    reached, runs : int
+        So many of so many.
+    confidence : float
+        Of the interval; it covers the share at least as often.
+    """
+    tail = (1.0 - confidence) / 2.0
+    low = 0.0 if reached == 0 else _solved(lambda share: 1.0 - _at_most(reached - 1, runs, share), tail)
+    high = 1.0 if reached == runs else _solved(lambda share: 1.0 - _at_most(reached, runs, share), 1.0 - tail)
+    return low, high
+
+
+def _at_most(count: int, runs: int, share: float) -> float:
+    """Return the probability of at most so many successes."""
+    return math.fsum(math.comb(runs, k) * share**k * (1.0 - share) ** (runs - k) for k in range(count + 1))
+
+
+def _solved(rising: Callable[[float], float], wanted: float) -> float:
+    """Return where a function that rises from 0 to 1 has a value."""
+    low, high = 0.0, 1.0
+    for _ in range(100):
+        middle = (low + high) / 2.0
+        low, high = (middle, high) if rising(middle) < wanted else (low, middle)
+    return (low + high) / 2.0
+
+
+def log_rank_p(first: Sequence[Time], second: Sequence[Time], *, faster: bool = False) -> float:
+    """Return how probable so large a difference between two groups is if they are of one distribution.
+
+    The log-rank test by permutation: every arrangement of the labels, or so many drawn ones.
+
+    Parameters
+    ----------
+    first, second : sequence of Time
+        At least one each.
+    faster : bool
+        Whether only a first group that is faster counts; else the test is two-sided.
+    """
+    scores = _log_rank_scores([*first, *second])
+    size, centre = len(first), sum(scores) * len(first) / len(scores)
+    measure: Callable[[float], float] = float if faster else abs
+    found = measure(sum(scores[:size]) - centre) - _SLACK
+    if math.comb(len(scores), size) <= MAX_ARRANGEMENTS:
+        sums = [sum(chosen) for chosen in itertools.combinations(scores, size)]
+        return sum(measure(one - centre) >= found for one in sums) / len(sums)
+    generator = random.Random(0)
+    drawn = (sum(generator.sample(scores, size)) for _ in range(DRAWN_ARRANGEMENTS))
+    as_far = sum(measure(one - centre) >= found for one in drawn)
+    return (as_far + 1) / (DRAWN_ARRANGEMENTS + 1)
+
+
+def excess(first: Sequence[Time], second: Sequence[Time]) -> float:
+    """Return by how many targets the first group is behind what the hazard of both together lets expect."""
+    scores = _log_rank_scores([*first, *second])
+    return -sum(scores[: len(first)])
+
+
+def holm(probabilities: Sequence[float]) -> list[float]:
+    """Return probabilities of several tests as they count together (Holm 1979), in their order."""
+    found = [1.0] * len(probabilities)
+    largest = 0.0
+    for rank, index in enumerate(sorted(range(len(probabilities)), key=probabilities.__getitem__)):
+        largest = max(largest, min(1.0, (len(probabilities) - rank) * probabilities[index]))
+        found[index] = largest
+    return found
+
+
+def _log_rank_scores(times: Sequence[Time]) -> list[float]:
+    """Return of each run 1 if it reached the target, less the hazard that all together have had until then."""
+    hazard, passed = 0.0, {}
+    for value in sorted({time.value for time in times}):
+        events = sum(time.reached and time.value == value for time in times)
+        at_risk = sum(time.value >= value for time in times)
+        hazard += events / at_risk
+        passed[value] = hazard
+    return [float(time.reached) - passed[time.value] for time in times]

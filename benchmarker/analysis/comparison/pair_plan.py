@@ -1,0 +1,173 @@
+"""Making the pairs that a comparison lacks: the cells of its sides in one campaign, rounds back to back."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from benchmarker.analysis.comparison.matching import Match, Side, match
+from benchmarker.analysis.reproduction import (
+    experiment_from_record,
+    fit_to_machine,
+    interpreter_of,
+    with_interpreter,
+    with_problem_file,
+)
+from benchmarker.errors import BenchmarkerError, UsageError
+from benchmarker.experiment.faults import precision
+from benchmarker.experiment.keys import identity
+from benchmarker.experiment.planning import plan
+from benchmarker.experiment.replication import Precision
+from benchmarker.experiment.spec import RunSpec
+from benchmarker.machine.threads import available_threads, usable_cpus
+from benchmarker.records.lookup import Record
+
+DEFAULT_PAIRS = 10
+PAIRS_IN_TURNS = 20
+"""They are short."""
+
+
+@dataclass(frozen=True)
+class Amount:
+    """How many pairs.
+
+    Parameters
+    ----------
+    pairs : int or None
+        So many; None with a profile.
+    profile : str or None
+        Until each side's number is known that well.
+    """
+
+    pairs: int | None = None
+    profile: str | None = None
+
+
+@dataclass(frozen=True)
+class PairPlan:
+    """The campaign that makes the pairs.
+
+    Parameters
+    ----------
+    runs : list of RunSpec
+        Those of a cell one after the other, cells in their order.
+    precision : Precision or None
+        When to stop; None makes the repetitions that ``runs`` has.
+    members : tuple of (str, frozenset of int)
+        Each side, the baseline first, and which cells of the campaign are its.
+    """
+
+    runs: list[RunSpec]
+    precision: Precision | None
+    members: tuple[tuple[str, frozenset[int]], ...]
+
+    @property
+    def can_take_turns(self) -> bool:
+        """Whether two workers of this machine can take turns: two cells, or one with itself, for no stated steps."""
+        cells = {cell for _, members in self.members for cell in members}
+        return (
+            len(cells) <= 2
+            and self.precision is None
+            and os.name == "posix"
+            and all(map(_takes_windows, self.runs))
+        )
+
+    def sides(self, made: Sequence[tuple[int, Record]]) -> list[Side]:
+        """Return the sides with the records that were made, each given with its cell."""
+        return [
+            Side(name, tuple(record for cell, record in made if cell in cells))
+            for name, cells in self.members
+        ]
+
+
+def _takes_windows(spec: RunSpec) -> bool:
+    stated = (spec.steps, spec.window, spec.samples_per_epoch)
+    return spec.device == "cpu" and spec.launcher == "local" and stated == (None, None, None)
+
+
+def pairs_to_make(sides: Sequence[Side], amount: Amount) -> PairPlan:
+    """Return the campaign that compares the newest records of the sides' cells anew.
+
+    Parameters
+    ----------
+    sides : sequence of Side
+        The first is the baseline.
+    amount : Amount
+        How many pairs.
+
+    Raises
+    ------
+    UsageError
+        If sides are not comparable, ask for the same, or cannot run here.
+    """
+    known: dict[str, int] = {}
+    specs: list[RunSpec] = []
+    wanted: Precision | None = None
+    members: dict[str, set[int]] = {side.name: set() for side in sides}
+
+    def cell_of(name: str, spec: RunSpec) -> int:
+        index = known.setdefault(identity(spec), len(specs))
+        if index == len(specs):
+            specs.append(spec)
+        members[name].add(index)
+        return index
+
+    for other in sides[1:]:
+        for found in match(sides[0], other).matches:
+            (first_spec, wanted), (other_spec, _) = _specs(found, amount)
+            if cell_of(sides[0].name, first_spec) == cell_of(other.name, other_spec):
+                raise UsageError(_the_same(found, sides[0], other))
+    return PairPlan(
+        [replace(spec, repetition=i) for spec in specs for i in range(amount.pairs or 1)],
+        wanted,
+        tuple((name, frozenset(cells)) for name, cells in members.items()),
+    )
+
+
+def processes_to_make(side: Side, amount: Amount) -> PairPlan:
+    """Return the campaign that compares the newest record of a side with itself: two processes for each pair.
+
+    Raises
+    ------
+    UsageError
+        If it cannot run here, or a profile is asked for.
+    """
+    if amount.pairs is None:
+        raise UsageError("an A/A comparison must have a number of pairs, got a profile; give --pairs")
+    newest = max(side.records, key=lambda record: str(record["started_at"]))
+    spec, _ = _spec(newest, Amount(2 * amount.pairs))
+    runs = [replace(spec, repetition=i) for i in range(2 * amount.pairs)]
+    return PairPlan(runs, None, ((side.name, frozenset({0})),))
+
+
+def _specs(found: Match, amount: Amount) -> list[tuple[RunSpec, Precision | None]]:
+    """Return the runs of both cells: with the same seed, so that both have the same values."""
+    first, other = _spec(found.first.newest, amount), _spec(found.other.newest, amount)
+    return [first, (replace(other[0], seed=first[0].seed), other[1])]
+
+
+def _spec(record: Record, amount: Amount) -> tuple[RunSpec, Precision | None]:
+    if not record.get("specification"):
+        raise UsageError(
+            f"record {record['id']} is of before schema 1.1 and does not tell what to run; rerun it"
+        )
+    try:
+        experiment = with_problem_file(experiment_from_record(record), record)
+        experiment = with_interpreter(
+            experiment, record["framework"]["version"], interpreter_of(record, experiment)
+        )
+        experiment = fit_to_machine(experiment, usable_cpus(), available_threads)
+        experiment = replace(
+            experiment, repeats=1 if amount.profile is None else None, profile=amount.profile
+        )
+        return replace(plan(experiment)[0], repetition=0), precision(experiment)
+    except BenchmarkerError as error:
+        raise UsageError(f"record {record['id']} cannot be run again: {error}") from error
+
+
+def _the_same(found: Match, first: Side, other: Side) -> str:
+    return (
+        f"'{first.name}' and '{other.name}' ask for the same run of {found.keys['problem']} on "
+        f"{found.first.factors['framework.name']}, so pairs of them would compare it with itself, which --aa does"
+    )

@@ -1,0 +1,260 @@
+"""Trainings by one recipe on several sides: who reaches its target sooner, by fewer steps or by quicker ones."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from benchmarker.analysis.comparison.censored import Time, excess, holm, log_rank_p, median_time
+from benchmarker.analysis.comparison.matching import Side
+from benchmarker.errors import UsageError
+from benchmarker.records.keys import differences
+from benchmarker.records.lookup import Record
+from benchmarker.training.reference_runs import ReferenceRuns
+
+SIGNIFICANCE = 0.05
+MIN_FOR_VERDICT = 4
+"""Of fewer runs each no difference of two groups can be shown at 5 %."""
+
+
+@dataclass(frozen=True)
+class TrainingGroup:
+    """Trainings by one recipe that belong together.
+
+    Parameters
+    ----------
+    label : str
+        What they have in common: their framework, or the side that they are.
+    records : tuple of mapping
+        In any order.
+    """
+
+    label: str
+    records: tuple[Record, ...]
+
+    @property
+    def well(self) -> tuple[Record, ...]:
+        """Those that ended well: at the target, or at a limit."""
+        return tuple(record for record in self.records if record["training"])
+
+    @property
+    def steps(self) -> list[Time]:
+        """Steps to the target of each."""
+        return [_time(record, "steps_to_target", float(record["training"]["steps"])) for record in self.well]
+
+    @property
+    def seconds(self) -> list[Time]:
+        """Seconds to the target of each."""
+        return [_time(record, "seconds_to_target", _spent(record["training"])) for record in self.well]
+
+    @property
+    def by_seed(self) -> dict[int, Time]:
+        """Steps to the target by seed; of several trainings of one seed those of the last."""
+        return {record["seed"]: time for record, time in zip(self.well, self.steps)}
+
+
+def _time(record: Record, metric: str, ended: float) -> Time:
+    value = record["metrics"][metric]
+    return Time(ended, reached=False) if value is None else Time(float(value))
+
+
+def _spent(training: Mapping[str, Any]) -> float:
+    names = ("first_step_seconds", "training_seconds", "loading_seconds")
+    return math.fsum(training[name] for name in names)
+
+
+@dataclass(frozen=True)
+class Row:
+    """A side against the first one.
+
+    Parameters
+    ----------
+    group : TrainingGroup
+        The side.
+    steps_ratio, seconds_ratio, step_seconds_ratio : float or None
+        Medians over those of the first side: steps to the target, seconds, and seconds by steps; None where one of
+        them is not known because half of the runs and more did not reach the target.
+    equal_steps : bool
+        Whether both took as many steps at every seed that they have in common.
+    steps_p, seconds_p : float or None
+        How probable so large a difference is without one, of all rows together (log-rank by permutation, Holm);
+        None with too few runs.
+    is_slower : bool
+        Whether its seconds are more, those of a training that missed the target included.
+    """
+
+    group: TrainingGroup
+    steps_ratio: float | None
+    seconds_ratio: float | None
+    step_seconds_ratio: float | None
+    equal_steps: bool
+    steps_p: float | None
+    seconds_p: float | None
+    is_slower: bool
+
+    @property
+    def verdict(self) -> str:
+        """What is shown of the seconds to the target."""
+        if self.seconds_p is None:
+            return "inconclusive"
+        if self.seconds_p >= SIGNIFICANCE:
+            return "no difference shown"
+        return "slower" if self.is_slower else "faster"
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """Trainings of several sides by one recipe.
+
+    Parameters
+    ----------
+    first : TrainingGroup
+        The baseline.
+    rows : tuple of Row
+        Every other side.
+    """
+
+    first: TrainingGroup
+    rows: tuple[Row, ...]
+
+    @property
+    def groups(self) -> list[TrainingGroup]:
+        """All sides."""
+        return [self.first, *(row.group for row in self.rows)]
+
+    def to_json(self) -> dict[str, Any]:
+        """Return what is told as JSON values; times are null where the target was not reached."""
+        rows = [
+            {
+                "side": row.group.label,
+                "verdict": row.verdict,
+                "steps_ratio": row.steps_ratio,
+                "seconds_ratio": row.seconds_ratio,
+                "step_seconds_ratio": row.step_seconds_ratio,
+                "equal_steps": row.equal_steps,
+                "steps_p": row.steps_p,
+                "seconds_p": row.seconds_p,
+            }
+            for row in self.rows
+        ]
+        sides = [
+            {
+                "side": group.label,
+                "seeds": [record["seed"] for record in group.well],
+                "steps_to_target": [time.value if time.reached else None for time in group.steps],
+                "seconds_to_target": [time.value if time.reached else None for time in group.seconds],
+            }
+            for group in self.groups
+        ]
+        return {"baseline": self.first.label, "sides": sides, "rows": rows}
+
+
+def are_trainings(sides: Sequence[Side]) -> bool:
+    """Tell whether every record of all sides is of a training by a recipe."""
+    records = [record for side in sides for record in side.records]
+    return bool(records) and all((r.get("specification") or {}).get("training") for r in records)
+
+
+def compare_trainings(sides: Sequence[Side]) -> Comparison:
+    """Compare the trainings of sides with those of the first.
+
+    Raises
+    ------
+    UsageError
+        If there is one side, one without a training that ended well, or they are not of one recipe.
+    """
+    groups = [TrainingGroup(side.name, tuple(side.records)) for side in sides]
+    if len(groups) < 2:
+        raise UsageError("a comparison needs two sides at least, got one")
+    empty = next((group for group in groups if not group.well), None)
+    if empty is not None:
+        raise UsageError(f"'{empty.label}' has no training that ended well")
+    _check_comparable([record for group in groups for record in group.well])
+    first, *others = groups
+    tested = [group for group in others if min(len(first.well), len(group.well)) >= MIN_FOR_VERDICT]
+    steps = dict(zip(map(id, tested), holm([log_rank_p(group.steps, first.steps) for group in tested])))
+    seconds = dict(zip(map(id, tested), holm([log_rank_p(group.seconds, first.seconds) for group in tested])))
+    return Comparison(
+        first, tuple(_row(first, group, steps.get(id(group)), seconds.get(id(group))) for group in others)
+    )
+
+
+def _check_comparable(records: Sequence[Record]) -> None:
+    first, *others = records
+    for record in others:
+        unequal = differences(first["comparable"], record["comparable"])
+        if unequal:
+            name, (ours, theirs) = next(iter(unequal.items()))
+            raise UsageError(
+                f"trainings are compared of one recipe that does the same work: {name} is {ours} and {theirs}"
+            )
+
+
+def _row(first: TrainingGroup, group: TrainingGroup, steps_p: float | None, seconds_p: float | None) -> Row:
+    steps = _ratio(median_time(group.steps), median_time(first.steps))
+    seconds = _ratio(median_time(group.seconds), median_time(first.seconds))
+    ours, theirs = first.by_seed, group.by_seed
+    common = ours.keys() & theirs.keys()
+    return Row(
+        group,
+        steps,
+        seconds,
+        seconds / steps if steps and seconds is not None else None,
+        bool(common) and all(ours[seed] == theirs[seed] for seed in common),
+        steps_p,
+        seconds_p,
+        excess(group.seconds, first.seconds) > 0.0,
+    )
+
+
+@dataclass(frozen=True)
+class Convergence:
+    """Steps to the target against the reference runs of the recipe, one-sided either way (MLPerf's convergence points).
+
+    Parameters
+    ----------
+    faster_p, slower_p : float
+        How probable as few, or as many, steps are if they are of the reference's distribution.
+    """
+
+    faster_p: float
+    slower_p: float
+
+    @property
+    def finding(self) -> str | None:
+        """What is suspicious; None if nothing is. Too few steps are as suspicious as too many."""
+        if self.faster_p < SIGNIFICANCE:
+            return "fewer"
+        return "more" if self.slower_p < SIGNIFICANCE else None
+
+
+def reference_of(record: Record) -> ReferenceRuns | None:
+    """Return the reference runs of a record's recipe if it is installed, has such, and is the very same one."""
+    from benchmarker import registry  # who only reads records needs no plug-ins
+
+    recipe = record["training"]["recipe"]
+    if recipe["name"] not in registry.names("recipes"):
+        return None
+    path = registry.recipe(recipe["name"]).reference_runs
+    # Trainings are told of without them, as are those that they are made of.
+    if path is None or not path.is_file():
+        return None
+    runs = ReferenceRuns.read(path)
+    return runs if runs.recipe == recipe["digest"] else None
+
+
+def convergence(group: TrainingGroup, reference: ReferenceRuns) -> Convergence:
+    """Compare steps to the target with those of the reference runs, of which those that missed it are censored."""
+    most = float(group.well[0]["training"]["most_steps"])
+    known = [
+        Time(most if run.steps is None else float(run.steps), run.steps is not None) for run in reference.runs
+    ]
+    return Convergence(
+        log_rank_p(group.steps, known, faster=True), log_rank_p(known, group.steps, faster=True)
+    )
+
+
+def _ratio(one: float, other: float) -> float | None:
+    return one / other if math.isfinite(one) and math.isfinite(other) and other else None

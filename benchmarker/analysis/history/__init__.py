@@ -1,0 +1,1 @@
+"""A number over time on a machine."""

@@ -1,0 +1,1 @@
+"""Charts for the page, as plotly draws them."""

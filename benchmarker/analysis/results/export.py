@@ -1,0 +1,111 @@
+"""Records as a file for other programs: flat tables as CSV or Parquet, whole records as JSON lines."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, BinaryIO
+
+from benchmarker.analysis.results.collection import Results
+from benchmarker.analysis.results.csv_cells import defused_table
+from benchmarker.errors import BenchmarkerError, StoreError, UsageError
+from benchmarker.files import staged
+
+FORMATS = ("csv", "parquet", "jsonl")
+
+
+def format_of(target: str, named: str | None) -> str:
+    """Return the format of an export: the one that was named, else what the file's ending says.
+
+    Raises
+    ------
+    UsageError
+        If neither says one.
+    """
+    ending = Path(target).suffix.removeprefix(".").lower()
+    if named or ending in FORMATS:
+        return named or ending
+    listed = ", ".join(f".{name}" for name in FORMATS)
+    raise UsageError(f"an export's file must end in one of {listed}, or --format name one, got '{target}'")
+
+
+def export(results: Results, target: Path, kind: str, *, replace: bool = False) -> None:
+    """Write records to a file, whole or not at all.
+
+    Parameters
+    ----------
+    results : Results
+        The records.
+    target : Path
+        The file.
+    kind : str
+        One of :data:`FORMATS`.
+    replace : bool
+        Whether a file of that name may be replaced.
+
+    Raises
+    ------
+    UsageError
+        If the file is there already and may not be replaced.
+    StoreError
+        If it cannot be written; nothing is left of it.
+    BenchmarkerError
+        If the format needs pyarrow, which is not installed.
+    """
+    taken = UsageError(f"an export replaces no file, '{target}' is there already; --force replaces it")
+    if target.is_dir():
+        raise UsageError(f"an export needs a file, '{target}' is a folder")
+    if target.exists() and not replace:
+        raise taken
+    try:
+        with staged(target, replace=replace) as stream:
+            write(results, stream, kind)
+    except FileExistsError:
+        raise taken from None
+    except OSError as error:
+        raise StoreError(f"'{target}' could not be written: {error.strerror or error}") from None
+
+
+def write(results: Results, stream: BinaryIO, kind: str) -> None:
+    """Write records to a stream that is open for bytes, in one of the :data:`FORMATS`."""
+    _WRITERS[kind](results, stream)
+
+
+def _write_csv(results: Results, stream: BinaryIO) -> None:
+    table = _table(results)
+    from pyarrow import csv
+
+    csv.write_csv(defused_table(table), stream)
+
+
+def _write_parquet(results: Results, stream: BinaryIO) -> None:
+    table = _table(results)
+    from pyarrow import parquet
+
+    parquet.write_table(table, stream)
+
+
+def _write_jsonl(results: Results, stream: BinaryIO) -> None:
+    for record in results:
+        stream.write(
+            json.dumps(record, ensure_ascii=False, allow_nan=False).encode("utf-8", "backslashreplace")
+        )
+        stream.write(b"\n")
+
+
+_WRITERS: dict[str, Callable[[Results, BinaryIO], None]] = {
+    "csv": _write_csv,
+    "parquet": _write_parquet,
+    "jsonl": _write_jsonl,
+}
+
+
+def _table(results: Results) -> Any:
+    try:
+        import pyarrow  # noqa: F401
+    except ImportError:
+        raise BenchmarkerError(
+            "a table of records needs pyarrow, which is not installed: pip install 'benchmarker[analysis]'"
+        ) from None
+    return results.to_arrow()

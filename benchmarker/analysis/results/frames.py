@@ -1,0 +1,79 @@
+"""Columns become those of pandas; both roads, with and without Arrow, end in the same types."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pandas as pd
+
+from benchmarker.analysis.results.columns import BOOLEAN, CATEGORY, INTEGER, NUMBER, TEXT, TIME, field
+from benchmarker.analysis.results.table import Column
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+_TIMES = "datetime64[us, UTC]"
+_MASKED = {INTEGER: "Int64", BOOLEAN: "boolean", TEXT: "string"}
+
+
+class Notes(dict[str, str]):
+    """What is known of columns, by name; pandas copies ``attrs`` in every step, which would take its time."""
+
+    def __deepcopy__(self, memo: Any) -> Notes:
+        return self
+
+
+def frame_of(columns: Mapping[str, Any], paths: Sequence[str]) -> pd.DataFrame:
+    """Return the frame of columns after a first one ``path``.
+
+    Its ``attrs`` hold the ``units`` and ``descriptions`` of columns, by name.
+    """
+    frame = pd.DataFrame({"path": pd.array(paths, "string"), **columns}, copy=False)
+    known = {name: field(name) for name in frame.columns}
+    frame.attrs["units"] = Notes({name: f.unit for name, f in known.items() if f.unit})
+    frame.attrs["descriptions"] = Notes({name: f.description for name, f in known.items() if f.description})
+    return frame
+
+
+def array_of(column: Column) -> Any:
+    if column.kind == CATEGORY:
+        words = sorted({value for value in column.values if value is not None})
+        return pd.Categorical(column.values, categories=pd.Index(words, dtype=_word_type()))
+    if column.kind == TIME:
+        return pd.to_datetime(pd.Series(column.values, dtype="object"), utc=True).astype(_TIMES).array
+    if column.kind == NUMBER:
+        return np.array([np.nan if value is None else value for value in column.values], dtype="float64")
+    return pd.array(column.values, dtype=_MASKED[column.kind])
+
+
+def array_of_arrow(column: pa.ChunkedArray) -> Any:
+    import pyarrow as pa
+
+    kind = column.type
+    if pa.types.is_dictionary(kind):
+        return _category(column.combine_chunks())
+    if pa.types.is_floating(kind):
+        return column.to_numpy()
+    if pa.types.is_timestamp(kind):
+        return column.to_pandas().astype(_TIMES).array
+    to = INTEGER if pa.types.is_integer(kind) else BOOLEAN if pa.types.is_boolean(kind) else TEXT
+    return pd.api.types.pandas_dtype(_MASKED[to]).__from_arrow__(column)
+
+
+def _category(array: Any) -> pd.Categorical:
+    """Return a category with the words that occur, in their order."""
+    codes = array.indices.fill_null(-1).to_numpy(zero_copy_only=False)
+    words = array.dictionary.to_pylist()
+    used = sorted(np.unique(codes[codes >= 0]).tolist(), key=words.__getitem__)
+    # The code -1, for no word, finds the last member, which is -1 too.
+    to = np.full(len(words) + 1, -1, dtype="int32")
+    to[used] = np.arange(len(used), dtype="int32")
+    categories = pd.Index([words[code] for code in used], dtype=_word_type())
+    return pd.Categorical.from_codes(to[codes], categories=categories)
+
+
+def _word_type() -> Any:
+    """Return the type that pandas gives texts by itself: ``str`` from 3.0 on."""
+    return pd.Index(["a"]).dtype

@@ -1,0 +1,167 @@
+"""Merge the results folders of several machines: every record once, none over another."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from benchmarker.analysis.results.collection import Results, load_results
+from benchmarker.errors import StoreError, UsageError, printable
+from benchmarker.files import publish_with, remove
+from benchmarker.records.attachments import named_by, naming, trace_name
+from benchmarker.records.reading import DamagedError, parse_record, read_bytes
+from benchmarker.records.schema import Record
+from benchmarker.records.store import add_record, read_record
+
+Told = Callable[[int, int], None]
+
+
+@dataclass
+class Merge:
+    """What a merge will do, found before anything is written.
+
+    Attributes
+    ----------
+    into : Path
+        The folder that takes the records.
+    new : dict of Path to Path
+        The folder below ``into`` for each file that will be added.
+    known : list of Path
+        Files whose record is in ``into``, or comes from another file, already.
+    damaged : dict of Path to str
+        Files that cannot be read, and why; they are left.
+    """
+
+    into: Path
+    new: dict[Path, Path] = field(default_factory=dict)
+    known: list[Path] = field(default_factory=list)
+    damaged: dict[Path, str] = field(default_factory=dict)
+
+
+def plan_merge(sources: Sequence[Path], into: Path, told: Told = lambda done, total: None) -> Merge:
+    """Return what merging folders into one will do.
+
+    Parameters
+    ----------
+    sources : sequence of Path
+        Folders of records, or single records; nothing in them is changed.
+    into : Path
+        The folder that takes them, which need not exist. It keeps their subfolders.
+    told : callable
+        Called with how many files were read, of how many.
+
+    Raises
+    ------
+    UsageError
+        If a source does not exist, or two records have one identifier but differ.
+    """
+    merge = Merge(into)
+    folders = [(source, load_results(source)) for source in sources]
+    there = load_results(into) if into.exists() else None
+    total = sum(len(results) for _, results in folders) + (len(there) if there else 0)
+    files = _counted(_files(folders, there), total, told)
+    known: dict[str, tuple[Path, str]] = {}
+    for source, file in files:
+        try:
+            record = parse_record(read_bytes(file, follow=True))
+        except DamagedError as error:
+            merge.damaged[file] = str(error)
+            continue
+        identifier, content = str(record.get("id")), _content(record)
+        first, same = known.setdefault(identifier, (file, content))
+        if same != content:
+            raise UsageError(
+                f"one id must be of one record, but '{first}' and '{file}' are different records of id "
+                f"'{printable(identifier)}'; remove one of them"
+            )
+        if first is not file:
+            merge.known.append(file)
+        elif source is not None:
+            merge.new[file] = _place(source, file, into)
+    merge.damaged.update((file, reason) for _, results in folders for file, reason in results.damaged.items())
+    return merge
+
+
+def _files(
+    folders: Iterable[tuple[Path, Results]], there: Results | None
+) -> Iterator[tuple[Path | None, Path]]:
+    """Yield each file with the source it comes from; those that are there already first, without one."""
+    yield from ((None, file) for file in (there.paths if there else ()))
+    for source, results in folders:
+        yield from ((source, file) for file in results.paths)
+
+
+def _counted(
+    files: Iterable[tuple[Path | None, Path]], total: int, told: Told
+) -> Iterator[tuple[Path | None, Path]]:
+    for index, found in enumerate(files):
+        told(index, total)
+        yield found
+
+
+def _content(record: Mapping[str, object]) -> str:
+    """Return a digest of what makes a record itself; names of files beside it change with its own."""
+    text = json.dumps(naming(record, "", {}), sort_keys=True)
+    return hashlib.sha256(text.encode("utf-8", "backslashreplace")).hexdigest()
+
+
+def _place(source: Path, file: Path, into: Path) -> Path:
+    return into / file.relative_to(source).parent if source.is_dir() else into
+
+
+def carry_out(merge: Merge, told: Told = lambda done, total: None) -> dict[Path, Path]:
+    """Add the new records of a merge, each with its log and its trace; return where each went.
+
+    A name that is taken by another record gets an addition.
+
+    Raises
+    ------
+    StoreError
+        If one cannot be read or written; then none of those added remain.
+    """
+    added: dict[Path, Path] = {}
+    try:
+        for index, (file, folder) in enumerate(merge.new.items()):
+            record = read_record(file)
+            added[file] = _add(file, record, folder)
+            told(index + 1, len(merge.new))
+        if added and hasattr(os, "sync"):
+            os.sync()  # once for all: waiting for the disk after each takes most of the time
+    except BaseException as error:
+        for copy in added.values():
+            _take_back(copy)
+        if isinstance(error, OSError):
+            raise StoreError(
+                f"the records could not be merged into '{merge.into}': {error.strerror}"
+            ) from error
+        raise
+    return added
+
+
+def _take_back(copy: Path) -> None:
+    # A text of that name may have been there before a record that has no log.
+    files = named_by(copy, read_record(copy))
+    remove(copy)
+    for file in files.values():
+        remove(file)
+
+
+def _add(file: Path, record: Record, folder: Path) -> Path:
+    """Add a record under its name, byte by byte; where that cannot be, written anew with its files' new names."""
+    files = {ending: path.read_bytes() for ending, path in named_by(file, record).items()}
+    folder.mkdir(parents=True, exist_ok=True)
+    copy = folder / file.name
+    named = naming(record, file.stem, files)
+    is_right = record.get("log") == named["log"] and trace_name(record) == trace_name(named)
+    if is_right and _is_copied(file, copy, files):
+        return copy
+    return add_record(folder, file.stem, record, files)
+
+
+def _is_copied(file: Path, copy: Path, files: Mapping[str, bytes]) -> bool:
+    copies = {copy.with_suffix(ending): data for ending, data in files.items()}
+    return publish_with(copy, file.read_bytes(), copies, durable=False)

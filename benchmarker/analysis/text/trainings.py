@@ -1,0 +1,262 @@
+"""Trainings by a recipe, for the terminal: when each framework reached the target, and whether they differ."""
+
+from __future__ import annotations
+
+import itertools
+import math
+import textwrap
+from collections.abc import Iterator, Sequence
+
+from benchmarker.analysis.comparison.censored import (
+    Time,
+    log_rank_p,
+    median_time,
+    olympic_mean,
+    share_interval,
+)
+from benchmarker.analysis.comparison.trainings import (
+    MIN_FOR_VERDICT,
+    SIGNIFICANCE,
+    Comparison,
+    Row,
+    TrainingGroup,
+    convergence,
+    reference_of,
+)
+from benchmarker.analysis.text.factors import framework_label
+from benchmarker.analysis.text.layout import Column, align_points, table
+from benchmarker.analysis.text.units import duration, significant
+from benchmarker.errors import plural
+from benchmarker.records.lookup import Record
+
+_NONE = "-"
+_MISSED = "not reached"
+_MEDIAN = (
+    "Seconds: by the clocks of training, loading and the first step; evaluation left out. A run that did not reach the "
+    "target counts as slower than all that did."
+)
+_OLYMPIC = "Olympic mean: without the fastest and the slowest run."
+_SHARE = "Reached: with the exact 95 % interval of the share (Clopper-Pearson)."
+
+
+def recipes_of(records: Sequence[Record]) -> list[list[Record]]:
+    """Return records grouped by what was trained, in their order; none if one was not by a recipe."""
+    if not records or not all((record.get("specification") or {}).get("training") for record in records):
+        return []
+    found: dict[str, list[Record]] = {}
+    for record in records:
+        found.setdefault(record["comparable"]["hash"], []).append(record)
+    return list(found.values())
+
+
+def trainings_table(records: Sequence[Record], *, width: int = 80) -> str:
+    """Return a table of trainings: for each recipe a row a framework, and what can be said of their differences.
+
+    Parameters
+    ----------
+    records : sequence of dict
+        All by recipes.
+    width : int
+        Characters a line should have at most.
+    """
+    return "\n\n".join(_recipe(group, width) for group in recipes_of(records))
+
+
+def _recipe(records: Sequence[Record], width: int) -> str:
+    groups = _groups(records)
+    compared = [*_steps_compared(groups), *_convergence(groups)]
+    notes = [*_notes(groups), *_every_time(groups), *compared, *_failures(records)]
+    return _block(records[0], "framework", groups, (), notes, width)
+
+
+def _block(
+    record: Record,
+    title: str,
+    groups: Sequence[TrainingGroup],
+    more: Sequence[Column],
+    notes: Sequence[str],
+    width: int,
+) -> str:
+    """Return the heading of a recipe, a row a group, and notes."""
+    asked = record["specification"]["training"]
+    target = asked["target"]
+    better = "at least" if target["metric"] == "accuracy" else "at most"
+    heading = (
+        f"{asked['name']} ({asked['division']}): {target['metric']} of {better} {target['value']:g} on the "
+        f"{target['split']} split"
+    )
+    columns = [
+        Column(title, tuple(group.label for group in groups)),
+        Column("reached", tuple(map(_reached, groups))),
+        _numeric("steps, median", [_steps(group) for group in groups]),
+        _numeric("seconds, median", [_seconds(group) for group in groups]),
+        _numeric("olympic mean", [_olympic(group) for group in groups]),
+        _numeric("median step", [_step(group) for group in groups]),
+        *more,
+    ]
+    wrapped = [textwrap.fill(note, width, subsequent_indent="  ") for note in notes]
+    return "\n".join([*textwrap.wrap(heading, width), "", table(columns, width), "", *wrapped])
+
+
+def comparison_text(comparison: Comparison, *, width: int = 80) -> str:
+    """Return what a comparison of trainings shows.
+
+    Parameters
+    ----------
+    comparison : Comparison
+        Of several sides by one recipe.
+    width : int
+        Characters a line should have at most.
+    """
+    groups = comparison.groups
+    notes = [*_notes(groups), *_every_time(groups), *_steps_compared(groups), *_convergence(groups)]
+    notes += [_told(row, comparison.first.label) for row in comparison.rows]
+    verdicts = Column("verdict", ("baseline", *(row.verdict for row in comparison.rows)))
+    return _block(comparison.first.well[0], "side", groups, [verdicts], notes, width)
+
+
+def _told(row: Row, first: str) -> str:
+    """Return a difference in seconds as steps times seconds a step, with its probability."""
+    if row.seconds_ratio is None or row.steps_ratio is None or row.step_seconds_ratio is None:
+        text = f"{row.group.label} against {first}: no ratio, since half of the trainings and more missed the target"
+    else:
+        text = (
+            f"{row.group.label} against {first}: {row.seconds_ratio:.3g} times the seconds, "
+            f"{row.steps_ratio:.3g} times the steps of {row.step_seconds_ratio:.3g} times the seconds each"
+        )
+    if row.seconds_p is None:
+        return f"{text}; too few trainings for a verdict, {MIN_FOR_VERDICT} a side are needed."
+    return f"{text} (log-rank by permutation, Holm: p = {row.seconds_p:.2g}; of the steps {row.steps_p:.2g})."
+
+
+def _groups(records: Sequence[Record]) -> list[TrainingGroup]:
+    found: dict[str, list[Record]] = {}
+    for record in records:
+        found.setdefault(framework_label(record), []).append(record)
+    return [TrainingGroup(label, tuple(own)) for label, own in found.items()]
+
+
+def _numeric(title: str, texts: Sequence[str]) -> Column:
+    return Column(title, align_points(texts), numeric=True)
+
+
+def _reached(group: TrainingGroup) -> str:
+    runs = len(group.well)
+    if not runs:
+        return _NONE
+    reached = sum(time.reached for time in group.steps)
+    low, high = share_interval(reached, runs)
+    return f"{reached} of {runs} [{low:.2f}, {high:.2f}]"
+
+
+def _value(number: float) -> str:
+    return significant(number) if math.isfinite(number) else _MISSED
+
+
+def _steps(group: TrainingGroup) -> str:
+    if not group.well:
+        return _NONE
+    found = median_time(group.steps)
+    return f"{found:,.10g}" if math.isfinite(found) else _MISSED
+
+
+def _seconds(group: TrainingGroup) -> str:
+    return _value(median_time(group.seconds)) if group.well else _NONE
+
+
+def _olympic(group: TrainingGroup) -> str:
+    found = olympic_mean(group.seconds)
+    return _NONE if found is None else _value(found)
+
+
+def _step(group: TrainingGroup) -> str:
+    medians = sorted(record["timing"]["step_seconds"]["median"] for record in group.well)
+    return duration(medians[len(medians) // 2]) if medians else _NONE
+
+
+def _notes(groups: Sequence[TrainingGroup]) -> Iterator[str]:
+    if any(group.well for group in groups):
+        yield _SHARE
+        yield _MEDIAN
+    if any(len(group.well) >= 3 for group in groups):
+        yield _OLYMPIC
+
+
+def _every_time(groups: Sequence[TrainingGroup]) -> Iterator[str]:
+    """Yield all times of each framework, by seed."""
+    for group in groups:
+        rows = zip((record["seed"] for record in group.well), group.steps, group.seconds)
+        seeds = sorted(rows, key=lambda row: row[0])
+        if len(seeds) > 1:
+            told = ", ".join(_both(steps, seconds) for _, steps, seconds in seeds)
+            yield f"{group.label}, steps in seconds of each seed: {told}."
+
+
+def _both(steps: Time, seconds: Time) -> str:
+    more = "" if steps.reached else "more than "
+    return f"{more}{steps.value:,.10g} in {significant(seconds.value, 3)}"
+
+
+def _steps_compared(groups: Sequence[TrainingGroup]) -> Iterator[str]:
+    """Yield which frameworks take as many steps at the same seeds, and what a test says of those that do not."""
+    alike = _alike([group for group in groups if group.well])
+    for same in alike:
+        if len(same) > 1:
+            seeds = plural(len(same[0].well), "seed")
+            yield f"Equal in steps, at each of {seeds}: {', '.join(group.label for group in same)}."
+    for first, second in itertools.combinations([same[0] for same in alike], 2):
+        yield from _pair_compared(first, second)
+
+
+def _convergence(groups: Sequence[TrainingGroup]) -> Iterator[str]:
+    """Yield which groups of several trainings need other numbers of steps than the recipe's reference runs."""
+    told = [group for group in groups if len(group.well) >= MIN_FOR_VERDICT]
+    reference = reference_of(told[0].well[0]) if told else None
+    if reference is None:
+        return
+    which = f"the {len(reference.runs)} reference runs ({reference.framework})"
+    found = [(group, convergence(group, reference)) for group in told]
+    for group, against in found:
+        if against.finding is not None:
+            p = min(against.faster_p, against.slower_p)
+            yield f"Suspicious: {group.label} takes {against.finding} steps than {which}, one-sided p = {p:.2g}."
+    if all(against.finding is None for _, against in found):
+        yield f"Nobody takes fewer or more steps than {which}, one-sided at {SIGNIFICANCE:g}."
+
+
+def _alike(groups: Sequence[TrainingGroup]) -> list[list[TrainingGroup]]:
+    """Return the groups in lists of those that took as many steps at each of the same seeds."""
+    found: list[list[TrainingGroup]] = []
+    for group in groups:
+        own = group.by_seed
+        known = next((same for same in found if same[0].by_seed == own), None)
+        if known is None:
+            found.append([group])
+        else:
+            known.append(group)
+    return found
+
+
+def _pair_compared(first: TrainingGroup, second: TrainingGroup) -> Iterator[str]:
+    ours, theirs = first.by_seed, second.by_seed
+    common = ours.keys() & theirs.keys()
+    if not common:
+        return
+    unequal = [seed for seed in common if ours[seed] != theirs[seed]]
+    pair, seeds = f"{first.label} and {second.label}", plural(len(common), "common seed")
+    if not unequal:
+        yield f"{pair} take as many steps at each of {seeds}."
+        return
+    text = f"{pair} differ in steps at {len(unequal)} of {seeds}"
+    if min(len(first.well), len(second.well)) >= MIN_FOR_VERDICT:
+        text += f"; log-rank by permutation: p = {log_rank_p(first.steps, second.steps):.2g}"
+    yield f"{text}."
+
+
+def _failures(records: Sequence[Record]) -> Iterator[str]:
+    for record in records:
+        if record["error"]:
+            yield f"{framework_label(record)}, seed {record['seed']}: {record['error']['message'].splitlines()[0]}"
+        elif record["training"]["diverged"]:
+            at = record["training"]["diverged"]["step"]
+            yield f"{framework_label(record)}, seed {record['seed']}: the loss was no number any more at step {at:,}."

@@ -1,0 +1,51 @@
+"""The rule of a table with named members: one declaration gives the check, its sentences and the schema."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from benchmarker.api.rules import Found, Rule, shown
+from benchmarker.errors import nearest
+
+
+@dataclass(frozen=True)
+class Table(Rule):
+    """A table with some named members and, if ``others`` says so, any others of one rule."""
+
+    what: str
+    members: Mapping[str, Rule]
+    required: tuple[str, ...] = ()
+    others: Rule | None = None
+
+    @property
+    def allowed(self) -> str:
+        return self.what
+
+    def accepts(self, value: Any) -> bool:
+        return not self.faults(value)
+
+    def schema(self) -> dict[str, Any]:
+        return {
+            "type": "object",
+            "properties": {name: rule.schema() for name, rule in self.members.items()},
+            "required": list(self.required),
+            "additionalProperties": self.others.schema() if self.others else False,
+        }
+
+    def faults(self, value: Any) -> list[Found]:
+        """Return everything that is wrong with the table and each member."""
+        if not isinstance(value, Mapping):
+            return [((), f"must be {self.allowed}, got {shown(value)}")]
+        missing = [name for name in self.required if name not in value]
+        found: list[Found] = [((), f"needs '{name}', {self.members[name].allowed}") for name in missing]
+        for name, member in value.items():
+            rule = self.members.get(name, self.others)
+            if rule is None:
+                known = ", ".join(self.members)
+                offered = nearest(name, tuple(self.members)) or f"; known: {known}"
+                found.append(((name,), f"is not known{offered}"))
+            else:
+                found += [((name, *steps), message) for steps, message in rule.faults(member)]
+        return found

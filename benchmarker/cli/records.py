@@ -1,0 +1,61 @@
+"""Which records a command is about: its options, the records, and the files that were left out."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from benchmarker.cli.counter import reading
+from benchmarker.cli.values import file_path
+from benchmarker.errors import printable
+
+if TYPE_CHECKING:
+    from benchmarker.analysis.results import Results
+
+SHOWN = 20
+"""Files named one by one."""
+
+
+def add_filters(parser: argparse.ArgumentParser) -> None:
+    """Add the words that choose records."""
+    parser.add_argument(
+        "filters",
+        nargs="*",
+        default=[],
+        metavar="KEY=VALUE",
+        help="only records with such fields, e.g. framework=pytorch 'problem=resnet*' batch_size=8..64 status!=ok "
+        "since=7d; a key is a dotted name, commas separate alternatives",
+    )
+
+
+def add_results(parser: argparse.ArgumentParser) -> None:
+    """Add the option that names the folder of records."""
+    parser.add_argument(
+        "--results",
+        type=file_path,
+        default=Path("results"),
+        metavar="DIR",
+        help="folder of records; default: results",
+    )
+
+
+def chosen_records(arguments: argparse.Namespace, *words: str) -> Results:
+    """Return the records of the folder that pass the filters and ``words``; what cannot be read is named."""
+    from benchmarker.analysis.results import collect
+    from benchmarker.analysis.results.filters import parse_filters
+
+    filters = parse_filters([*arguments.filters, *words])
+    found = collect(arguments.results, filters, reading(quiet=arguments.json))
+    tell_skipped(found.damaged)
+    return found
+
+
+def tell_skipped(files: Mapping[Path, str]) -> None:
+    """Name files and what is wrong with them on standard error."""
+    for path, reason in list(files.items())[:SHOWN]:
+        print(printable(f"left out: {path}: {reason}"), file=sys.stderr)
+    if len(files) > SHOWN:
+        print(f"left out: {len(files) - SHOWN} more", file=sys.stderr)

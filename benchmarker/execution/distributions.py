@@ -1,0 +1,150 @@
+"""Installed distributions: names, versions and entry points, read from the few lines of their files that hold them.
+
+``importlib.metadata`` gives the same, but its import alone takes longer than all else that ``list`` does, and it
+parses a distribution's metadata as an e-mail, long description included, each time it is asked. It is used only where
+distributions lie elsewhere than in folders, such as in a zip file.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import sys
+from collections.abc import Iterator
+from functools import lru_cache
+from importlib.machinery import PathFinder
+from pathlib import Path
+from typing import NamedTuple, Protocol
+
+_INFO = re.compile(r"([^-]+)(?:-.+)?\.(?:dist|egg)-info")
+_FILES = ("METADATA", "PKG-INFO")
+_ENTRY_POINTS = "entry_points.txt"
+
+
+class Distribution(Protocol):
+    """An installed distribution, as far as it is read here; those of ``importlib.metadata`` are such."""
+
+    def read_text(self, filename: str) -> str | None:
+        """Return the text of a file of its metadata; None if there is none."""
+
+
+class InstalledFolder(NamedTuple):
+    """A ``.dist-info`` or ``.egg-info`` folder."""
+
+    path: Path
+
+    def read_text(self, filename: str) -> str | None:
+        """Return the text of a file in the folder; None if there is none."""
+        try:
+            return (self.path / filename).read_text(encoding="utf-8")
+        except OSError:
+            return None
+
+
+class EntryPoint(NamedTuple):
+    """A line of a distribution's entry points; ``value`` is ``"module:attribute"``."""
+
+    group: str
+    name: str
+    value: str
+
+
+def normalised(name: str) -> str:
+    """Return a distribution's name as indexes compare it (PEP 503)."""
+    return re.sub(r"[-_.]+", "-", name).lower()
+
+
+def name_and_version(distribution: Distribution) -> tuple[str, str] | None:
+    """Return the name and the version of a distribution; None if its metadata lack them."""
+    text = next(filter(None, map(distribution.read_text, _FILES)), "")
+    head = text.partition("\n\n")[0]
+    name, version = (re.search(rf"^{field}:[ \t]*(\S+)", head, re.MULTILINE) for field in ("Name", "Version"))
+    return None if name is None or version is None else (name[1], version[1])
+
+
+def installed_version(name: str) -> str | None:
+    """Return the version of a distribution in the running interpreter, or None."""
+    found = _distribution(name)
+    known = name_and_version(found) if found is not None else None
+    return known[1] if known else None
+
+
+def entry_points(distribution: Distribution) -> Iterator[EntryPoint]:
+    """Yield the entry points of a distribution as they stand in its file."""
+    group = ""
+    for line in map(str.strip, (distribution.read_text(_ENTRY_POINTS) or "").splitlines()):
+        if line.startswith("[") and line.endswith("]"):
+            group = line[1:-1]
+        elif line and not line.startswith("#"):
+            name, _, value = line.partition("=")
+            yield EntryPoint(group, name.strip(), value.strip())
+
+
+def distributions() -> Iterator[Distribution]:
+    """Yield the distributions of the running interpreter; of several with one name the first on the path."""
+    if not _lie_in_folders():
+        yield from _from_importlib()
+        return
+    seen: set[str] = set()
+    for folder in sys.path:
+        found = _in_folder(*_state(folder))
+        yield from (distribution for name, distribution in found.items() if name not in seen)
+        seen.update(found)
+
+
+def _distribution(name: str) -> Distribution | None:
+    if not _lie_in_folders():
+        from importlib import metadata
+
+        try:
+            return metadata.distribution(name)
+        except metadata.PackageNotFoundError:
+            return None
+    wanted = normalised(name)
+    folders = (_in_folder(*_state(folder)) for folder in sys.path)
+    return next((found[wanted] for found in folders if wanted in found), None)
+
+
+def _from_importlib() -> Iterator[Distribution]:
+    from importlib import metadata
+
+    seen: set[str] = set()
+    for distribution in metadata.distributions():
+        known = name_and_version(distribution)
+        if known is not None and normalised(known[0]) not in seen:
+            seen.add(normalised(known[0]))
+            yield distribution
+
+
+def _lie_in_folders() -> bool:
+    """Return whether all that can tell of distributions are the folders of the path."""
+    others = (finder for finder in sys.meta_path if finder is not PathFinder)
+    if any(hasattr(finder, "find_distributions") for finder in others):
+        return False
+    return not any(folder.endswith(".egg") or Path(folder).is_file() for folder in sys.path)
+
+
+def _state(folder: str) -> tuple[Path, int]:
+    """Return a folder's path, and the time at which what is in it last changed; 0 if it is not there."""
+    path = Path(folder).absolute()
+    try:
+        return path, path.stat().st_mtime_ns
+    except OSError:
+        return path, 0
+
+
+@lru_cache(maxsize=64)
+def _in_folder(path: Path, changed: int) -> dict[str, InstalledFolder]:
+    """Return the distributions of a folder by normalised name."""
+    del changed  # part of the key alone
+    try:
+        with os.scandir(path) as files:
+            names = sorted(file.name for file in files)
+    except OSError:
+        return {}
+    found: dict[str, InstalledFolder] = {}
+    for name in names:
+        info = _INFO.fullmatch(name)
+        if info is not None:
+            found.setdefault(normalised(info[1]), InstalledFolder(path / name))
+    return found

@@ -1,0 +1,1 @@
+"""Where an isolated process starts."""

@@ -1,0 +1,1 @@
+"""What to run: options, blueprints, the plan, and which run comes next."""

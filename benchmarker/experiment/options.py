@@ -1,0 +1,392 @@
+"""The table of run options: each is declared once, for all that takes, plans, records or shows it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from benchmarker.api.framework import MODES, PRECISIONS
+from benchmarker.api.rules import MAX_COUNT, Choice, Flag, ListOf, Real, Text, Whole
+from benchmarker.experiment.replication import PROFILES
+from benchmarker.experiment.run_option import RunOption, option, options_of
+
+LEVELS = ("operator", "network", "training")
+"""Deep500's levels (Ben-Nun et al. 2019, arXiv 1901.10183, section III): single operators, a network without
+its optimizer, and training."""
+DEVICES = ("cpu", "cuda")
+INPUTS = ("resident", "fed")
+STARTS = ("spawn", "fork")
+COMPILE_CACHES = ("kept", "cold")
+GARBAGE_COLLECTORS = ("on", "off")
+ALLOCATORS = ("default", "no-trim")
+SAMPLINGS = ("latency", "throughput")
+PREFETCH = ("none", "thread", "process")
+MAX_SEED = 2**32 - 1
+"""NumPy's generator, which Chainer draws from, takes no larger one."""
+MAX_PROCESSES = 10_000
+MAX_PRICE = 1_000_000_000
+
+_COUNT = Whole(1, MAX_COUNT)
+_PROCESSES = Whole(1, MAX_PROCESSES)
+_SECONDS = Real(above=0.0)
+
+
+@dataclass(frozen=True, kw_only=True)
+class RunOptions:
+    """The options of one run; all but those of its framework, problem and optimizer."""
+
+    mode: str = option(
+        Choice(MODES),
+        "what a step does: inference, training or gradient; default: training",
+        default="training",
+        axis="modes",
+        group="what",
+        computed=True,
+        compares="always",
+        spelled_out=True,
+        caption="{}",
+        always_shown=True,
+        recorded_at="mode",
+        of_recipes=False,
+    )
+    batch_size: int = option(
+        _COUNT,
+        "samples in a mini-batch; default: the problem's",
+        default=1,
+        axis="batch_sizes",
+        group="what",
+        computed=True,
+        compares="always",
+        spelled_out=True,
+        caption="batch size {}",
+        always_shown=True,
+        recorded_at="batch_size",
+    )
+    precision: str = option(
+        Choice(PRECISIONS),
+        "number format: fp32, fp64, tf32, bf16 or fp16; default: fp32",
+        default="fp32",
+        axis="precisions",
+        group="what",
+        compares="always",
+        spelled_out=True,
+        caption="{}",
+        always_shown=True,
+        recorded_at="precision",
+    )
+    device: str = option(
+        Choice(DEVICES),
+        "where it computes: cpu or cuda; default: cpu",
+        default="cpu",
+        axis="devices",
+        group="where",
+        compares="always",
+        spelled_out=True,
+        always_shown=True,
+        recorded_at="device.type",
+    )
+    gpus: tuple[int, ...] = option(
+        ListOf(Whole(0, MAX_COUNT)),
+        "indices of the GPUs to use",
+        default=(),
+        axis="gpus",
+        group="where",
+        metavar="N",
+    )
+    affinity: tuple[int, ...] = option(
+        ListOf(Whole(0)),
+        "CPUs that a run is bound to",
+        default=(),
+        axis="affinity",
+        group="where",
+        metavar="CPU",
+        caption="bound to CPU {}",
+        recorded_at="execution.affinity",
+    )
+    threads: int = option(
+        _COUNT,
+        "threads inside operators; default: physical cores",
+        default=1,
+        axis="threads",
+        group="where",
+        computed=True,
+        compares="always",
+        spelled_out=True,
+        always_shown=True,
+        recorded_at="execution.threads",
+    )
+    seed: int = option(
+        Whole(0, MAX_SEED),
+        "seed of weights and mini-batches; default: 42",
+        default=42,
+        axis="seeds",
+        group="what",
+        spelled_out=True,
+        recorded_at="seed",
+    )
+    data: str | None = option(
+        Text("a name"),
+        "data set, as 'list datasets' names them; without one, mini-batches are drawn from the seed",
+        axis="data",
+        plugins="datasets",
+        group="what",
+        of_recipes=False,
+    )
+    data_dir: str | None = option(
+        Text("a folder"),
+        "folder of the data set's files",
+        group="what",
+        metavar="DIR",
+        holds_path=True,
+        caption="from {}",
+        title="data folder",
+        owner="data",
+    )
+    inputs: str = option(
+        Choice(INPUTS),
+        "mini-batches resident on the device before a step, or fed in it; default: resident",
+        default="resident",
+        axis="inputs",
+        group="what",
+        compares="always",
+        of_recipes=False,
+    )
+    steps: int | None = option(
+        _COUNT,
+        "timed steps; default: about 3 s of them, at least 20",
+        axis="steps",
+        measures=True,
+        recorded_at="execution.steps_requested",
+        of_recipes=False,
+    )
+    samples_per_epoch: int | None = option(
+        _COUNT,
+        "samples of an epoch, a multiple of the batch size, instead of a number of steps",
+        axis="samples_per_epoch",
+        key="problem_size",
+        measures=True,
+        caption="epochs of {} samples",
+        recorded_at="execution.samples_per_epoch",
+        of_recipes=False,
+    )
+    window: float | None = option(
+        _SECONDS,
+        "seconds that inference is repeated for, instead of a number of steps",
+        axis="windows",
+        metavar="SECONDS",
+        modes=("inference",),
+        measures=True,
+        of_recipes=False,
+    )
+    warmup: int | None = option(
+        Whole(0, MAX_COUNT),
+        "untimed steps before; default: about 1 s of them, at least 3",
+        axis="warmup",
+        measures=True,
+        caption="warm-up {}",
+        title="warm-up",
+        recorded_at="execution.warmup_requested",
+        of_recipes=False,
+    )
+    target_seconds: float = option(
+        _SECONDS,
+        "length of the timed part, without a number of steps; default: 3",
+        default=3.0,
+        key="seconds",
+        metavar="SECONDS",
+        computed=True,
+        measures=True,
+        caption="about {} s",
+        title="aim [s]",
+        of_recipes=False,
+    )
+    minimum_samples: int = option(
+        _COUNT,
+        "samples at least, without a number of steps; default: 20",
+        default=20,
+        key="min_samples",
+        computed=True,
+        measures=True,
+        caption="at least {} samples",
+        of_recipes=False,
+    )
+    sampling: str = option(
+        Choice(SAMPLINGS),
+        "latency: synchronised each step; throughput: each block of steps; default: throughput in training, "
+        "else latency",
+        default="latency",
+        axis="sampling",
+        computed=True,
+        compares="always",
+        spelled_out=True,
+        of_recipes=False,
+    )
+    breakdown: bool = option(
+        Flag(),
+        "time the parts of a step, and its operators, too, in passes of their own",
+        default=False,
+        computed=True,
+        measures=True,
+        of_recipes=False,
+    )
+    divergence: int | None = option(
+        _COUNT,
+        "of a recipe, make so many of its first steps again after the training, beside the float64 reference, and tell "
+        "how far each parameter is from it",
+        modes=("training",),
+        measures=True,
+    )
+    micro_batch: int | None = option(
+        _COUNT,
+        "train a mini-batch in parts of so many samples",
+        axis="micro_batches",
+        group="what",
+        modes=("training",),
+        compares="changed",
+        of_recipes=False,
+    )
+    fold_batch_norm: bool = option(
+        Flag(),
+        "in inference, fold batch normalizations into convolutions",
+        default=False,
+        group="what",
+        modes=("inference",),
+        compares="changed",
+        of_recipes=False,
+    )
+    prefetch: str = option(
+        Choice(PREFETCH),
+        "where a recipe's training makes mini-batches: none, as they are taken, or ahead in a thread or a process; "
+        "default: none",
+        default="none",
+        axis="prefetches",
+        modes=("training",),
+        caption="prefetch {}",
+    )
+    garbage_collector: str = option(
+        Choice(GARBAGE_COLLECTORS),
+        "Python's garbage collector in the timed part: on, for objects made in it alone, or off; default: on",
+        default="on",
+        axis="garbage_collectors",
+        key="gc",
+        compares="changed",
+    )
+    environment: str = option(
+        Text("a name or a path"),
+        "the framework's interpreter: current, managed, a path, or auto: this one if it suits, else one made for "
+        "it; default: auto",
+        default="auto",
+        axis="environments",
+        key="env",
+        group="where",
+        metavar="NAME|PATH",
+        holds_path=True,
+    )
+    launcher: str = option(
+        Text("a name"),
+        "how the isolated process is started, as 'list launchers' names them; default: local",
+        default="local",
+        axis="launchers",
+        group="where",
+        plugins="launchers",
+        recorded_at="execution.launcher",
+    )
+    start: str = option(
+        Choice(STARTS),
+        "spawn an interpreter a run, or fork one that has imported the framework; default: spawn",
+        default="spawn",
+        axis="starts",
+        group="where",
+    )
+    compile_cache: str = option(
+        Choice(COMPILE_CACHES),
+        "what frameworks compile: kept for the next process, or cold, an empty folder for each; default: kept",
+        default="kept",
+        axis="compile_caches",
+        group="where",
+    )
+    allocator: str = option(
+        Choice(ALLOCATORS),
+        "memory that is freed: default, as the C library does, or no-trim: kept by the process; default: default",
+        default="default",
+        axis="allocators",
+        group="where",
+        caption="allocator {}",
+    )
+    monitors: tuple[str, ...] | None = option(
+        ListOf(Text("a name"), 0),
+        "collectors to use, or none; default: all",
+        group="where",
+        plugins="collectors",
+        measures=True,
+    )
+    verify: bool = option(Flag(), "compare with the reference first", default=True, measures=True)
+    timeout: float | None = option(
+        _SECONDS, "seconds after which a run is ended", metavar="SECONDS", specified=False
+    )
+    anonymous: bool = option(
+        Flag(), "leave host and user names out of records", default=False, group="output", specified=False
+    )
+    price_per_hour: float | None = option(
+        Real(least=0.0, most=MAX_PRICE),
+        "what the machine costs in an hour, for the cost of a run",
+        group="output",
+        specified=False,
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class ExperimentOptions:
+    """The options of an experiment as a whole, which decide how many runs there are and how long they are."""
+
+    level: str | None = option(
+        Choice(LEVELS),
+        "operator, network or training: sets the mode, checks the problems",
+        group="what",
+        of_recipes=False,
+    )
+    epochs: tuple[int, ...] = option(
+        _COUNT,
+        "passes over the problem size or the data set; default: 1",
+        axis="epochs",
+        of_recipes=False,
+    )
+    repeats: int | None = option(_PROCESSES, "fresh processes for each run; default: 1")
+    profile: str | None = option(
+        Choice(tuple(PROFILES)),
+        "quick, standard or rigorous: until a number is known this well, instead of repeats",
+        of_recipes=False,
+    )
+    half_width: float | None = option(
+        Real(above=0.0, below=1.0),
+        "relative half-width of the 95 % interval to reach, e.g. 0.02",
+        of_recipes=False,
+    )
+    min_processes: int | None = option(_PROCESSES, "fresh processes of a run at least", of_recipes=False)
+    max_processes: int | None = option(_PROCESSES, "fresh processes of a run at most", of_recipes=False)
+    budget: float | None = option(
+        _SECONDS,
+        "seconds that the processes of a run may take together",
+        metavar="SECONDS",
+        of_recipes=False,
+    )
+    early_stop: bool = option(
+        Flag(),
+        "leave out larger batch sizes once one has run out of memory",
+        default=False,
+        of_recipes=False,
+    )
+
+
+RUN_OPTIONS: Mapping[str, RunOption] = options_of(RunOptions)
+"""Those of one run, by name, in the order of the matrix' axes."""
+OPTIONS: Mapping[str, RunOption] = {**RUN_OPTIONS, **options_of(ExperimentOptions)}
+"""All, by name."""
+OPTION_OF_KEY: Mapping[str, RunOption] = {option.key: option for option in OPTIONS.values()}
+"""All, by the name that blueprints and the command line have for them."""
+
+
+def absolute_environment(choice: str) -> str:
+    """Return an interpreter's relative path as an absolute one, so that a record's command works from anywhere."""
+    return str(Path(choice).absolute()) if "/" in choice else choice

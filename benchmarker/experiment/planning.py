@@ -1,0 +1,428 @@
+"""From what was asked to the runs of an experiment, every default filled in and checked."""
+
+from __future__ import annotations
+
+import itertools
+import operator
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict, replace
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from benchmarker import registry
+from benchmarker.api.framework import FrameworkPlugin
+from benchmarker.api.optimizer import Optimizer, settings_of, typed
+from benchmarker.api.options import parse_options
+from benchmarker.api.problem import Problem
+from benchmarker.api.suite import Request
+from benchmarker.errors import UsageError
+from benchmarker.execution.environments import resolve
+from benchmarker.execution.environments.gpu_driver import gpu_count, nvidia_driver_present
+from benchmarker.experiment.faults import Fault, faults, parse_framework, precision
+from benchmarker.experiment.keys import canonical, likeness
+from benchmarker.experiment.options import OPTIONS, RUN_OPTIONS
+from benchmarker.experiment.settings import choices
+from benchmarker.experiment.spec import Experiment, RunSpec
+from benchmarker.machine.threads import default_threads, thread_fault, usable_cpus
+from benchmarker.training.fields import made, to_json
+from benchmarker.training.recipe import Training
+
+if TYPE_CHECKING:
+    from benchmarker.data.prepared import PreparedData
+    from benchmarker.graph.graph import Graph
+
+
+class ExperimentError(UsageError):
+    """Something makes no sense in an experiment; ``fault`` says which field it is."""
+
+    def __init__(self, fault: Fault) -> None:
+        super().__init__(fault.message)
+        self.fault = fault
+
+
+def plan(experiment: Experiment) -> list[RunSpec]:
+    """Return every run of the experiment, repetitions of the matrix one after the other.
+
+    Raises
+    ------
+    ExperimentError
+        On an unknown name or a value that makes no sense.
+    UsageError
+        When no run of the matrix is possible.
+    """
+    for fault in itertools.chain(faults(experiment), _machine_faults(experiment)):
+        raise ExperimentError(fault)
+    runs = matrix(experiment)
+    first = [run for run in runs if run.repetition == 0]
+    _check_data(first)
+    _check_trainings(first)
+    # Most experiments can do their first run, and no more of them has to be looked at.
+    if all(_impossible(first)):
+        raise UsageError(next(filter(None, _impossible(first)), "there is nothing to run"))
+    return runs
+
+
+def _impossible(runs: Sequence[RunSpec]) -> Iterator[str | None]:
+    return (refused or without_interpreter(run) for refused, run in zip(unsupported_reasons(runs), runs))
+
+
+def matrix(experiment: Experiment) -> list[RunSpec]:
+    """Return every run of an experiment in which nothing is wrong: of a profile, the fewest that there may be."""
+    wanted = precision(experiment)
+    repeats = wanted.min_processes if wanted else experiment.repeats or 1
+    first = [run for requested in experiment.problems for run in _runs(experiment, Request.of(requested))]
+    further = [replace(run, repetition=number) for number in range(1, repeats) for run in first]
+    return [*first, *further]
+
+
+_OF_REFUSAL = operator.attrgetter(
+    "framework",
+    "mode",
+    "device",
+    "precision",
+    "start",
+    "launcher",
+    "compile_cache",
+    "batch_size",
+    "micro_batch",
+)
+"""All that :func:`unsupported_reason` looks at."""
+
+
+def unsupported_reasons(runs: Sequence[RunSpec]) -> list[str | None]:
+    """Return the :func:`unsupported_reason` of each run, worked out once for those that have one in common."""
+    keys = list(map(_OF_REFUSAL, runs))
+    found = {key: unsupported_reason(run) for key, run in dict(zip(keys, runs)).items()}
+    return [found[key] for key in keys]
+
+
+def unsupported_reason(run: RunSpec) -> str | None:
+    """Return why the framework cannot do what the run asks, or None."""
+    plugin = registry.framework(run.framework)
+    if run.mode not in plugin.modes:
+        return f"framework '{plugin.name}' cannot do {run.mode}, only {', '.join(plugin.modes)}"
+    if run.device not in plugin.devices:
+        return f"framework '{plugin.name}' does not run on {run.device}, only on {', '.join(plugin.devices)}"
+    able = plugin.precisions.get(run.device, ())
+    if run.precision not in able:
+        return (
+            f"framework '{plugin.name}' has no {run.precision} on {run.device}; "
+            f"it has {', '.join(able) or 'nothing there'}"
+        )
+    if run.micro_batch is not None and run.batch_size % run.micro_batch:
+        return (
+            f"--micro-batch must divide the batch size, so that all parts weigh the same, got {run.micro_batch} "
+            f"for a batch size of {run.batch_size}"
+        )
+    if run.start == "fork" and run.device != "cpu":
+        return (
+            f"--start=fork is for the cpu, not for {run.device}: a GPU's driver does not outlive a fork, and "
+            "not every framework leaves it alone while it is imported; use --start=spawn"
+        )
+    if run.start not in registry.launcher(run.launcher).starts:
+        return f"launcher '{run.launcher}' cannot {run.start} a worker; use --start=spawn"
+    if run.start == "fork" and run.compile_cache == "cold" and plugin.compile_caches:
+        return (
+            "--compile-cache=cold is for --start=spawn, not for fork: a warm server has its folders from before "
+            "its first worker, so a fresh one for each would be a new interpreter for each"
+        )
+    return None
+
+
+def prepared_data(run: RunSpec) -> PreparedData | None:
+    """Return the data set of the run, read and kept for its worker; None for drawn mini-batches.
+
+    Raises
+    ------
+    UsageError
+        If it cannot be read.
+    """
+    return None if run.data is None else _dataset(run.data, run.data_dir)
+
+
+def _dataset(name: str, folder: str | None) -> PreparedData:
+    from benchmarker.data.prepared import prepare
+
+    place = Path(folder) if folder else None
+    return prepare(name, registry.dataset_reader(name), place, dataset_fingerprint(name))
+
+
+@cache
+def dataset_fingerprint(name: str) -> Callable[[Path | None], str] | None:
+    """Return what tells whether a data set is still the one that was read; None if it is quickly read.
+
+    Raises
+    ------
+    PluginError
+        If the plugin is broken; when it is called, too.
+    """
+    entry, described = registry.find("datasets", name), registry.dataset(name)
+    if not described.fingerprint:
+        return None
+    return registry.guarded(entry, registry.implementation(entry, described.fingerprint), str)
+
+
+def _check_data(runs: Iterable[RunSpec]) -> None:
+    # Runs of one choice of parameters share them as one object.
+    distinct = {
+        (run.data, run.data_dir, run.problem, id(run.problem_parameters), run.batch_size): run
+        for run in runs
+        if run.data is not None
+    }
+    if not distinct:
+        return
+    from benchmarker.data.prepared import check_fits
+
+    for run in distinct.values():
+        try:
+            data = prepared_data(run)
+            if data is not None:
+                graph = registry.problem(run.problem).graph(run.batch_size, **run.problem_parameters)
+                check_fits(_as_trained_on(data.description, run.training), graph)
+        except UsageError as error:
+            raise ExperimentError(Fault(("data",), str(error))) from None
+
+
+def _as_trained_on(description: dict[str, Any], table: Mapping[str, Any] | None) -> dict[str, Any]:
+    """Return what is known of a data set with its samples in the shape that a recipe's augmentation gives them."""
+    steps = (table or {}).get("augmentation")
+    if not steps:
+        return description
+    from benchmarker.data.augmentation import Augmentation
+
+    shape = tuple(description["sample_shape"])
+    for step in Augmentation.parse(steps).steps:
+        shape = step.shape(shape)
+    return {**description, "sample_shape": shape}
+
+
+def _check_trainings(runs: Iterable[RunSpec]) -> None:
+    """Refuse recipes whose split, schedules or target do not fit data set and problem."""
+    # Runs of one seed and one choice of parameters train alike.
+    distinct = {
+        (run.problem, id(run.problem_parameters), run.batch_size, run.optimizer, run.data_dir): run
+        for run in runs
+        if run.training is not None
+    }
+    for run in distinct.values():
+        try:
+            data = prepared_data(run)
+            if data is None:
+                raise UsageError("a recipe trains on a data set; name one with 'data'")
+            graph = registry.problem(run.problem).graph(run.batch_size, **run.problem_parameters)
+            check_training(made(Training, run.training or {}, "training"), data.folder, graph, run)
+        except UsageError as error:
+            raise ExperimentError(Fault(("training",), str(error))) from None
+
+
+def check_training(training: Training, folder: Path, graph: Graph, run: RunSpec) -> None:
+    """Refuse a training that its data set and problem cannot have.
+
+    Raises
+    ------
+    UsageError
+        With what does not fit.
+    """
+    from benchmarker.worker.training.begin import plan_of
+    from benchmarker.worker.training.divergence import check_divergence
+
+    _, plan, _ = plan_of(training, folder, graph, run.seed, run.optimizer)
+    check_divergence(run.divergence, graph, plan.most)
+
+
+def without_interpreter(run: RunSpec) -> str | None:
+    """Return why the interpreter that the run names cannot run its framework, or None."""
+    if run.environment in ("auto", "managed"):
+        return None  # may have to be made, which belongs to the run
+    plugin, cuda = registry.framework(run.framework), run.device == "cuda"
+    try:
+        resolve(plugin, choice=run.environment, version=run.framework_version, cuda=cuda)
+    except UsageError as error:
+        return str(error)
+    return None
+
+
+def _machine_faults(experiment: Experiment) -> Iterator[Fault]:
+    usable = usable_cpus()
+    unusable = sorted({cpu for cpus in experiment.affinity for cpu in cpus} - set(usable))
+    if unusable:
+        known = f"{usable[0]} to {usable[-1]}" if len(usable) > 1 else str(usable[0])
+        yield Fault(("affinity",), f"CPU {unusable[0]} cannot be used; usable are {known}")
+    crowded = (
+        thread_fault(threads, cpus) for cpus in experiment.affinity or ((),) for threads in experiment.threads
+    )
+    yield from (Fault(("threads",), fault) for fault in crowded if fault and not unusable)
+    if "cuda" in experiment.devices:
+        yield from _gpu_faults(experiment)
+
+
+def _gpu_faults(experiment: Experiment) -> Iterator[Fault]:
+    if not nvidia_driver_present():
+        yield Fault(
+            ("device",),
+            "device cuda was asked for, but no NVIDIA driver is loaded here; use --device=cpu",
+        )
+        return
+    there = gpu_count()
+    if there is None:
+        return
+    missing = sorted({gpu for gpus in experiment.gpus for gpu in gpus if gpu >= there})
+    if missing:
+        known = f"0 to {there - 1}" if there > 1 else "0 alone"
+        yield Fault(("gpus",), f"GPU {missing[0]} cannot be used; here is {known}")
+
+
+Cell = Mapping[str, Any]
+"""One cell of the matrix: a value of each axis by the name of its option."""
+
+
+def _cells(experiment: Experiment, problem: Problem) -> Iterator[Cell]:
+    axes: dict[str, Sequence[Any]] = {
+        "mode": [mode for mode in experiment.modes if mode in problem.modes],
+        "batch_size": experiment.batch_sizes or (problem.batch_size,),
+        "precision": experiment.precisions,
+        "optimizer": _optimizers(experiment, problem),
+    }
+    for option in OPTIONS.values():
+        if option.axis:
+            unasked = None if option.computed else option.default
+            axes.setdefault(option.name, option.values_of(experiment) or (unasked,))
+    axes["framework"] = _frameworks(experiment)
+    return (dict(zip(axes, values)) for values in itertools.product(*axes.values()))
+
+
+def _frameworks(experiment: Experiment) -> list[tuple[FrameworkPlugin, str | None, Mapping[str, Any]]]:
+    """Return each framework with its version and, complete, each choice of its options, no two alike."""
+    found: dict[Hashable, tuple[FrameworkPlugin, str | None, Mapping[str, Any]]] = {}
+    for request in map(Request.of, experiment.frameworks):
+        plugin, version = parse_framework(request.name)
+        for values in choices(request, experiment.settings, plugin.name, plugin.options):
+            options = asdict(parse_options(plugin.options, values, f"framework '{plugin.name}'"))
+            found.setdefault((plugin.name, version, canonical(options)), (plugin, version, options))
+    return list(found.values())
+
+
+def _parameters(experiment: Experiment, request: Request, problem: Problem) -> list[dict[str, Any]]:
+    """Return, complete, each choice of the problem's parameters, no two alike."""
+    chosen = choices(request, experiment.settings, problem.name, problem.parameters)
+    return list({canonical(values): values for values in map(problem.configure, chosen)}.values())
+
+
+def _optimizers(experiment: Experiment, problem: Problem) -> list[Optimizer]:
+    """Return each optimizer with each choice of the constants that it has."""
+    found = []
+    for request in map(Request.of, experiment.optimizers or ("",)):
+        kind = registry.update_rule(request.name or problem.optimizer.kind).name
+        base = problem.optimizer if kind == problem.optimizer.kind else Optimizer.default(kind)
+        settings = {**request.settings, **experiment.hyperparameters}
+        names = [name for name in settings if name in settings_of(kind)]
+        for values in itertools.product(*(settings[name] for name in names)):
+            chosen = {name: typed(name, value) for name, value in zip(names, values)}
+            found.append(base.with_constants(chosen))
+            found[-1].rule  # noqa: B018 - refuses what does not fit together
+    return list(dict.fromkeys(found))
+
+
+def _runs(experiment: Experiment, request: Request) -> list[RunSpec]:
+    problem = registry.problem(request.name)
+    length, shared = _length(experiment), _shared(experiment)
+    # Read from files of the kernel, which is slow and the same for all.
+    threads = {cpus: default_threads(cpus) for cpus in experiment.affinity or ((),)}
+    which = {"problem": registry.problem_reference(request.name), "training": _table(experiment)}
+    runs: dict[Hashable, RunSpec] = {}
+    for parameters in _parameters(experiment, request, problem):
+        for cell in _cells(experiment, problem):
+            run = _run(cell, {**which, "problem_parameters": parameters}, shared, length, threads)
+            # Several optimizers are one run of inference, and so are several numbers of steps in a window.
+            runs.setdefault(likeness(run), run)
+    return list(runs.values())
+
+
+def _table(experiment: Experiment) -> dict[str, Any] | None:
+    """Return the table of the experiment's recipe as a specification has it."""
+    training = experiment.training
+    return None if training is None else {"name": UNNAMED, **to_json(training)}
+
+
+UNNAMED = "recipe"
+"""The name of a recipe that stands in no file and says none."""
+
+
+def _run(
+    cell: Cell,
+    problem: Mapping[str, Any],
+    shared: Mapping[str, Any],
+    length: Mapping[str, Any],
+    threads: Mapping[tuple[int, ...], int],
+) -> RunSpec:
+    """Return the run of a cell.
+
+    Parameters
+    ----------
+    cell : mapping
+        A value of each axis.
+    problem : mapping
+        What the problem is, with its parameters, and by which recipe it is trained.
+    shared : mapping
+        The options that have one value for all runs.
+    length : mapping
+        How long the timed part lasts where no amount says it.
+    threads : mapping
+        How many threads there are by default on each choice of CPUs.
+    """
+    plugin, version, options = cell["framework"]
+    values = {**shared, **{name: cell[name] for name in _AXES}}
+    values.update((o.name, o.default) for o in _OF_SOME_MODES if cell["mode"] not in o.modes)
+    values.update((o.name, o.default) for o in _OWNED if cell[o.owner] is None)
+    values["steps"] = _steps(cell, shared["data_dir"]) if values["window"] is None else None
+    values["gpus"] = (cell["gpus"] or (0,)) if cell["device"] == "cuda" else ()
+    values["threads"] = cell["threads"] or threads[cell["affinity"]]
+    values["sampling"] = cell["sampling"] or DEFAULT_SAMPLING[cell["mode"]]
+    stated = values["steps"] is not None or values["window"] is not None
+    return RunSpec(
+        framework=plugin.name,
+        framework_version=version,
+        framework_options=options,
+        optimizer=cell["optimizer"],
+        **problem,
+        **values,
+        **(_USUAL_LENGTH if stated else length),
+    )
+
+
+_AXES = tuple(option.name for option in RUN_OPTIONS.values() if option.axis)
+_OF_SOME_MODES = tuple(option for option in RUN_OPTIONS.values() if option.modes)
+_OWNED = tuple(option for option in RUN_OPTIONS.values() if option.owner)
+_USUAL_LENGTH = {"target_seconds": RunSpec.target_seconds, "minimum_samples": RunSpec.minimum_samples}
+
+
+def _shared(experiment: Experiment) -> dict[str, Any]:
+    """Return the options that have one value for all runs; how long these are depends on the cell."""
+    return {
+        option.name: getattr(experiment, option.keyword)
+        for option in RUN_OPTIONS.values()
+        if not option.axis and option.name not in _USUAL_LENGTH
+    }
+
+
+DEFAULT_SAMPLING = {"training": "throughput", "inference": "latency", "gradient": "latency"}
+"""Who trains asks how many samples a second, who infers how long one takes."""
+
+
+def _length(experiment: Experiment) -> dict[str, Any]:
+    """Return how long the timed part lasts where no amount says it: as given, else by the profile."""
+    wanted = precision(experiment)
+    usual = (wanted.min_steady_seconds, wanted.min_steps) if wanted else _USUAL_LENGTH.values()
+    given = (experiment.seconds, experiment.min_samples)
+    return {name: value or at_least for name, value, at_least in zip(_USUAL_LENGTH, given, usual)}
+
+
+def _steps(cell: Cell, data_dir: str | None) -> int | None:
+    """Return the number of steps; a problem size, or the data set's own, gives whole epochs of it."""
+    size, epochs, steps = cell["samples_per_epoch"], cell["epochs"], cell["steps"]
+    if size is None and (steps is not None or not cell["data"] or not epochs):
+        return steps  # type: ignore[no-any-return]
+    if size is None:
+        size = _dataset(cell["data"], data_dir).description["samples"]
+    return int(size // cell["batch_size"] * (epochs or 1))

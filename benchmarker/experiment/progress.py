@@ -1,0 +1,33 @@
+"""What an experiment tells while it runs; the command line shows it, a program may ignore it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from benchmarker.experiment.spec import RunSpec
+
+
+class Progress:
+    """Does nothing; a subclass shows what it wants."""
+
+    def note(self, text: str) -> None:
+        """Tell of something that takes time, e.g. a line of the installer."""
+
+    def started(self, spec: RunSpec, index: int, total: int) -> None:
+        """Tell that run ``index`` (from 0) of ``total`` begins."""
+
+    def stage(self, name: str) -> None:
+        """Tell that the run has entered a stage."""
+
+    def steps(self, done: int, total: int | None, step_seconds: float) -> None:
+        """Tell how many steps of the stage are done and how long the last one took."""
+
+    def quality(self, loss: float | None, value: float | None) -> None:
+        """Tell the last loss of a training, and the last value of what its target is of, before its steps."""
+
+    def finished(self, record: dict[str, Any], path: Path) -> None:
+        """Tell that a run has ended and where its record is."""
+
+    def skipped(self, spec: RunSpec, reason: str) -> None:
+        """Tell that a run is left out, and why."""

@@ -1,0 +1,82 @@
+"""Inputs and parameters of an imported model in the graph under construction."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import numpy as np
+
+from benchmarker.graph.network import Network
+from benchmarker.graph.onnx.reader.values import Known, Unsupported
+from benchmarker.graph.recorder import Value
+from benchmarker.graph.types import Distribution
+
+MAX_VALUES = 2**20
+"""Of a table computed while importing, which the graph itself carries."""
+
+
+class Declared:
+    """The network, with names that are taken and the parameter that stands for each known array.
+
+    Parameters
+    ----------
+    network : Network
+        Under construction.
+    reserved : iterable of str
+        Names of the model that must stay as they are.
+    """
+
+    def __init__(self, network: Network, reserved: Iterable[str]) -> None:
+        self.network = network
+        self._reserved = frozenset(reserved)
+        self._taken = set(self._reserved)
+        self._parameters: dict[tuple[str, bool], Value] = {}
+
+    def unused(self, name: str) -> str:
+        """Return ``name``, with a number after it if it is taken."""
+        found, number = name, 1
+        while found in self._taken:
+            number += 1
+            found = f"{name}_{number}"
+        self._taken.add(found)
+        return found
+
+    def parameter(self, known: Known, trained: bool | None = None) -> Value:
+        """Return the parameter that holds a known array of real numbers.
+
+        Parameters
+        ----------
+        known : Known
+            The array.
+        trained : bool, optional
+            Whether training moves it; as the array says, if not given.
+
+        Raises
+        ------
+        Unsupported
+            If it holds no real numbers, or too many to carry.
+        """
+        if not known.array.size:
+            raise Unsupported("over an array without elements")
+        trained = known.trained if trained is None else trained
+        key = (known.name, trained)
+        if key not in self._parameters:
+            if known.array.dtype.kind != "f":
+                raise Unsupported("over constant integers")
+            free = known.name in self._reserved and (known.name, not trained) not in self._parameters
+            name = known.name if free else self.unused(known.name)
+            self._parameters[key] = self.network.parameter(
+                name, known.array.shape, _distribution(known), trained
+            )
+        return self._parameters[key]
+
+
+def _distribution(known: Known) -> Distribution:
+    flat = known.array.reshape(-1)
+    if known.source is not None:
+        return Distribution("stored", source=str(known.source))
+    if flat.size and np.all(flat == flat[0]):
+        return Distribution("constant", float(flat[0]))
+    if flat.size > MAX_VALUES:
+        raise Unsupported(f"with a table of {flat.size} computed numbers")
+    return Distribution("values", values=tuple(float(value) for value in flat))

@@ -1,0 +1,246 @@
+"""Operators on single elements; those that ONNX defines as functions of others come as these functions."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from functools import partial
+
+import numpy as np
+
+from benchmarker.graph.onnx.reader.call import Call, Handler, Result
+from benchmarker.graph.onnx.reader.values import Unsupported
+from benchmarker.graph.recorder import Value
+
+MIN_FLOAT32, MAX_FLOAT32 = float(np.finfo(np.float32).min), float(np.finfo(np.float32).max)
+"""What ``Clip`` takes where it is given no bound."""
+_MASKED = -1e30
+"""A score of this or less has no share in a softmax, and adding one of ordinary size to it changes nothing."""
+
+
+def _same(operator: str, call: Call) -> Result:
+    found: Value = getattr(call.net, operator)(call.tensor(0))
+    return found
+
+
+def _arithmetic(operator: str, call: Call) -> Result:
+    """Return a sum, difference, product or quotient; a constant number becomes part of an affine map."""
+    left, right = call.scalar(0), call.scalar(1)
+    if right is not None and len(call.shape(1)) <= len(call.shape(0)):
+        alpha, beta = {
+            "add": (1.0, right),
+            "sub": (1.0, -right),
+            "mul": (right, 0.0),
+            "div": (1.0 / right if right else math.inf, 0.0),
+        }[operator]
+        if math.isfinite(alpha) and math.isfinite(beta):
+            return call.net.affine(call.tensor(0), alpha=alpha, beta=beta)
+    if left is not None and operator != "div" and len(call.shape(0)) <= len(call.shape(1)):
+        alpha, beta = {"add": (1.0, left), "sub": (-1.0, left), "mul": (left, 0.0)}[operator]
+        if math.isfinite(left):
+            return call.net.affine(call.tensor(1), alpha=alpha, beta=beta)
+    found: Value = getattr(call.net, operator)(call.tensor(0), call.tensor(1))
+    return found
+
+
+def _sum(call: Call) -> Result:
+    total = call.tensor(0)
+    for position in range(1, len(call.operands)):
+        total = call.net.add(total, call.tensor(position))
+    return total
+
+
+def _mean(call: Call) -> Result:
+    count = len(call.operands)
+    return call.net.affine(_sum(call), alpha=1.0 / count) if count > 1 else call.tensor(0)
+
+
+def _reciprocal(call: Call) -> Result:
+    return call.net.div(call.table(np.ones(1, np.float32), "one"), call.tensor(0))
+
+
+def _power(call: Call) -> Result:
+    x, exponent = call.tensor(0), call.number(1, "an exponent")
+    if len(call.shape(1)) > len(x.shape):
+        raise Unsupported("with an exponent of more axes than the base")
+    if exponent == 1.0:
+        return x
+    if exponent == 2.0:
+        return call.net.mul(x, x)
+    if exponent == 3.0:
+        return call.net.mul(x, call.net.mul(x, x))
+    if exponent == 0.5:
+        return call.net.sqrt(x)
+    if exponent in (-1.0, -0.5):
+        below = x if exponent == -1.0 else call.net.sqrt(x)
+        return call.net.div(call.table(np.ones(1, np.float32), "one"), below)
+    raise Unsupported(f"with the exponent {exponent:g}")
+
+
+def _clip(call: Call) -> Result:
+    if call.opset < 11:
+        low, high = call.attribute("min", MIN_FLOAT32), call.attribute("max", MAX_FLOAT32)
+    else:
+        low = call.number(1, "bounds") if call.has(1) else MIN_FLOAT32
+        high = call.number(2, "bounds") if call.has(2) else MAX_FLOAT32
+    # Where the bounds cross, ONNX returns the upper one.
+    return call.net.clip(call.tensor(0), min=min(low, high), max=high)
+
+
+def _bounded(upper: bool, call: Call) -> Result:
+    """Return ``Min`` or ``Max`` of a tensor and constant numbers."""
+    numbers = [call.scalar(position) for position in range(len(call.operands))]
+    tensors = [position for position, number in enumerate(numbers) if number is None]
+    if len(numbers) == 1:
+        return call.tensor(0)
+    if len(tensors) != 1 or any(
+        len(call.shape(p)) > len(call.shape(tensors[0])) for p in range(len(numbers))
+    ):
+        raise Unsupported("of two tensors")
+    bounds = [number for number in numbers if number is not None]
+    if upper:
+        return call.net.clip(call.tensor(tensors[0]), min=MIN_FLOAT32, max=min(bounds))
+    return call.net.clip(call.tensor(tensors[0]), min=max(bounds), max=MAX_FLOAT32)
+
+
+def _where(call: Call) -> Result:
+    """Return scores with a known mask: where the other value is far below all scores, it is added."""
+    chosen = call.known(0, "a condition").astype(bool)
+    for scores, masked, away in ((1, 2, ~chosen), (2, 1, chosen)):
+        low = call.scalar(masked)
+        if low is not None and low <= _MASKED:
+            table = np.where(
+                away, np.float32(max(low, MIN_FLOAT32) if np.isfinite(low) else low), np.float32(0)
+            )
+            return call.net.add(call.tensor(scores), call.table(table, "mask"))
+    raise Unsupported("unless a known condition masks scores by a very low number")
+
+
+def _cast(call: Call) -> Result:
+    """Return a tensor as real numbers; other precisions of them are the run's to choose."""
+    value, to = call.any_tensor(0), call.attribute("to")
+    real, whole = (1, 11), (6, 7)
+    if to in real:
+        return value if value.type.dtype == "float32" else call.net.cast(value)
+    if to in whole and value.type.dtype == "int64":
+        return value
+    raise Unsupported(f"to the type {to}")
+
+
+def _identity(call: Call) -> Result:
+    return call.operand(0)
+
+
+def _leaky_relu(call: Call) -> Result:
+    return call.net.leaky_relu(call.tensor(0), alpha=call.attribute("alpha", 0.01))
+
+
+def _prelu(call: Call) -> Result:
+    slope = call.scalar(1)
+    if slope is not None:
+        return call.net.leaky_relu(call.tensor(0), alpha=slope)
+    x = call.tensor(0)
+    below = call.net.relu(call.net.affine(x, alpha=-1.0))
+    return call.net.sub(call.net.relu(x), call.net.mul(call.tensor(1), below))
+
+
+def _exponential_unit(call: Call, *, alpha: float, gamma: float = 1.0, scale: float = 1.0) -> Result:
+    """Return ``gamma * (max(x, 0) + alpha * (exp(min(x, 0) / scale) - 1))``."""
+    net, x = call.net, call.tensor(0)
+    below = net.relu(net.affine(x, alpha=-1.0))
+    curved = net.affine(net.exp(net.affine(below, alpha=-1.0 / scale)), alpha=alpha, beta=-alpha)
+    total = net.add(net.relu(x), curved)
+    return total if gamma == 1.0 else net.affine(total, alpha=gamma)
+
+
+def _elu(call: Call) -> Result:
+    return _exponential_unit(call, alpha=call.attribute("alpha", 1.0))
+
+
+def _celu(call: Call) -> Result:
+    alpha = call.attribute("alpha", 1.0)
+    return _exponential_unit(call, alpha=alpha, scale=alpha)
+
+
+def _selu(call: Call) -> Result:
+    return _exponential_unit(
+        call,
+        alpha=call.attribute("alpha", 1.67326319217681884765625),
+        gamma=call.attribute("gamma", 1.05070102214813232421875),
+    )
+
+
+def _hard_sigmoid(call: Call) -> Result:
+    alpha, beta = call.attribute("alpha", 0.2), call.attribute("beta", 0.5)
+    return call.net.clip(call.net.affine(call.tensor(0), alpha=alpha, beta=beta), min=0.0, max=1.0)
+
+
+def _hard_swish(call: Call) -> Result:
+    x = call.tensor(0)
+    gate = call.net.clip(call.net.affine(x, alpha=1.0 / 6.0, beta=0.5), min=0.0, max=1.0)
+    return call.net.mul(x, gate)
+
+
+def _softsign(call: Call) -> Result:
+    x = call.tensor(0)
+    return call.net.div(x, call.net.affine(call.net.abs(x), beta=1.0))
+
+
+def _swish(call: Call) -> Result:
+    x, alpha = call.tensor(0), call.attribute("alpha", 1.0)
+    if alpha == 1.0:
+        return call.net.silu(x)
+    return call.net.mul(x, call.net.sigmoid(call.net.affine(x, alpha=alpha)))
+
+
+def _mish(call: Call) -> Result:
+    x = call.tensor(0)
+    return call.net.mul(x, call.net.tanh(call.net.softplus(x)))
+
+
+def _gelu(call: Call) -> Result:
+    return call.net.gelu(call.tensor(0), approximate=call.attribute("approximate", "none"))
+
+
+def _negative(call: Call) -> Result:
+    return call.net.affine(call.tensor(0), alpha=-1.0)
+
+
+_UNARY = {
+    "Abs": "abs",
+    "Erf": "erf",
+    "Exp": "exp",
+    "Log": "log",
+    "Relu": "relu",
+    "Sigmoid": "sigmoid",
+    "Softplus": "softplus",
+    "Sqrt": "sqrt",
+    "Tanh": "tanh",
+}
+HANDLERS: Mapping[str, Handler] = {
+    **{name: partial(_same, operator) for name, operator in _UNARY.items()},
+    **{name: partial(_arithmetic, name.lower()) for name in ("Add", "Sub", "Mul", "Div")},
+    "Cast": _cast,
+    "Celu": _celu,
+    "Clip": _clip,
+    "Elu": _elu,
+    "Gelu": _gelu,
+    "HardSigmoid": _hard_sigmoid,
+    "HardSwish": _hard_swish,
+    "Identity": _identity,
+    "LeakyRelu": _leaky_relu,
+    "Max": partial(_bounded, False),
+    "Mean": _mean,
+    "Min": partial(_bounded, True),
+    "Mish": _mish,
+    "Neg": _negative,
+    "PRelu": _prelu,
+    "Pow": _power,
+    "Reciprocal": _reciprocal,
+    "Selu": _selu,
+    "Softsign": _softsign,
+    "Sum": _sum,
+    "Swish": _swish,
+    "Where": _where,
+}
+"""How each ONNX operator is written in ours."""

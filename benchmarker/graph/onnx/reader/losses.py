@@ -1,0 +1,54 @@
+"""Losses."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from benchmarker.graph.onnx.reader.call import Call, Handler, Result
+from benchmarker.graph.onnx.reader.values import Unsupported
+from benchmarker.graph.recorder import Value
+
+
+def _labels(call: Call) -> Value:
+    labels = call.any_tensor(1)
+    if labels.type.dtype != "int64":
+        raise Unsupported("with labels that are no integers")
+    return labels
+
+
+def _softmax_cross_entropy(call: Call) -> Result:
+    scores = call.tensor(0)
+    loss = call.net.softmax_cross_entropy_loss(
+        scores,
+        _labels(call),
+        call.optional(2),
+        reduction=call.attribute("reduction", "mean"),
+        ignore_index=call.attribute("ignore_index"),
+    )
+    return (loss, call.net.log_softmax(scores, axis=1)) if call.uses(1) else loss
+
+
+def _negative_log_likelihood(call: Call) -> Result:
+    """Return the loss of scores that are logarithms of probabilities already."""
+    if call.attribute("ignore_index") is not None:
+        raise Unsupported("with an ignore_index")
+    net, scores, labels = call.net, call.tensor(0), _labels(call)
+    shape = labels.shape
+    chosen = net.gather_elements(scores, net.reshape(labels, shape=(shape[0], 1, *shape[1:])), axis=1)
+    losses = net.affine(net.reshape(chosen, shape=shape), alpha=-1.0)
+    reduction = call.attribute("reduction", "mean")
+    if not call.has(2):
+        return losses if reduction == "none" else getattr(net, f"reduce_{reduction}")(losses)
+    weights = net.gather(call.tensor(2), labels)
+    weighted = net.mul(losses, weights)
+    if reduction == "none":
+        return weighted
+    total = net.reduce_sum(weighted)
+    return total if reduction == "sum" else net.div(total, net.reduce_sum(weights))
+
+
+HANDLERS: Mapping[str, Handler] = {
+    "NegativeLogLikelihoodLoss": _negative_log_likelihood,
+    "SoftmaxCrossEntropyLoss": _softmax_cross_entropy,
+}
+"""How each ONNX operator is written in ours."""

@@ -1,0 +1,72 @@
+"""What a name of the ONNX model stands for while its graph is built."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Union
+
+from benchmarker.graph.recorder import Value
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+    Array = npt.NDArray[Any]
+
+FEW = 8
+"""So many numbers of an initializer at most are taken for sizes or scales where they only meet such."""
+
+
+@dataclass(frozen=True)
+class Known:
+    """An array that is known before anything runs: an initializer, a constant, or made of such.
+
+    Parameters
+    ----------
+    name : str
+        The value's name in the model.
+    array : ndarray
+        As the model has it.
+    source : Path or None
+        The ``.npy`` file that holds exactly this array.
+    trained : bool
+        Whether it is a weight: an initializer of several real numbers, or of a single one where only a weight can be
+        (:mod:`~benchmarker.graph.onnx.reader.weights`); other single ones are constants beside the weights.
+    """
+
+    name: str
+    array: Array
+    source: Path | None = None
+    trained: bool = False
+
+    @property
+    def is_weight(self) -> bool:
+        """Whether operators over it belong to the graph, and are not computed here."""
+        return self.trained and (self.array.ndim > 1 or self.array.size > FEW)
+
+
+@dataclass(frozen=True)
+class Missing:
+    """What an operator without a meaning here would return; what follows from it is not looked at."""
+
+
+MISSING = Missing()
+Operand = Union[Known, Value, Missing]
+
+
+class Unsupported(Exception):  # noqa: N818 - a finding, told together with all others
+    """An operator, or a way to use it, that has no meaning here; the text says what."""
+
+
+class NotKnown(Unsupported):
+    """A value decides the graph's shape, but is only known when the model runs.
+
+    Attributes
+    ----------
+    name : str
+        The value.
+    """
+
+    def __init__(self, name: str, what: str) -> None:
+        super().__init__(f"with {what} that only a run decides")
+        self.name = name

@@ -1,0 +1,1 @@
+"""Questions that an isolated worker answers outside of a run."""

@@ -1,0 +1,54 @@
+"""From a run that is planned to the job of its worker."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import fields
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from benchmarker import registry
+from benchmarker.api.framework import Device
+from benchmarker.experiment.options import RUN_OPTIONS
+from benchmarker.experiment.spec import RunSpec
+from benchmarker.orchestration.run_record import trace_beside
+from benchmarker.worker.job import RunJob, TrainJob
+
+if TYPE_CHECKING:
+    from benchmarker.data.prepared import PreparedData
+
+_RESOLVED = ("device", "data", "inputs")
+_OPTIONS_OF_JOB = tuple(
+    field.name for field in fields(RunJob) if field.name in RUN_OPTIONS and field.name not in _RESOLVED
+)
+"""Run options that a worker takes as they are: those that a job has a field for."""
+
+
+def run_job(spec: RunSpec, data: PreparedData | None, log: Path) -> RunJob:
+    """Return the job of a run: timed steps, or a training by a recipe, whose mini-batches are made step by step.
+
+    Parameters
+    ----------
+    spec : RunSpec
+        What was asked for.
+    data : PreparedData or None
+        Its data set; None for drawn mini-batches.
+    log : Path
+        The run's log, beside which a trace goes.
+    """
+    kind, inputs = (RunJob, spec.inputs) if spec.training is None else (TrainJob, "fed")
+    return kind(
+        framework=registry.find("frameworks", spec.framework).value,
+        problem=registry.problem_entry(spec.problem).value,
+        problem_parameters=spec.problem_parameters,
+        framework_options=spec.framework_options,
+        optimizer=spec.optimizer,
+        optimizer_rule=registry.rule_value(spec.optimizer.kind),
+        device=Device(spec.device),
+        data=str(data.folder) if data else None,
+        inputs=inputs,
+        trace=str(trace_beside(log)) if spec.breakdown else None,
+        training=spec.training,
+        orchestrator=os.getpid(),
+        **{name: getattr(spec, name) for name in _OPTIONS_OF_JOB},
+    )

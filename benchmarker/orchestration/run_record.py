@@ -1,0 +1,130 @@
+"""The record of one run, whatever is wrong with what is known of it, and the files beside it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import suppress
+from dataclasses import asdict, replace
+from pathlib import Path
+from typing import Any
+
+from benchmarker.errors import BenchmarkerError, first_line
+from benchmarker.execution.outcomes import Failure, log_tail
+from benchmarker.machine.peaks import peaks_for
+from benchmarker.machine.speed import best_so_far, speed
+from benchmarker.records.assembly.facts import RunFacts
+from benchmarker.records.attachments import TRACE
+from benchmarker.records.store import checked
+
+FAULTS = (Exception, SystemExit)
+"""What ends a run alone, of whatever a plug-in raises; an interruption ends the campaign."""
+KEPT_LOG_BYTES = 1 << 20
+MAX_TRACE_BYTES = 256 << 20
+STAGE = "record"
+"""What goes wrong once the worker has ended."""
+
+
+def record_of(facts: RunFacts, failed: Failure | None, log: Path, tail: str = "") -> dict[str, Any]:
+    """Return the record of a run as it can be stored: without what makes no valid record, which then has failed.
+
+    Parameters
+    ----------
+    facts : RunFacts
+        What is known.
+    failed : Failure or None
+        Why it did not end well.
+    log : Path
+        The run's log, to which a fault adds its traceback.
+    tail : str
+        The last lines of the worker's output.
+    """
+    for less in _less_and_less(facts):
+        try:
+            return checked(_assembled(less, failed, tail))
+        except Exception as error:
+            failed = failed or unforeseen(error, log)
+            tail = tail or log_tail(log)
+            last = error
+    raise last
+
+
+def _less_and_less(facts: RunFacts) -> Iterator[RunFacts]:
+    yield facts
+    yield replace(facts, events={})
+    yield replace(RunFacts.begin(facts.spec), started_at=facts.started_at, ended_at=facts.ended_at)
+
+
+def unforeseen(error: BaseException, log: Path) -> Failure:
+    """Return what a run has ended with that met a fault of ours or of a plug-in's, whose traceback goes to its log."""
+    import traceback
+
+    # What cannot be written is not worth the run.
+    with suppress(OSError), open(log, "a", encoding="utf-8", errors="backslashreplace") as stream:
+        traceback.print_exception(error, file=stream)
+    return Failure(
+        "failed", STAGE, type(error).__name__, f"the run could not be recorded: {first_line(error)}"
+    )
+
+
+def _assembled(facts: RunFacts, failed: Failure | None, tail: str) -> dict[str, Any]:
+    """Return the record of a run, with what is known of the machine beside it."""
+    device = facts.calibrated_device
+    peaks = peaks_for(device, facts.spec.threads, facts.spec.precision) if device else None
+    timed = bool(facts.event("result"))
+    # Imported late: a run can start without them, and the structs of a record are imported while the first worker
+    # imports its framework (RunEvents).
+    from benchmarker.orchestration import doctor
+    from benchmarker.records.assembly.record import make_record
+
+    facts = replace(
+        facts,
+        peaks=asdict(peaks) if peaks else None,
+        doctor=doctor.summary() if timed else None,
+        speed=_speed(facts),
+    )
+    return make_record(facts, failed, tail)
+
+
+def _speed(facts: RunFacts) -> dict[str, Any] | None:
+    """Return which share of its own speed the machine had; it is compared with runs of as many threads of the same."""
+    found = facts.event("result").get("speed")
+    if not found:
+        return None
+    best = None
+    # A cache that cannot be written is no fault of the run.
+    with suppress(OSError, BenchmarkerError):
+        best = best_so_far(found, {"framework": facts.spec.framework, "threads": facts.spec.threads})
+    return speed(found, best)
+
+
+def trace_beside(log: Path) -> Path:
+    """Return where the worker of a run leaves its trace."""
+    return log.with_suffix(TRACE)
+
+
+def log_text(log: Path) -> str | None:
+    """Return the run's log, the middle left out if it is very long."""
+    try:
+        data = log.read_bytes() if log.stat().st_size <= KEPT_LOG_BYTES else _ends(log)
+    except OSError:
+        return None
+    return data.decode(errors="replace") or None
+
+
+def _ends(log: Path) -> bytes:
+    half = KEPT_LOG_BYTES // 2
+    with open(log, "rb") as stream:
+        head = stream.read(half)
+        size = stream.seek(-half, 2) + half
+        return head + f"\n... {size - 2 * half} bytes left out ...\n".encode() + stream.read()
+
+
+def trace_bytes(log: Path) -> bytes | None:
+    """Return the trace that the worker of a run has left; None if there is none, or none that can be kept."""
+    trace = trace_beside(log)
+    try:
+        if not trace.is_file() or trace.stat().st_size > MAX_TRACE_BYTES:
+            return None
+        return trace.read_bytes()
+    except OSError:
+        return None

@@ -1,0 +1,136 @@
+"""An update rule as a straight line of Chainer's functions, where it has no optimizer that computes the same."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from benchmarker.api.update_rule import ParameterPlace, UpdateRule
+from benchmarker.plugins.chainer.operators import ChainerOperators
+from benchmarker.plugins.common.composed import RuleSteps, native_place, require_whole, started
+from benchmarker.plugins.common.hyperparameters import Hyperparameters
+from benchmarker.plugins.common.straight_line import straight_line
+from benchmarker.training.optimizers.update_graph import PARAMETER, UpdateGraph, totals_graph, update_graph
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+    Array = npt.NDArray[Any]
+
+
+class ComposedUpdates:
+    """What moves parameters along their gradients by a rule, called as ``Updates`` are.
+
+    Parameters
+    ----------
+    known : Hyperparameters
+        The rule, whose constants may change between updates.
+    where : mapping
+        What it knows of each parameter of the graph.
+    native : mapping
+        The ``chainer.Parameter`` objects of each.
+    device : chainer.backend.Device
+        Where their arrays are.
+    dtype : type
+        Their floating type.
+    """
+
+    def __init__(
+        self,
+        known: Hyperparameters,
+        where: Mapping[str, ParameterPlace],
+        native: Mapping[str, Sequence[Any]],
+        device: Any,
+        dtype: type[Any],
+    ) -> None:
+        self._known = known
+        self._rule = known.built_rule
+        self._numbers = RuleSteps(known)
+        self._device, self._dtype = device, dtype
+        for name in where:
+            require_whole(self._rule, name, len(native[name]))
+        self._parts = [
+            _Part(self._rule, native_place(place, parameter.shape), parameter, device)
+            for name, place in where.items()
+            for parameter in native[name]
+        ]
+        self._operators = ChainerOperators(dtype=dtype, device=device)
+        self._updates = [self._line(part.update) for part in self._parts]
+        graphs = [totals_graph(self._rule, part.place) for part in self._parts]
+        self._totals = [self._line(graph) for graph in graphs if graph]
+
+    def _line(self, made: UpdateGraph) -> Callable[..., tuple[Any, ...]]:
+        graph = made.graph
+        shapes = {name: type_.shape for name, type_ in graph.types.items()}
+        binding = {
+            node.name: self._operators.bind(
+                node.operator,
+                node.keywords,
+                [shapes[name] for name in node.inputs],
+                [True] * len(node.outputs),
+            )
+            for node in graph.nodes
+        }
+        return straight_line(graph, binding, outputs=graph.outputs)
+
+    def __call__(self) -> None:
+        """Update every parameter."""
+        import chainer
+
+        with chainer.no_backprop_mode():
+            numbers = [
+                chainer.as_variable(self._device.send(np.array(number, self._dtype)))
+                for number in self._numbers.next()
+            ]
+            totals: list[Any] = []
+            for line, part in zip(self._totals, self._parts):
+                found = line(*part.given(), *numbers)
+                totals = [a + b for a, b in zip(totals, found)] if totals else list(found)
+            for line, part in zip(self._updates, self._parts):
+                part.take(line(*part.given(), *numbers, *totals))
+
+    def set_constants(self, values: Mapping[str, float]) -> None:
+        """Use other constants from the next update on."""
+        self._known.take(values)
+
+    def go_on(self, steps: int, numbers: Mapping[str, float]) -> None:
+        """Have the next update be that after ``steps``, with what the rule has kept until then."""
+        self._numbers.go_on(steps, numbers)
+
+    def state(self) -> dict[str, list[Any]]:
+        """Return each letter of the state of all parameters, in their order; None of those that lack it."""
+        return {letter: [part.state.get(letter) for part in self._parts] for letter in self._rule.state}
+
+
+class _Part:
+    """A native parameter with its state."""
+
+    def __init__(self, rule: UpdateRule, place: ParameterPlace, parameter: Any, device: Any) -> None:
+        import chainer
+
+        self.place = place
+        self.parameter = parameter
+        self.update = update_graph(rule, place)
+        array = chainer.get_device("@numpy").send(parameter.array)
+        start = started(rule, place, array)
+        self.state = {
+            letter: device.send(np.array(start[letter], array.dtype)) for letter in self.update.state
+        }
+
+    def given(self) -> tuple[Any, ...]:
+        """Return what a line takes first: gradient, parameter, state."""
+        import chainer
+
+        array = self.parameter.array
+        gradient = self.parameter.grad
+        gradient = self.parameter.device.xp.zeros_like(array) if gradient is None else gradient
+        return tuple(map(chainer.as_variable, (gradient, array, *self.state.values())))
+
+    def take(self, results: Sequence[Any]) -> None:
+        """Write what an update has given over what there was."""
+        for name, value in zip(self.update.results, results):
+            kept = self.parameter.array if name == PARAMETER else self.state[name]
+            if value.array is not kept:
+                kept[...] = value.array

@@ -1,0 +1,1 @@
+"""What several framework plug-ins share."""

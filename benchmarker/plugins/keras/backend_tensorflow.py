@@ -1,0 +1,20 @@
+"""Keras over TensorFlow: what is known of it without importing it."""
+
+from __future__ import annotations
+
+from benchmarker.api.framework import FrameworkPlugin
+from benchmarker.plugins.common import recorded_variables
+from benchmarker.plugins.keras import over
+from benchmarker.plugins.tensorflow import WITH_ONEDNN
+
+
+def benchmarker_framework() -> FrameworkPlugin:
+    return over(
+        "tensorflow",
+        "tensorflow-cpu==2.21.0",
+        implementation="OverTensorFlow",
+        python=">=3.11",
+        environment_defaults=WITH_ONEDNN,
+        thread_variables=("TF_NUM_INTRAOP_THREADS",),
+        recorded_variables=recorded_variables.TENSORFLOW,
+    )

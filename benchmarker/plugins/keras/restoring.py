@@ -1,0 +1,80 @@
+"""What a program of Keras goes on from: values that the variables of model and optimizer are given."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from benchmarker.api.training_state import TrainingState
+from benchmarker.errors import UnsupportedError
+from benchmarker.plugins.common.hyperparameters import Hyperparameters
+from benchmarker.plugins.keras.binding import Binding
+from benchmarker.plugins.keras.optimizers import native_state
+from benchmarker.plugins.keras.steps import Steps
+from benchmarker.plugins.numpy.evaluation import RuleProgram
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+    Array = npt.NDArray[Any]
+
+_SEED = "seed"
+
+
+class RestorableProgram(RuleProgram):
+    """A program whose state is in Keras' variables, once its steps are settled."""
+
+    _binding: Binding
+    _composed: Any
+    _hyperparameters: Hyperparameters
+    _mode: str
+    _model: Any
+    _steps: Steps
+
+    def native_state(self) -> dict[str, Array]:
+        self._steps.settle()
+        return {_SEED: self._array(self._model.seed_generator.state), **self._steps.generator()}
+
+    def restore(self, state: TrainingState) -> None:
+        if self._mode != "training":
+            raise UnsupportedError("a program that was not built for training has no optimizer")
+        self.assign(state.parameters)
+        optimizer = self._model.optimizer
+        optimizer.iterations.assign(state.steps)
+        if self._composed is None:
+            for letter, variables in native_state(self._hyperparameters.optimizer, optimizer).items():
+                self._put_native(variables, state.optimizer[letter])
+        else:
+            self._composed.steps.go_on(state.steps, state.numbers)
+            self._put_composed(state.optimizer)
+        if _SEED in state.native:
+            kept = self._model.seed_generator.state
+            kept.assign(np.array(state.native[_SEED], kept.dtype))
+        self._steps.set_generator(state.native)
+
+    def _put_native(self, variables: Sequence[Any], told: Mapping[str, Array]) -> None:
+        places = {id(variable): place for place, variable in enumerate(self._model.trainable_variables)}
+        for p in self._graph.trainable:
+            variable = variables[places[id(self._model.weights_by_name[p.name])]]
+            variable.assign(self._loaded(self._encoded(p.name, told[p.name])))
+
+    def _put_composed(self, told: Mapping[str, Mapping[str, Array]]) -> None:
+        pairs = zip(self._graph.trainable, self._composed.states, self._model.trainable_variables)
+        for p, state, variable in pairs:
+            for letter, kept in state.items():
+                array = told[letter][p.name]
+                alike = tuple(kept.shape) == tuple(variable.shape) and not self._composed.rule.uses_axes
+                native = self._encoded(p.name, array) if alike else np.reshape(array, tuple(kept.shape))
+                kept.assign(self._loaded(native))
+
+    def _encoded(self, name: str, array: Array) -> Array:
+        (native,) = self._binding.layouts[name].encode(array)
+        return native
+
+    def _loaded(self, array: Array) -> Any:
+        raise NotImplementedError
+
+    def _array(self, tensor: Any) -> Array:
+        raise NotImplementedError

@@ -1,0 +1,116 @@
+"""Reductions, shapes, and the choice of elements."""
+
+from __future__ import annotations
+
+from benchmarker.graph.attributes import Slice
+from benchmarker.plugins.keras.binding_site import Binder, Site
+from benchmarker.plugins.keras.layouts import Native, Order
+
+
+def reduction(name: str) -> Binder:
+    """Return the binder of a reduction by a function of ``keras.ops``."""
+
+    def bind(site: Site, *, axes: tuple[int, ...] = (), keepdims: bool = False) -> Native:
+        from keras import ops
+
+        rank, order = site.rank(0), site.order(0)
+        chosen = [axis % rank for axis in axes] or list(range(rank))
+        site.take(0, order)
+        site.give(order if keepdims else _without(order, chosen))
+        native = tuple(order.index(axis) for axis in chosen)
+        function = getattr(ops, name)
+        return lambda x: function(x, axis=native, keepdims=keepdims)
+
+    return bind
+
+
+def _without(order: Order, axes: list[int]) -> Order:
+    left = sorted(axis for axis in order if axis not in axes)
+    return tuple(left.index(axis) for axis in order if axis not in axes)
+
+
+def top_k(site: Site, *, k: int) -> Native:
+    """``ops.top_k``, of which the places are left."""
+    from keras import ops
+
+    return lambda x: ops.top_k(x, k)[0]
+
+
+def reshape(site: Site, *, shape: tuple[int, ...]) -> Native:
+    """``ops.reshape``; an image that only dense layers use is flattened as it stands."""
+    from keras import ops
+
+    if site.flat:
+        site.take(0, site.order(0))
+    target = site.result.shape
+    return lambda x: ops.reshape(x, target)
+
+
+def flatten(site: Site) -> Native:
+    """``ops.reshape``."""
+    return reshape(site, shape=(0, -1))
+
+
+def transpose(site: Site, *, perm: tuple[int, ...]) -> Native:
+    """``ops.transpose``."""
+    from keras import ops
+
+    return lambda x: ops.transpose(x, perm)
+
+
+def concat(site: Site, *, axis: int) -> Native:
+    """``ops.concatenate``."""
+    from keras import ops
+
+    native = site.axis(axis, site.together())
+    return lambda *xs: ops.concatenate(xs, axis=native)
+
+
+def split(site: Site, *, axis: int, num_outputs: int) -> Native:
+    """``ops.split``."""
+    from keras import ops
+
+    native = site.axis(axis, site.keep())
+    return lambda x: tuple(ops.split(x, num_outputs, axis=native))
+
+
+def slice_(site: Site, *, taken: Slice) -> Native:
+    """Python's slicing, which tensors of every backend have."""
+    order = site.keep()
+    index = [slice(None)] * len(order)
+    for axis, part in taken.parts:
+        index[site.axis(axis, order)] = part
+    place = tuple(index)
+    return lambda x: x[place]
+
+
+def pad(site: Site, *, pads: tuple[int, ...], value: float = 0.0) -> Native:
+    """``ops.pad``."""
+    from keras import ops
+
+    order = site.keep()
+    pairs = [(pads[axis], pads[len(order) + axis]) for axis in order]
+    return lambda x: ops.pad(x, pairs, constant_values=value)
+
+
+def expand(site: Site, *, shape: tuple[int, ...]) -> Native:
+    """``ops.broadcast_to``."""
+    from keras import ops
+
+    return lambda x: ops.broadcast_to(x, shape)
+
+
+def gather(site: Site, *, axis: int = 0) -> Native:
+    """``ops.take``, as ``keras.layers.Embedding`` calls it."""
+    from keras import ops
+
+    native = axis % site.rank(0)
+    return lambda x, indices: ops.take(x, indices, axis=native)
+
+
+def gather_elements(site: Site, *, axis: int = -1) -> Native:
+    """``ops.take_along_axis``."""
+    from keras import ops
+
+    native = axis % site.rank(0)
+    return lambda x, indices: ops.take_along_axis(x, indices, axis=native)

@@ -1,0 +1,59 @@
+"""What a program of TensorFlow goes on from: values that its variables are given."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from benchmarker.api.training_state import TrainingState
+from benchmarker.plugins.common.restoring import restored_arrays, statistics_of, told_statistics
+from benchmarker.plugins.numpy.evaluation import RuleProgram
+from benchmarker.plugins.tensorflow.composed import ComposedRule
+from benchmarker.plugins.tensorflow.layouts import WeightLayout
+from benchmarker.plugins.tensorflow.optimizers import UpdateRule
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+    Array = npt.NDArray[np.generic]
+
+_POWERS = "powers"
+
+
+class RestorableProgram(RuleProgram):
+    """A program whose state is in variables."""
+
+    _tf: Any
+    _layouts: Mapping[str, WeightLayout]
+    _variables: Mapping[str, tuple[Any, ...]]
+
+    def native_state(self) -> dict[str, Array]:
+        statistics = {name: [v.numpy() for v in self._variables[name]] for name in self._moving()}
+        return {**told_statistics(statistics), _POWERS: np.array(self._updating().powers())}
+
+    def restore(self, state: TrainingState) -> None:
+        update = self._updating()
+        self.assign(state.parameters)
+        for name in self._moving():
+            kept = statistics_of(state.native, name, len(self._variables[name]))
+            for variable, array in zip(self._variables[name], kept):
+                variable.assign(array)
+        natives = {p.name: self._variables[p.name] for p in self._graph.trainable}
+        for letter, slots in update.state().items():
+            told = state.optimizer[letter]
+            for slot, array in restored_arrays(natives, slots, told, lambda n, a: self._layouts[n].encode(a)):
+                slot.assign(self._tf.cast(array, slot.dtype))
+        powers = [float(power) for power in np.asarray(state.native.get(_POWERS, ()))]
+        update.go_on(state.steps, state.numbers, powers)
+
+    def lost_on_restore(self) -> str | None:
+        # Kernels keep the state of their generators to themselves.
+        return "the generator of dropout's masks" if "dropout" in self._graph.operators else None
+
+    def _moving(self) -> list[str]:
+        return sorted({name for node in self._graph.nodes for name in node.statistics})
+
+    def _updating(self) -> UpdateRule | ComposedRule:
+        raise NotImplementedError

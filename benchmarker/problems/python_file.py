@@ -1,0 +1,116 @@
+"""A Python file as a problem: it defines ``benchmarker_problem()`` as an installed one does."""
+
+from __future__ import annotations
+
+import hashlib
+import importlib.util
+import sys
+from dataclasses import replace
+from importlib.machinery import SourceFileLoader
+from pathlib import Path
+from types import CodeType
+from typing import TYPE_CHECKING, Any
+
+from benchmarker.api.containment import contained
+from benchmarker.api.scheme import ProblemReference, ProblemScheme, ResolvedProblem
+from benchmarker.errors import UsageError
+
+if TYPE_CHECKING:
+    from benchmarker.api.problem import Problem
+
+_MAKER = f"{__name__}:python_problem"
+
+
+class PythonFiles(ProblemScheme):
+    """Resolves ``FILE.py``."""
+
+    def resolve(self, problem: ProblemReference, path: Path) -> ResolvedProblem:
+        """Return the problem of a file and the digest of its content."""
+        if not path.is_file():
+            raise UsageError(
+                f"a problem that ends in .py must be a file that is there, got '{problem.commanded_name}'"
+            )
+        digest = file_digest(path)
+        return ResolvedProblem(_MAKER, (str(path), digest), "Python file", f"sha256:{digest}")
+
+
+def benchmarker_problem_scheme() -> ProblemScheme:
+    """Return the scheme."""
+    return PythonFiles()
+
+
+def file_digest(path: Path) -> str:
+    """Return the SHA-256 of a file's content, in hexadecimal."""
+    return hashlib.sha256(path.read_bytes()).hexdigest()
+
+
+class _FreshSource(SourceFileLoader):
+    """Compiles a file each time: cached bytecode knows it by size and second, so a quick edit would not count."""
+
+    def get_code(self, fullname: str) -> CodeType:
+        return self.source_to_code(self.get_data(self.path), self.path)
+
+
+def python_problem(file: str, digest: str) -> Problem:
+    """Return the problem of a file.
+
+    Raises
+    ------
+    AttributeError
+        If the file defines no ``benchmarker_problem()``.
+    UsageError
+        If its SHA-256, in hexadecimal, is not ``digest``: it has changed since its name was resolved.
+    """
+    from benchmarker.api.problem import Problem
+
+    path = Path(file)
+    problem: Problem = described_by(path, digest, "problem", Problem)
+    return replace(problem, name=path.name, semantics=int(digest[:12], 16))
+
+
+def described_by(path: Path, digest: str, what: str, kind: type[Any]) -> Any:
+    """Return what a file describes: the value of its ``benchmarker_WHAT()``.
+
+    Parameters
+    ----------
+    path : Path
+        The file.
+    digest : str
+        Of its content, SHA-256 in hexadecimal.
+    what : str
+        ``"problem"`` or ``"optimizer"``.
+    kind : type
+        Of the value.
+
+    Raises
+    ------
+    AttributeError
+        If the file defines no such function.
+    TypeError
+        If the function returns something else.
+    UsageError
+        If the file has changed since its name was resolved.
+    """
+    module = _loaded(path, digest, what)
+    maker = f"benchmarker_{what}"
+    with contained(f"{what} '{path.name}'"):
+        described = getattr(module, maker)()
+    if not isinstance(described, kind):
+        raise TypeError(f"{maker}() returned {type(described).__name__}, not {kind.__name__}")
+    return described
+
+
+def _loaded(path: Path, digest: str, what: str) -> Any:
+    """Return the module of a Python file, which has run once more."""
+    if file_digest(path) != digest:
+        raise UsageError(f"'{path.name}' must stay as it is while it runs, and it was changed; run it again")
+    name = f"benchmarker_{what}_{digest[:16]}"
+    spec = importlib.util.spec_from_file_location(name, path, loader=_FreshSource(name, str(path)))
+    if spec is None or spec.loader is None:
+        raise ImportError(f"'{path}' is no Python file")
+    module: Any = importlib.util.module_from_spec(spec)
+    # Annotations of its dataclasses are looked up there.
+    sys.modules[spec.name] = module
+    with contained(f"{what} '{path.name}'"):
+        spec.loader.exec_module(module)
+    return module

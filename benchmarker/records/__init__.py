@@ -1,0 +1,1 @@
+"""One record: its schema, how it is assembled, stored and read."""

@@ -1,0 +1,76 @@
+"""What is known of a run: by the orchestrator while it goes on, and of one that is done."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime, timezone
+from pathlib import Path
+from typing import Any
+
+from benchmarker.api.launcher import Event
+from benchmarker.execution.compile_caches import CompileCacheUse
+from benchmarker.execution.environments import Interpreter
+from benchmarker.experiment.spec import RunSpec
+
+
+@dataclass(frozen=True)
+class FinishedRun:
+    """A record, where it was written, and which cell of its experiment it belongs to."""
+
+    record: dict[str, Any]
+    path: Path
+    cell: int = 0
+
+    @property
+    def interrupted(self) -> bool:
+        """Whether the user ended it."""
+        return bool(self.record["status"] == "interrupted")
+
+
+@dataclass(frozen=True)
+class RunFacts:
+    """What the orchestrator knows of a run; a run that failed early knows less."""
+
+    spec: RunSpec
+    started_at: datetime
+    ended_at: datetime | None = None
+    interpreter: Interpreter | None = None
+    environment_variables: Mapping[str, str] = field(default_factory=dict)
+    events: Mapping[str, Event] = field(default_factory=dict)
+    platform: Mapping[str, Any] = field(default_factory=dict)
+    collectors: Mapping[str, Any] = field(default_factory=dict)
+    monitors: Mapping[str, Any] = field(default_factory=dict)
+    worker_seconds: float | None = None
+    data: Mapping[str, Any] | None = None
+    compile_cache: CompileCacheUse | None = None
+    peaks: Mapping[str, Any] | None = None
+    """What this machine reached at most for such a run; None if it was not calibrated."""
+    speed: Mapping[str, Any] | None = None
+    """Which share of its own speed this machine had; None if it was not probed."""
+    doctor: Mapping[str, Any] | None = None
+    """What would spoil numbers on this machine; None if nothing was timed."""
+
+    @staticmethod
+    def begin(spec: RunSpec) -> RunFacts:
+        """Start the clock of a run."""
+        return RunFacts(spec, datetime.now(timezone.utc))
+
+    def event(self, kind: str) -> Event:
+        """Return the worker's event of that kind, empty if it sent none."""
+        return self.events.get(kind, {})
+
+    @property
+    def device_name(self) -> str | None:
+        """What the framework calls its device; for a CPU the model, which frameworks do not tell."""
+        if self.spec.device == "cpu":
+            cpu = self.platform.get("cpu")
+            if isinstance(cpu, dict) and cpu.get("model"):
+                return str(cpu["model"])
+        name = self.event("prepared").get("device_name")
+        return str(name) if name else None
+
+    @property
+    def calibrated_device(self) -> str | None:
+        """The name by which peaks of the run's device are kept; None for a GPU that is not known."""
+        return "cpu" if self.spec.device == "cpu" else self.device_name

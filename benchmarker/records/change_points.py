@@ -1,0 +1,230 @@
+"""Where the level of a series of step times changes: the search behind :mod:`benchmarker.records.steady_state`."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+MIN_SIZE = 5
+"""The fewest points of a level."""
+EQUAL, EQUAL_IF_NOISY, NOISY = 0.01, 0.02, 0.03
+"""Relative difference of levels that counts as none, and as none if the noise is above 3 %."""
+
+# The search takes time in proportion to the square of their number; of more, medians of blocks are taken.
+_MAX_POINTS = 1000
+# Below this noise a change is smaller than what counts as none, whatever the clock's resolution.
+_MIN_NOISE = 1e-3
+_MAX_CORRELATION = 0.9
+NORMAL_QUARTILE = 0.6744897501960817
+
+Array = npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Levels:
+    """The levels of a series.
+
+    Parameters
+    ----------
+    spans : list of (int, int)
+        The first sample of each and that after its last one.
+    equal : float
+        Relative difference that counts as none.
+    """
+
+    spans: list[tuple[int, int]]
+    equal: float
+
+
+def find_levels(times: Array) -> Levels:
+    """Return the levels of a series of positive times, found in their logarithms.
+
+    A change costs ``6 s**2 ln n``, where ``s`` is the noise that the mean of many points sees: autocorrelated
+    noise is no change. It is the lesser of what neighbours say, whom many changes seem to correlate, and of
+    what a search leaves, to which a change that it missed seems noise.
+
+    Parameters
+    ----------
+    times : array
+        At least 20.
+    """
+    length = math.ceil(len(times) / _MAX_POINTS)
+    logs, lead = without_outliers(_blocks(np.log(times), length))
+    logs = logs[lead:]
+    independent, correlated = _noise_of_neighbours(logs)
+    marginal = long_run = independent
+    for _ in range(2):
+        ends, _cost = change_points(logs, _penalty(long_run, len(logs)))
+        marginal, around = _noise_around(logs, ends)
+        long_run = min(correlated, around)
+    equal = EQUAL_IF_NOISY if marginal > NOISY else EQUAL
+    inner = _changes(logs, _penalty(long_run, len(logs)), equal)
+    ends = [(lead + end) * length for end in ([0, *inner] if lead else inner)]
+    return Levels(list(zip([0, *ends], [*ends, len(times)])), equal)
+
+
+def _penalty(noise: float, count: int) -> float:
+    return 6 * noise**2 * math.log(count)
+
+
+def _changes(logs: Array, penalty: float, equal: float) -> list[int]:
+    """Return where the level changes; one change, where an exponential decay is over, if that fits better."""
+    ends, cost = change_points(logs, penalty)
+    if len(ends) == 1:
+        return []
+    decay = fit_decay(logs)
+    if decay.height <= equal or decay.cost + penalty >= cost:
+        return ends[:-1]
+    return [min(math.ceil(decay.constant * math.log(decay.height / equal)), len(logs) - MIN_SIZE)]
+
+
+def _blocks(logs: Array, length: int) -> Array:
+    """Return medians of consecutive blocks; what is left over at the end is not looked at."""
+    whole = len(logs) // length
+    return np.asarray(np.median(logs[: whole * length].reshape(whole, length), axis=1))
+
+
+# --- noise -----------------------------------------------------------------------------------------
+
+
+def without_outliers(logs: Array) -> tuple[Array, int]:
+    """Replace lone outliers, for the search only: farther than 3 (P90 - P10) from the median around them.
+
+    Parameters
+    ----------
+    logs : array
+        Logarithms of times, at least 11.
+
+    Returns
+    -------
+    (array, int)
+        The logarithms, in which fewer than ``MIN_SIZE`` consecutive outliers are replaced by that median, and
+        how many there are at the very beginning: several slow steps, or one that no other reaches.
+    """
+    windows = np.lib.stride_tricks.sliding_window_view(logs, 2 * MIN_SIZE + 1)
+    around = np.pad(np.median(windows, axis=1), MIN_SIZE, mode="edge")
+    low, high = np.percentile(logs - around, [10, 90])
+    far = np.abs(logs - around) > 3 * (high - low)
+    runs = np.flatnonzero(np.diff(far, prepend=False, append=False)).reshape(-1, 2).tolist()
+    cleaned, lead = logs.copy(), 0
+    for start, end in runs:
+        if end - start < MIN_SIZE:
+            cleaned[start:end] = around[start:end]
+            if start == 0 and logs[0] > around[0] and (end > 1 or logs[0] == logs.max()):
+                lead = end
+    return cleaned, lead
+
+
+def _noise_of_neighbours(logs: Array) -> tuple[float, float]:
+    """Return the long-run noise, from differences of neighbours, which a change of level touches once.
+
+    Their median size gives it; their correlation is ``(r - 1) / 2`` in a first-order autoregression.
+
+    Returns
+    -------
+    (float, float)
+        If the points were independent, and as they are correlated.
+    """
+    differences = np.diff(logs)
+    size = float(np.median(np.abs(differences))) / NORMAL_QUARTILE
+    clipped = np.clip(differences, -3 * size, 3 * size)
+    square = float(clipped @ clipped)
+    r = 1 + 2 * float(clipped[:-1] @ clipped[1:]) / square if square else 0.0
+    independent = size / math.sqrt(2)
+    correlated = independent / math.sqrt(1 - _bounded(r)) * _long_run(r)
+    return max(_MIN_NOISE, independent), max(_MIN_NOISE, correlated)
+
+
+def _bounded(r: float) -> float:
+    return min(max(0.0, r), _MAX_CORRELATION)
+
+
+def _long_run(r: float) -> float:
+    """Return how much more noise the mean of many points sees in a first-order autoregression."""
+    return math.sqrt((1 + _bounded(r)) / (1 - _bounded(r)))
+
+
+def _noise_around(logs: Array, ends: list[int]) -> tuple[float, float]:
+    """Return the standard deviation around levels and the long-run noise.
+
+    Fitting levels makes the correlation too small, by ``(1 + 3 r) / n`` each (Marriott & Pope, Biometrika 41, 1954).
+    """
+    rest = np.concatenate([part - part.mean() for part in np.split(logs, ends[:-1])])
+    freedom = len(logs) - len(ends)
+    variance = float(rest @ rest) / freedom
+    if variance <= _MIN_NOISE**2:
+        return _MIN_NOISE, _MIN_NOISE
+    seen = float(rest[:-1] @ rest[1:]) / freedom / variance
+    r = seen + (1 + 3 * max(0.0, seen)) * len(ends) / len(logs)
+    return math.sqrt(variance), math.sqrt(variance) * _long_run(r)
+
+
+# --- change points ---------------------------------------------------------------------------------
+
+
+def change_points(series: Array, penalty: float) -> tuple[list[int], float]:
+    """Return the segmentation of least cost: squared deviations from segment means plus a penalty a change.
+
+    Optimal partitioning (Jackson et al., IEEE Signal Processing Letters 12, 2005), exact; it finds what PELT
+    (Killick, Fearnhead & Eckley, JASA 107, 2012) finds. Segments have at least ``MIN_SIZE`` points.
+
+    Parameters
+    ----------
+    series : array
+        At least ``MIN_SIZE`` points.
+    penalty : float
+        For each change, in the squared unit of the series.
+
+    Returns
+    -------
+    (list of int, float)
+        The end of each segment, the last one included, and the cost.
+    """
+    count = len(series)
+    centred = series - series.mean()
+    sums = np.concatenate([[0.0], np.cumsum(centred)])
+    squares = np.concatenate([[0.0], np.cumsum(centred**2)])
+    inverse_lengths = 1 / np.arange(count, 0, -1)
+    cost = np.full(count + 1, np.inf)
+    cost[0] = -penalty
+    open_cost = cost.copy()  # of all before a start, less the squares before it
+    before = np.zeros(count + 1, dtype=np.int64)
+    for end in range(MIN_SIZE, count + 1):
+        starts = end - MIN_SIZE + 1
+        explained = sums[end] - sums[:starts]
+        explained *= explained
+        explained *= inverse_lengths[count - end : count - end + starts]
+        best = int((open_cost[:starts] - explained).argmin())
+        before[end] = best
+        cost[end] = open_cost[best] - explained[best] + squares[end] + penalty
+        open_cost[end] = cost[end] - squares[end]
+    ends = [count]
+    while before[ends[-1]]:
+        ends.append(int(before[ends[-1]]))
+    return ends[::-1], float(cost[count])
+
+
+@dataclass(frozen=True)
+class Decay:
+    """A level that is approached exponentially, ``level + height * exp(-i / constant)``; cost: squared errors."""
+
+    height: float
+    constant: float
+    cost: float
+
+
+def fit_decay(series: Array) -> Decay:
+    """Return the exponential approach of a level that fits best, of time constants from 1 to half the series."""
+    count = len(series)
+    constants = np.geomspace(1, count / 2, 60)
+    curves = np.exp(-np.arange(count) / constants[:, None])
+    curves -= curves.mean(axis=1, keepdims=True)
+    centred = series - series.mean()
+    variances = (curves**2).sum(axis=1)
+    heights = curves @ centred / variances
+    costs = float(centred @ centred) - heights**2 * variances
+    best = int(costs.argmin())
+    return Decay(float(heights[best]), float(constants[best]), float(costs[best]))

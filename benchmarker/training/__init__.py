@@ -1,0 +1,1 @@
+"""Training to accuracy: what a recipe says, and the schedules that it names."""

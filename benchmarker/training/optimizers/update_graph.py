@@ -1,0 +1,89 @@
+"""The update of a parameter as a graph, for frameworks that make graphs native."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any, Dict, Tuple
+
+from benchmarker.api.update_rule import Given, ParameterPlace, Shape, UpdateRule
+from benchmarker.graph.graph import Graph
+from benchmarker.graph.network import Network
+from benchmarker.graph.recorder import Value
+from benchmarker.training.optimizers.advance import updated
+
+GRADIENT, PARAMETER = "gradient", "parameter"
+
+
+@dataclass(frozen=True)
+class UpdateGraph:
+    """A graph that takes tensors of one parameter and scalars, and gives what they become.
+
+    Parameters
+    ----------
+    graph : Graph
+        Its inputs are, in this order, the gradient, the parameter, its state, and scalars of shape ``()``.
+    state : tuple of str
+        Letters of the state.
+    scalars : tuple of str
+        Names of the scalars: those of :meth:`~benchmarker.api.update_rule.UpdateRule.numbers`, then the totals'.
+    results : tuple of str
+        Names of what the outputs are: the parameter and the state, or the totals.
+    """
+
+    graph: Graph
+    state: Tuple[str, ...]
+    scalars: Tuple[str, ...]
+    results: Tuple[str, ...]
+
+
+class _Recording:
+    """A network with the inputs of an update."""
+
+    def __init__(self, rule: UpdateRule, place: ParameterPlace, totals: Iterable[str] = ()) -> None:
+        self.network = Network(f"{rule.name}_update", 1)
+        gradient, parameter = (self.network.operand(name, place.shape) for name in (GRADIENT, PARAMETER))
+        shapes = rule.state_shapes(place)
+        state = {letter: self.network.operand(f"state.{letter}", shapes[letter]) for letter in shapes}
+        numbers = {name: self._scalar(f"number.{name}") for name in number_names(rule)}
+        added_up = {name: self._scalar(f"total.{name}") for name in totals}
+        self.given = Given(place, gradient, parameter, state, numbers, added_up)
+
+    def _scalar(self, name: str) -> Value:
+        return self.network.operand(name, ())
+
+    def finished(self, results: Mapping[str, Value]) -> UpdateGraph:
+        """Return the graph of results."""
+        for value in results.values():
+            self.network.output(value)
+        given = self.given
+        scalars = (*given.numbers, *given.totals)
+        return UpdateGraph(self.network.graph(), tuple(given.state), scalars, tuple(results))
+
+
+def number_names(rule: UpdateRule) -> Tuple[str, ...]:
+    """Return the names of the numbers that change from step to step."""
+    return tuple(rule.numbers(1, {}))
+
+
+def totals_graph(rule: UpdateRule, place: ParameterPlace) -> UpdateGraph | None:
+    """Return the graph of what a parameter adds to the totals; None of a rule that has none."""
+    recording = _Recording(rule, place)
+    network: Any = recording.network
+    totals = rule.totals(network, recording.given)
+    return recording.finished(totals) if totals else None
+
+
+def update_graph(rule: UpdateRule, place: ParameterPlace) -> UpdateGraph:
+    """Return the graph of a parameter's update; the parameter is where the next gradient is taken."""
+    totals = totals_graph(rule, place)
+    recording = _Recording(rule, place, totals.results if totals else ())
+    network: Any = recording.network
+    parameter, state = updated(rule, network, recording.given)
+    return recording.finished({PARAMETER: parameter, **state})
+
+
+def state_shapes(rule: UpdateRule, place: ParameterPlace) -> Dict[str, Shape]:
+    """Return the shapes of a parameter's state by letter, in the order of the rule's."""
+    shapes = rule.state_shapes(place)
+    return {letter: shapes[letter] for letter in rule.state if letter in shapes}

@@ -1,0 +1,98 @@
+"""Checks of what a plugin says of itself, and that saying it imports no framework."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import os
+import subprocess
+import sys
+
+from benchmarker.api.framework import MODES, PRECISIONS, FrameworkPlugin
+from benchmarker.worker.conformance.result import CheckFailed, Measurement
+from benchmarker.worker.conformance.subject import Check, Subject
+
+_CHILD = """
+import importlib, json, sys
+import benchmarker.api.framework, benchmarker.errors
+before = set(sys.modules)
+module = importlib.import_module(sys.argv[1])
+getattr(module, "benchmarker_framework", lambda: None)()
+new = [(name, getattr(sys.modules[name], "__file__", None)) for name in set(sys.modules) - before]
+print(json.dumps([name for name, file in new if file and ("site-packages" in file or "dist-packages" in file)]))
+"""
+
+
+def packages_imported_by(module: str) -> set[str]:
+    """Return the top-level installed packages that importing a plugin's description imports.
+
+    Parameters
+    ----------
+    module : str
+        Name of the module with ``benchmarker_framework``.
+
+    Returns
+    -------
+    set of str
+        The plugin's own package and ``benchmarker`` left out; empty is right.
+
+    Raises
+    ------
+    CheckFailed
+        If the module cannot be imported in a fresh process.
+    """
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
+    child = subprocess.run(
+        [sys.executable, "-c", _CHILD, module], capture_output=True, text=True, env=environment, check=False
+    )
+    if child.returncode != 0:
+        raise CheckFailed(f"importing '{module}' failed: {child.stderr.strip().splitlines()[-1]}")
+    names: list[str] = json.loads(child.stdout.splitlines()[-1])
+    return {name.split(".")[0] for name in names} - {module.split(".")[0], "benchmarker"}
+
+
+def _sound(subject: Subject) -> Measurement:
+    plugin = subject.plugin
+    module, _, name = plugin.implementation.partition(":")
+    rules = {
+        "name, distribution and requirements must not be empty": plugin.name
+        and plugin.distribution
+        and plugin.requirements,
+        f"implementation must be 'module:Class', got '{plugin.implementation}'": module
+        and name.isidentifier(),
+        f"modes must be among {MODES}, got {plugin.modes}": plugin.modes and set(plugin.modes) <= set(MODES),
+        "options must be a dataclass that can be made without arguments": dataclasses.is_dataclass(
+            plugin.options
+        ),
+        f"device '{subject.device.type}' must be declared": subject.device.type in plugin.devices,
+        "every declared device must have precisions, fp32 among them": all(
+            "fp32" in plugin.precisions.get(device, ()) for device in plugin.devices
+        ),
+        f"precisions must be among {PRECISIONS}": all(
+            set(known) <= set(PRECISIONS) for known in plugin.precisions.values()
+        ),
+    }
+    broken = [rule for rule, holds in rules.items() if not holds]
+    if broken:
+        raise CheckFailed("; ".join(broken))
+    return Measurement()
+
+
+def _versions(subject: Subject) -> Measurement:
+    version = subject.framework.version()
+    if not isinstance(version, str) or not version:
+        raise CheckFailed(f"version() must return a text, got {version!r}")
+    libraries = subject.framework.libraries()
+    if not all(isinstance(text, str) for pair in libraries.items() for text in pair):
+        raise CheckFailed(f"libraries() must map texts to texts, got {libraries!r}")
+    return Measurement(detail=f"{subject.plugin.name} {version}")
+
+
+def _implementation(subject: Subject) -> Measurement:
+    if not isinstance(subject.plugin, FrameworkPlugin):
+        raise CheckFailed(f"the description must be a FrameworkPlugin, got {type(subject.plugin).__name__}")
+    return _sound(subject)
+
+
+def description_checks() -> tuple[Check, ...]:
+    return (Check("description/sound", _implementation), Check("description/version", _versions))

@@ -1,0 +1,149 @@
+"""Checks of what only a training step shows: dropout's masks and batch normalization's running statistics."""
+
+from __future__ import annotations
+
+import math
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from benchmarker.api.optimizer import Optimizer
+from benchmarker.graph.graph import Graph
+from benchmarker.graph.initializers import ZEROS
+from benchmarker.graph.network import Network
+from benchmarker.worker.conformance.result import OPERATOR_TOLERANCE, CheckFailed, Measurement, relative_error
+from benchmarker.worker.conformance.subject import Check, Subject, draw_batch, draw_parameters
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+    Array = npt.NDArray[Any]
+
+_ELEMENTS = (64, 256)
+_SIGMAS = 6.0
+"""A right framework is outside this many standard deviations once in 5e8 runs."""
+
+
+def _dropout_graph(ratio: float) -> Graph:
+    """``mean(dropout(x + shift))``: the gradient of ``shift`` is the mask over the number of elements."""
+    net = Network("dropout", _ELEMENTS[0])
+    x = net.input("x", _ELEMENTS[1:])
+    y = net.dropout(net.add(x, net.parameter("shift", _ELEMENTS, ZEROS)), ratio=ratio)
+    net.output(y)
+    net.loss(net.reduce_mean(y))
+    return net.graph()
+
+
+def _dropout_masks(subject: Subject, ratio: float) -> tuple[Array, list[tuple[float, Array]]]:
+    """Return ``x`` and, for two steps, the loss and the mask that the update of ``shift`` shows."""
+    graph = _dropout_graph(ratio)
+    batch = draw_batch(graph, subject.seed)
+    elements = math.prod(_ELEMENTS)
+    # The loss is a mean, so with this rate the shift moves by the mask itself.
+    optimizer = Optimizer("sgd", learning_rate=float(elements))
+    program = subject.program(graph, draw_parameters(graph, subject.seed), "training", optimizer)
+    loaded = program.load(batch)
+    before, steps = np.zeros(_ELEMENTS), []
+    for _ in range(2):
+        (loss,) = program.fetch(program.train_step(loaded))
+        after = program.parameters()["shift"].astype(np.float64)
+        steps.append((float(loss), before - after))
+        before = after
+    return batch["x"].astype(np.float64), steps
+
+
+def _dropout_mask(ratio: float, subject: Subject) -> Measurement:
+    _, ((_, mask), _) = _dropout_masks(subject, ratio)
+    expected = np.where(mask > 0.5, 1.0 / (1.0 - ratio), 0.0)
+    return Measurement(
+        relative_error(mask, expected), OPERATOR_TOLERANCE, f"kept elements must be times {1 / (1 - ratio)}"
+    )
+
+
+def _dropout_fraction(ratio: float, subject: Subject) -> Measurement:
+    _, ((_, mask), _) = _dropout_masks(subject, ratio)
+    zeroed = float((mask < 0.5).mean())
+    bound = _SIGMAS * math.sqrt(ratio * (1.0 - ratio) / mask.size)
+    detail = f"the fraction zeroed is {zeroed:.4f}, expected {ratio}, and so the mean is kept"
+    return Measurement(abs(zeroed - ratio), bound, detail)
+
+
+def _dropout_consistent(ratio: float, subject: Subject) -> Measurement:
+    x, ((loss, mask), _) = _dropout_masks(subject, ratio)
+    expected = float((x * mask).mean())
+    scale = float(np.abs(x * mask).mean())
+    return Measurement(
+        abs(loss - expected) / scale, OPERATOR_TOLERANCE, "forward and backward must use the same mask"
+    )
+
+
+def _dropout_fresh(ratio: float, subject: Subject) -> Measurement:
+    _, ((_, first), (_, second)) = _dropout_masks(subject, ratio)
+    differing = float((np.abs(first - second) > 0.5).mean())
+    expected = 2.0 * ratio * (1.0 - ratio)
+    if differing < 0.5 * expected:
+        raise CheckFailed(
+            f"each step must draw a new mask: {differing:.4f} of the elements differ, expected {expected:.4f}"
+        )
+    return Measurement(detail=f"{differing:.4f} of the elements differ")
+
+
+_MOMENTUM = 0.7
+
+
+def _statistics_graph(shape: tuple[int, ...]) -> Graph:
+    net = Network("running_statistics", shape[0])
+    x = net.input("x", shape[1:])
+    y = net.batch_norm("bn", x, momentum=_MOMENTUM)
+    net.output(y)
+    net.loss(net.reduce_mean(net.mul(y, y)))
+    return net.graph()
+
+
+def _running_statistics(shape: tuple[int, ...], subject: Subject) -> Measurement:
+    graph = _statistics_graph(shape)
+    start = draw_parameters(graph, subject.seed)
+    channels = shape[1]
+    start["bn.running_mean"] = np.linspace(-1.0, 1.0, channels).astype(np.float32)
+    start["bn.running_var"] = np.linspace(0.5, 2.0, channels).astype(np.float32)
+    program = subject.program(graph, start, "training")
+    batch = draw_batch(graph, subject.seed)
+    loss = program.train_step(program.load(batch))
+    program.synchronize(loss)
+    found = program.parameters()
+    x = batch["x"].astype(np.float64)
+    axes = (0, *range(2, x.ndim))
+    means = _moved(start["bn.running_mean"], x.mean(axis=axes))
+    variances = _moved(start["bn.running_var"], x.var(axis=axes))
+    error = relative_error(found["bn.running_mean"], means)
+    if not error <= OPERATOR_TOLERANCE:
+        return Measurement(error, OPERATOR_TOLERANCE, "the running mean")
+    error = relative_error(found["bn.running_var"], variances)
+    return Measurement(error, OPERATOR_TOLERANCE, "the running variance, moved by the biased one")
+
+
+def _moved(old: Array, batch: Array) -> Array:
+    return np.asarray(_MOMENTUM * old.astype(np.float64) + (1.0 - _MOMENTUM) * batch)
+
+
+def state_checks() -> tuple[Check, ...]:
+    """Return the checks of dropout in training and of the running statistics."""
+    dropout = (
+        ("mask", _dropout_mask),
+        ("fraction", _dropout_fraction),
+        ("gradient-consistent", _dropout_consistent),
+        ("new-each-step", _dropout_fresh),
+    )
+    shapes = {"2d": (6, 4, 5, 5), "matrix": (16, 5), "1d": (5, 3, 8), "3d": (4, 3, 3, 4, 3)}
+    return (
+        *(
+            Check(f"dropout/{name}-{ratio}", partial(measure, ratio))
+            for ratio in (0.5, 0.2)
+            for name, measure in dropout
+        ),
+        *(
+            Check(f"running_statistics/{name}", partial(_running_statistics, shape))
+            for name, shape in shapes.items()
+        ),
+    )

@@ -1,0 +1,189 @@
+"""The framework under test, beside the float64 reference."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from benchmarker.api.framework import Device, Framework, FrameworkPlugin, Program
+from benchmarker.api.optimizer import Optimizer
+from benchmarker.data import values
+from benchmarker.graph.graph import Graph
+from benchmarker.graph.support import missing_operators
+from benchmarker.graph.types import Distribution, TensorType
+from benchmarker.plugins.numpy.program import NumpyFramework
+from benchmarker.worker.conformance.result import (
+    OPERATOR_TOLERANCE,
+    CheckFailed,
+    CheckResult,
+    Measurement,
+    Skipped,
+)
+from benchmarker.worker.program import ProgramBuilder
+from benchmarker.worker.verification.tolerances import floor_of
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+    Array = npt.NDArray[Any]
+
+
+@dataclass(frozen=True)
+class Subject:
+    """A framework under test.
+
+    Parameters
+    ----------
+    framework : Framework
+        Already configured for ``device``.
+    plugin : FrameworkPlugin
+        What it says of itself.
+    device : Device
+        Where its programs run.
+    seed : int
+        Seed of all values.
+    options : object, optional
+        An instance of the plugin's options dataclass; its defaults if it is left out.
+    """
+
+    framework: Framework
+    plugin: FrameworkPlugin
+    device: Device
+    seed: int = 0
+    options: Any = None
+
+    def require(self, graph: Graph, mode: str) -> None:
+        """Skip the check if the framework lacks an operator of ``graph`` or the mode."""
+        if mode not in self.plugin.modes:
+            raise Skipped(f"the plugin does not declare the mode '{mode}'")
+        missing = missing_operators(graph, self.framework.operators)
+        if missing:
+            raise Skipped(f"no native meaning of {', '.join(sorted(missing))}")
+
+    def tolerance(self, graph: Graph) -> float:
+        """Return how far the framework's float32 may be off where one operator is checked."""
+        return max(OPERATOR_TOLERANCE, floor_of(graph.operators, self.device.type))
+
+    def program(
+        self,
+        graph: Graph,
+        parameters: Mapping[str, Array],
+        mode: str,
+        optimizer: Optimizer | None = None,
+        precision: str = "fp32",
+    ) -> Program:
+        """Build ``graph`` with the framework under test, or skip if it cannot have it."""
+        self.require(graph, mode)
+        options = self.plugin.options() if self.options is None else self.options
+        builder = ProgramBuilder(self.framework, self.device, precision, options)
+        return builder.build(graph, parameters, mode, optimizer or Optimizer())
+
+
+@dataclass(frozen=True)
+class Check:
+    """One question to a framework.
+
+    Parameters
+    ----------
+    name : str
+        Unique path.
+    measure : callable
+        Asks the subject; raises :class:`Skipped`, or any other exception if it failed.
+    """
+
+    name: str
+    measure: Callable[[Subject], Measurement]
+
+    def run(self, subject: Subject) -> CheckResult:
+        """Return the verdict; whatever the framework raises is one."""
+        try:
+            found = self.measure(subject)
+        except Skipped as reason:
+            return CheckResult(self.name, "skipped", str(reason))
+        except Exception as error:
+            return CheckResult(self.name, "failed", f"{type(error).__name__}: {error}")
+        if found.error is None or found.tolerance is None:
+            return CheckResult(self.name, "passed", found.detail)
+        status = "passed" if found.error <= found.tolerance else "failed"
+        return CheckResult(self.name, status, found.detail, found.error, found.tolerance)
+
+
+def reference_program(
+    graph: Graph,
+    parameters: Mapping[str, Array],
+    mode: str,
+    optimizer: Optimizer | None = None,
+    precision: str = "fp64",
+) -> Program:
+    """Build ``graph`` with the NumPy reference."""
+    builder = ProgramBuilder(NumpyFramework(), Device("cpu"), precision, None)
+    return builder.build(graph, parameters, mode, optimizer or Optimizer())
+
+
+def draw(name: str, type_: TensorType, distribution: Distribution, seed: int) -> Array:
+    """Return values for one tensor; each name has a stream of its own."""
+    return values.draw(seed, name, type_, distribution)
+
+
+def draw_parameters(graph: Graph, seed: int) -> dict[str, Array]:
+    """Return start values of all parameters of ``graph``."""
+    return {p.name: draw(p.name, p.type, p.initializer, seed) for p in graph.parameters}
+
+
+def draw_batch(graph: Graph, seed: int) -> dict[str, Array]:
+    return {i.name: draw(i.name, i.type, i.distribution, seed) for i in graph.inputs}
+
+
+def fetch_outputs(program: Program, graph: Graph, batch: Any) -> dict[str, Array]:
+    """Run inference on a loaded mini-batch and return its outputs by name."""
+    output = program.infer(batch)
+    program.synchronize(output)
+    return dict(zip(graph.outputs, program.fetch(output)))
+
+
+def train_beside_reference(
+    subject: Subject, graph: Graph, start: Mapping[str, Array], optimizer: Optimizer, steps: int
+) -> tuple[dict[str, Array], dict[str, Array]]:
+    """Train with the subject and with the reference, a mini-batch a step, and return both's parameters."""
+    program = subject.program(graph, start, "training", optimizer)
+    reference = reference_program(graph, start, "training", optimizer)
+    for step in range(steps):
+        batch = draw_batch(graph, subject.seed + step)
+        program.fetch(program.train_step(program.load(batch)))
+        reference.train_step(reference.load(batch))
+    return program.parameters(), reference.parameters()
+
+
+_STATISTICS_TOLERANCE = 1e-6
+"""A framework may keep its running statistics scaled, which rounds them twice."""
+
+
+def require_same_parameters(program: Program, graph: Graph, start: Mapping[str, Array]) -> None:
+    """Fail unless ``parameters()`` returns what ``build`` was given.
+
+    Raises
+    ------
+    CheckFailed
+        With the names of those that differ.
+    """
+    found = program.parameters()
+    if set(found) != set(start):
+        raise CheckFailed(f"parameters() must name {sorted(start)}, got {sorted(found)}")
+    statistics = {name for node in graph.nodes for name in node.statistics}
+    wrong = [name for name, array in start.items() if not _same(found[name], array, name in statistics)]
+    if wrong:
+        raise CheckFailed(
+            f"parameters() must return what build was given, bit for bit, in the graph's layout and float32; "
+            f"it did not for {', '.join(wrong[:5])}"
+        )
+
+
+def _same(found: Array, expected: Array, nearly: bool) -> bool:
+    if found.dtype != np.float32 or found.shape != expected.shape:
+        return False
+    if nearly:
+        return np.allclose(found, expected, rtol=_STATISTICS_TOLERANCE, atol=0.0)
+    return np.array_equal(found, expected)

@@ -1,0 +1,1 @@
+"""What a worker can be asked, one module a question."""

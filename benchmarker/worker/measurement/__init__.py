@@ -1,0 +1,1 @@
+"""Timing a program, and what is measured beside it."""

@@ -1,0 +1,54 @@
+"""How late results are after ``synchronize`` has returned: a step that it did not wait for is still going on."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from time import perf_counter, sleep
+from typing import Any
+
+from benchmarker.api.framework import Program
+
+MAX_SHARE = 0.4
+"""Share of a step that may still have to be waited for; a program that waits leaves none, one that
+does not leaves nearly all, and a busy machine adds to both."""
+
+MIN_LATE_SECONDS = 1e-3
+"""Less may be a page that is touched for the first time."""
+
+Step = Callable[[], Any]
+Collect = Callable[[Any], object]
+
+
+def waited_for(program: Program, step: Step, collect: Collect) -> tuple[float, float]:
+    """Return the seconds of one synchronised step, and those that its results were late after it.
+
+    The results are collected twice; the second time nothing is left to wait for, which gives the
+    cost of collecting itself. Where that leaves a suspicion, the cost is that of another step's results,
+    long after it has ended: a framework may keep the copy of a device's results that it once made.
+    """
+    start = perf_counter()
+    output = step()
+    program.synchronize(output)
+    synchronised = perf_counter()
+    collect(output)
+    first = perf_counter()
+    collect(output)
+    seconds, collecting, again = synchronised - start, first - synchronised, perf_counter() - first
+    if share_late(seconds, collecting - again) > MAX_SHARE:
+        again = max(again, _collecting_ended(program, step, collect, seconds + collecting))
+    return seconds, max(0.0, collecting - again)
+
+
+def _collecting_ended(program: Program, step: Step, collect: Collect, pause: float) -> float:
+    """Return the seconds that collecting a step's results takes, ``pause`` seconds after it was asked for."""
+    output = step()
+    program.synchronize(output)
+    sleep(pause)
+    start = perf_counter()
+    collect(output)
+    return perf_counter() - start
+
+
+def share_late(seconds: float, late: float) -> float:
+    """Return the share of a step and of what it was late by that came after ``synchronize``."""
+    return late / (seconds + late) if late > MIN_LATE_SECONDS else 0.0

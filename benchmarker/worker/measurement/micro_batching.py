@@ -1,0 +1,142 @@
+"""Training in micro-batches: each mini-batch in parts that are small enough, and one update with their mean gradient.
+
+Where the loss is a mean over samples and no operator looks at several samples at once this is the very step of
+the whole mini-batch. Batch normalization does look: its statistics are then those of each micro-batch.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from benchmarker.api.framework import Program
+from benchmarker.errors import UnsupportedError
+from benchmarker.graph.graph import Graph
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+    from benchmarker.api.training_state import TrainingState
+
+    Array = npt.NDArray[Any]
+    Arrays = dict[str, Array]
+
+
+def has_statistics(graph: Graph) -> bool:
+    """Whether an operator takes statistics of all samples, so that micro-batches make another function."""
+    return "batch_normalization" in graph.operators
+
+
+def split(batch: Mapping[str, Array], samples: int) -> list[Arrays]:
+    """Return the micro-batches of ``samples`` samples each, in order."""
+    count = len(next(iter(batch.values())))
+    if count == samples:
+        return [dict(batch)]
+    return [
+        {name: array[start : start + samples] for name, array in batch.items()}
+        for start in range(0, count, samples)
+    ]
+
+
+class MicroBatched(Program):
+    """A program built for micro-batches that takes whole mini-batches.
+
+    Parameters
+    ----------
+    program : Program
+        Built for training with the graph of one micro-batch.
+    samples : int
+        Samples of a micro-batch.
+    framework : str
+        Its name.
+
+    Raises
+    ------
+    UnsupportedError
+        If the framework cannot train so.
+    """
+
+    def __init__(self, program: Program, samples: int, framework: str) -> None:
+        if type(program).train_micro is Program.train_micro:
+            raise UnsupportedError(
+                f"framework '{framework}' has no training in micro-batches; leave out --micro-batch"
+            )
+        self._program = program
+        self._samples = samples
+
+    def load(self, batch: Mapping[str, Array]) -> list[Any]:
+        return [self._program.load(part) for part in split(batch, self._samples)]
+
+    def infer(self, batch: Sequence[Any]) -> Any:
+        """Raise: what is built here is trained."""
+        raise UnsupportedError("micro-batches are for training")
+
+    def train_step(self, batch: Sequence[Any]) -> Any:
+        """Run all micro-batches and one update."""
+        return self._program.train_micro(batch)
+
+    def train_parts(self, batch: Sequence[Any]) -> Any:
+        """Raise: forward and backward passes follow each other by turns."""
+        raise UnsupportedError("a step of micro-batches goes forward and backward several times")
+
+    def profile(self, batch: Sequence[Any], steps: int) -> Any:
+        """Raise: a profiler sees the step of one micro-batch."""
+        raise UnsupportedError(
+            "operators are profiled in a step of the whole mini-batch, without --micro-batch"
+        )
+
+    def gradients(self, batch: Sequence[Any]) -> tuple[float, Arrays]:
+        """Return the means over the micro-batches."""
+        found = [self._program.gradients(part) for part in batch]
+        losses, gradients = zip(*found)
+        return sum(losses) / len(losses), {
+            name: sum(each[name] for each in gradients) / len(gradients) for name in gradients[0]
+        }
+
+    def parameters(self) -> Arrays:
+        return self._program.parameters()
+
+    def set_hyperparameters(self, values: Mapping[str, float]) -> None:
+        self._program.set_hyperparameters(values)
+
+    def optimizer_variant(self) -> str:
+        return self._program.optimizer_variant()
+
+    def evaluation_parameters(self) -> Arrays:
+        return self._program.evaluation_parameters()
+
+    def optimizer_state(self) -> dict[str, Arrays]:
+        return self._program.optimizer_state()
+
+    def native_state(self) -> Arrays:
+        return self._program.native_state()
+
+    def restore(self, state: TrainingState) -> None:
+        self._program.restore(state)
+
+    def lost_on_restore(self) -> str | None:
+        return self._program.lost_on_restore()
+
+    def assign(self, values: Mapping[str, Array]) -> None:
+        self._program.assign(values)
+
+    def fetch(self, output: Any) -> tuple[Array, ...]:
+        return self._program.fetch(output)
+
+    def synchronize(self, output: Any) -> None:
+        self._program.synchronize(output)
+
+    def memory(self) -> dict[str, int]:
+        return self._program.memory()
+
+    def reset_memory(self) -> None:
+        self._program.reset_memory()
+
+    def device_event(self) -> Any:
+        return self._program.device_event()
+
+    def device_seconds(self, first: Any, last: Any) -> float:
+        return self._program.device_seconds(first, last)
+
+    def compilations(self) -> int | None:
+        return self._program.compilations()

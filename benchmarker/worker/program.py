@@ -1,0 +1,180 @@
+"""How a worker comes to a native program: import, device, initialise, build."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from benchmarker.api.framework import Device, Framework, FrameworkPlugin, Program
+from benchmarker.api.optimizer import Optimizer
+from benchmarker.api.options import parse_options
+from benchmarker.graph.custom import custom_kinds
+from benchmarker.graph.graph import Graph
+from benchmarker.graph.support import check_operators, composed_operators
+from benchmarker.graph.transformations.fold_batch_norm import fold_batch_norm
+from benchmarker.worker.batches import batches_of
+from benchmarker.worker.channel import Channel
+from benchmarker.worker.job import Job, RunJob, load_framework, load_framework_plugin, problem_graph
+from benchmarker.worker.measurement.micro_batching import MicroBatched
+from benchmarker.worker.stages import Stages
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+    from benchmarker.data.batches import BatchFeeder
+
+    Arrays = dict[str, npt.NDArray[Any]]
+
+
+def import_framework(job: Job, stages: Stages) -> tuple[FrameworkPlugin, Framework]:
+    """Import the job's framework, with what draws weights and mini-batches."""
+    plugin = load_framework_plugin(job.framework)
+    with stages.stage("import"):
+        framework = load_framework(plugin)
+        from benchmarker.data import batches, values  # noqa: F401 - their import is part of this stage
+    stages.out_of_memory_signs = tuple(framework.out_of_memory_signs())
+    return plugin, framework
+
+
+def framework_options(job: Any, plugin: FrameworkPlugin) -> Any:
+    """Return the checked options of the framework that a job names."""
+    return parse_options(plugin.options, job.framework_options, f"framework '{plugin.name}'")
+
+
+def configure(framework: Framework, job: Job, stages: Stages) -> str:
+    """Initialise the job's device and return its name."""
+    with stages.stage("device"):
+        return framework.configure(job.device, threads=job.threads, seed=job.seed)
+
+
+@dataclass(frozen=True)
+class ProgramBuilder:
+    """Makes graphs native in one framework, on one device and in one precision."""
+
+    framework: Framework
+    device: Device
+    precision: str
+    options: Any
+
+    @staticmethod
+    def of(
+        job: Job,
+        plugin: FrameworkPlugin,
+        framework: Framework,
+        precision: str,
+        options: Mapping[str, Any] | None = None,
+    ) -> ProgramBuilder:
+        """Return the builder for a job, the framework's options checked."""
+        parsed = parse_options(plugin.options, options or {}, f"framework '{plugin.name}'")
+        return ProgramBuilder(framework, job.device, precision, parsed)
+
+    def build(
+        self,
+        graph: Graph,
+        parameters: Mapping[str, npt.NDArray[Any]],
+        mode: str,
+        optimizer: Optimizer = Optimizer(),
+    ) -> Program:
+        return self.framework.build(
+            graph,
+            parameters,
+            mode=mode,
+            device=self.device,
+            precision=self.precision,
+            optimizer=optimizer,
+            options=self.options,
+        )
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """A problem made native, with everything that verification and sampling need.
+
+    ``graph``, ``parameters`` and ``batch`` are the problem's own; ``built`` is what became of the graph; ``numbers`` is
+    what the optimizer's rule has kept of steps whose constants changed.
+    """
+
+    mode: str
+    framework: Framework
+    graph: Graph
+    built: Graph
+    parameters: Arrays
+    batch: Arrays
+    digests: dict[str, str]
+    program: Program
+    build: Callable[..., Program]
+    step: Callable[[Any], Any]
+    native_batch: Any
+    feed: BatchFeeder
+    framework_name: str
+    numbers: Mapping[str, float] | None = None
+
+    def values(self, output: Any) -> tuple[npt.NDArray[Any], ...]:
+        """Return what a step computed forward, its outputs or its loss, as NumPy arrays."""
+        return self.program.fetch(output[0] if self.mode == "gradient" else output)
+
+
+def prepare(job: RunJob, channel: Channel, stages: Stages) -> Prepared:
+    """Import the framework, initialise the device, draw the values and make the problem native."""
+    plugin, framework = import_framework(job, stages)
+    from benchmarker.data import values
+    from benchmarker.data.batches import BatchFeeder
+
+    device_name = configure(framework, job, stages)
+    with stages.stage("initialise"):
+        graph = problem_graph(job, job.batch_size)
+        built, values_of = _transformed(job, graph)
+        check_operators(built, framework.operators, plugin.name)
+        parameters = values.draw_parameters(graph, job.seed)
+        batches = batches_of(job, graph)
+    builder = ProgramBuilder.of(job, plugin, framework, job.precision, job.framework_options)
+
+    def build(graph: Graph, values: Arrays | None = None, mode: str = job.mode) -> Program:
+        return builder.build(graph, parameters if values is None else values, mode, job.optimizer)
+
+    with stages.stage("build"):
+        program = build(built, values_of(parameters))
+        if job.micro_batch is not None:
+            program = MicroBatched(program, job.micro_batch, plugin.name)
+        stages.count_compilations = program.compilations
+        feed = BatchFeeder(batches, program.load, job.inputs, random=job.data is None)
+    digests = {"parameters": values.digest(parameters), "batch": values.digest(feed.first)}
+    channel.send(
+        "prepared",
+        version=framework.version(),
+        device_name=device_name,
+        composed_operators=composed_operators(built, framework.operators),
+        custom_operators=custom_kinds(built.nodes, framework.operators.framework),
+        digests=digests,
+        optimizer_variant=program.optimizer_variant() if job.mode == "training" else None,
+    )
+    step, batch, native = feed.step(_step_of(program, job.mode)), feed.first, feed.native_first
+    return Prepared(
+        job.mode,
+        framework,
+        graph,
+        built,
+        parameters,
+        batch,
+        digests,
+        program,
+        build,
+        step,
+        native,
+        feed,
+        plugin.name,
+    )
+
+
+def _step_of(program: Program, mode: str) -> Callable[[Any], Any]:
+    steps = {"training": program.train_step, "inference": program.infer, "gradient": program.gradient_step}
+    return steps[mode]
+
+
+def _transformed(job: RunJob, graph: Graph) -> tuple[Graph, Callable[[Arrays], Arrays]]:
+    """Return the graph to build, and its parameters' values from those of the problem's own."""
+    if job.fold_batch_norm:
+        folded = fold_batch_norm(graph)
+        return folded.graph, folded.values
+    return problem_graph(job, job.micro_batch) if job.micro_batch else graph, lambda parameters: parameters

@@ -1,0 +1,1 @@
+"""Training to accuracy inside the worker: its data, the loop, evaluation, and what becomes of the weights."""

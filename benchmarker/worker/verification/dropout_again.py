@@ -1,0 +1,76 @@
+"""Dropout in the program that was timed: its masks are the framework's own, so losses are compared in distribution."""
+
+from __future__ import annotations
+
+import math
+import statistics
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from benchmarker.api.optimizer import Optimizer
+from benchmarker.errors import UnsupportedError
+from benchmarker.worker.program import Prepared
+from benchmarker.worker.verification import reference
+from benchmarker.worker.verification.budget import Budget
+from benchmarker.worker.verification.findings import Check, left_out, told
+from benchmarker.worker.verification.further_steps import FurtherSteps
+from benchmarker.worker.verification.reference_cost import BACKWARD, fits_memory, forward_seconds
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+    Array = npt.NDArray[Any]
+
+DROPOUT = "dropout"
+MIN_DRAWS, MAX_DRAWS = 16, 400
+"""Masks that are drawn for one mini-batch and the same weights: as many as the budget allows."""
+BUDGET_SHARE = 0.5
+"""Of what is left."""
+MAX_DEVIATIONS = 5.0
+"""Standard errors that the means of two right programs may be apart: once in a million comparisons they are further."""
+MAX_VARIANCE_RATIO = 20.0
+"""Of two variances of 16 normal draws; the quotient is beyond it either way less than once in a million times, and of
+more draws more seldom."""
+
+
+def dropout_check(
+    prepared: Prepared, steps: FurtherSteps, batch: Mapping[str, Array], budget: Budget
+) -> Check:
+    """Compare the losses of one mini-batch under many masks with the reference's: their mean and their variance.
+
+    The program gets the same weights before each step, and is left with them moved by one.
+    """
+    graph = prepared.graph
+    each = BACKWARD * forward_seconds(graph)
+    draws = min(MAX_DRAWS, int(BUDGET_SHARE * budget.left / each))
+    if draws < MIN_DRAWS or not fits_memory(graph, backward=True):
+        return left_out(DROPOUT, f"the reference of {MIN_DRAWS} masks takes about {MIN_DRAWS * each:.2g} s")
+    weights = steps.program.parameters()
+    native = steps.load(batch)
+    found = []
+    try:
+        for _ in range(draws):
+            steps.program.assign(weights)
+            found.append(float(steps.values(native)[0]))
+    except UnsupportedError as reason:
+        return left_out(DROPOUT, str(reason))
+    program = reference.build("fp64")(graph, weights, "training", Optimizer())
+    given = program.load(batch)
+    expected = [float(program.half_step(given)[0]) for _ in range(draws)]
+    words = f"the loss of {draws} masks is {_words(found)}, in the reference {_words(expected)}"
+    return told(DROPOUT, [] if _agree(found, expected) else [words], words)
+
+
+def _words(losses: Sequence[float]) -> str:
+    return f"{statistics.fmean(losses):.4g} on average, deviating by {statistics.stdev(losses):.3g}"
+
+
+def _agree(found: Sequence[float], expected: Sequence[float]) -> bool:
+    if not all(map(math.isfinite, found)):
+        return False
+    ours, theirs = statistics.variance(found), statistics.variance(expected)
+    if theirs == 0.0:
+        return True
+    apart = abs(statistics.fmean(found) - statistics.fmean(expected))
+    error = math.sqrt((ours + theirs) / len(found))
+    return apart <= MAX_DEVIATIONS * error and 1 / MAX_VARIANCE_RATIO <= ours / theirs <= MAX_VARIANCE_RATIO

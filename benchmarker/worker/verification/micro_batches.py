@@ -1,0 +1,55 @@
+"""Whether training in micro-batches is training with the whole mini-batch."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from benchmarker.api.optimizer import Optimizer
+from benchmarker.errors import UnsupportedError
+from benchmarker.graph.graph import Graph
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+    Array = npt.NDArray[Any]
+    Arrays = dict[str, Array]
+from benchmarker.worker.measurement.micro_batching import split
+from benchmarker.worker.verification.reference import build
+
+ROUNDING = 1e-9
+"""How far, of their size, two ways to sum the same float64 losses may be apart."""
+
+
+def check_mean(whole: Graph, part: Graph, parameters: Arrays, batch: Mapping[str, Array]) -> None:
+    """Check that a loss is a mean over samples, with batch normalization as in inference.
+
+    Parameters
+    ----------
+    whole, part : Graph
+        Of all samples of the mini-batch, and of a micro-batch.
+    parameters, batch : mapping
+        Their values.
+
+    Raises
+    ------
+    UnsupportedError
+        If the mean over micro-batches is another number.
+    """
+    parts = split(batch, part.batch_size)
+    together = _loss(whole, parameters, [batch])
+    apart = _loss(part, parameters, parts)
+    if abs(together - apart) > ROUNDING * max(abs(together), abs(apart)):
+        raise UnsupportedError(
+            f"the loss of '{whole.name}' is no mean over samples ({together:.6g} of {whole.batch_size}, "
+            f"{apart:.6g} in the mean of {len(parts)} parts), so micro-batches would train another function; "
+            "leave out --micro-batch"
+        )
+
+
+def _loss(graph: Graph, parameters: Arrays, batches: Sequence[Mapping[str, Array]]) -> float:
+    assert graph.loss is not None
+    alone = replace(graph, outputs=(graph.loss,), loss=None)
+    program = build("fp64")(alone, parameters, "inference", Optimizer())
+    return sum(float(program.infer(program.load(batch))[0]) for batch in batches) / len(batches)

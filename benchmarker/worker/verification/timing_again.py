@@ -1,0 +1,146 @@
+"""Whether steps after the timed part take as long: of mini-batches never seen, and once their results are collected."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from statistics import median_low
+from time import perf_counter
+from typing import Any
+
+from benchmarker.worker.measurement.lateness import MAX_SHARE, share_late, waited_for
+from benchmarker.worker.verification.budget import Budget
+from benchmarker.worker.verification.findings import PASSED, Check, left_out, told
+from benchmarker.worker.verification.further_steps import FurtherSteps
+
+UNSEEN_TIME, WAITED_FOR = "time of unseen mini-batches", "synchronisation"
+UNSEEN_ROUNDS, UNSEEN_BATCHES = 3, 5
+"""Rounds until something is believed, and mini-batches of each; the fastest of them counts."""
+MAX_RATIO = 3.0
+"""How much longer than a timed step one of an unseen mini-batch may take; a kept result is quicker by far more."""
+MIN_DIFFERENCE_SECONDS = 5e-5
+AGREEING_TRIALS = 3
+"""Of five at most, the majority decides: a busy machine can hide in one what was not waited for, or feign it."""
+LATE_SECONDS = 0.01
+"""Steps are queued for so long, so that what was not waited for adds up."""
+MAX_QUEUED = 1024
+
+
+def timing_checks(
+    steps: FurtherSteps, unseen: Callable[[], Mapping[str, Any]], timed_seconds: float, budget: Budget
+) -> Iterator[Check]:
+    """Time further steps.
+
+    Parameters
+    ----------
+    steps : FurtherSteps
+        Makes them.
+    unseen : callable
+        Returns a mini-batch that no step has taken, another one at each call.
+    timed_seconds : float
+        The median of the timed steps.
+    budget : Budget
+        What the proof may cost.
+    """
+    if budget.affords(3 * timed_seconds):
+        yield unseen_check(steps, unseen, timed_seconds, budget)
+    else:
+        yield left_out(UNSEEN_TIME, "steps take longer than this proof may last")
+    if budget.affords(4 * timed_seconds):
+        yield waiting_check(steps, steps.load(unseen()))
+    else:
+        yield left_out(WAITED_FOR, "steps take longer than this proof may last")
+
+
+def unseen_check(
+    steps: FurtherSteps, unseen: Callable[[], Mapping[str, Any]], timed_seconds: float, budget: Budget
+) -> Check:
+    """Time steps of unseen mini-batches and the same again; a suspicion must hold in several rounds."""
+    for _ in range(UNSEEN_ROUNDS):
+        first, again = _round(steps, unseen, timed_seconds, budget)
+        check = as_long(first, again, timed_seconds)
+        if check.status == PASSED:
+            return check
+    return check
+
+
+def _round(
+    steps: FurtherSteps, unseen: Callable[[], Mapping[str, Any]], timed_seconds: float, budget: Budget
+) -> tuple[float, float]:
+    count = max(1, min(UNSEEN_BATCHES, int(budget.left / max(4 * timed_seconds, 1e-9))))
+    loaded = [steps.load(unseen()) for _ in range(count)]
+    first, again = (min(_seconds(steps, batch) for batch in loaded) for _ in range(2))
+    return first, again
+
+
+def as_long(unseen: float, seen: float, timed: float) -> Check:
+    """Check that steps are no slower where nothing can have been kept from earlier ones.
+
+    Parameters
+    ----------
+    unseen, seen : float
+        Seconds of steps made here; a machine that is slower now is slower for both.
+    timed : float
+        The median of the timed steps.
+    """
+    words = (
+        f"steps of mini-batches never seen took {unseen:.3g} s, others {seen:.3g} s, when timed {timed:.3g} s"
+    )
+    kept = unseen > MAX_RATIO * max(timed, seen) + MIN_DIFFERENCE_SECONDS
+    return told(UNSEEN_TIME, [f"{words}: results were kept"] if kept else [], words)
+
+
+def waited(shares: Sequence[float]) -> Check:
+    """Check that nothing was going on any more once ``synchronize`` had returned, in the median of several steps.
+
+    Parameters
+    ----------
+    shares : sequence of float
+        Of the time of each, what passed until its results were there.
+    """
+    share = median_low(shares)
+    if share <= MAX_SHARE:
+        return told(WAITED_FOR, [], "nothing went on after it")
+    words = (
+        f"{share:.0%} of the time of steps passed after synchronize had returned: it does not wait for them"
+    )
+    return told(WAITED_FOR, [words], "")
+
+
+def _seconds(steps: FurtherSteps, batch: Any) -> float:
+    start = perf_counter()
+    steps.program.synchronize(steps.step(batch))
+    return perf_counter() - start
+
+
+def waiting_check(steps: FurtherSteps, batch: Any) -> Check:
+    """Queue steps for a while and look how late their results are, until :data:`AGREEING_TRIALS` agree."""
+    row = _long_row(steps, batch)
+    shares: list[float] = []
+    while not _agree(shares):
+        seconds, late = waited_for(steps.program, row, steps.collect)
+        shares.append(share_late(seconds, late))
+    return waited(shares)
+
+
+def _agree(shares: Sequence[float]) -> bool:
+    suspicious = sum(share > MAX_SHARE for share in shares)
+    return AGREEING_TRIALS in (suspicious, len(shares) - suspicious)
+
+
+def _long_row(steps: FurtherSteps, batch: Any) -> Callable[[], Any]:
+    """Return so many steps in a row that they take :data:`LATE_SECONDS` with all that is waited for."""
+    count = 1
+    while True:
+        row = _row(steps, batch, count)
+        if sum(waited_for(steps.program, row, steps.collect)) >= LATE_SECONDS or count >= MAX_QUEUED:
+            return row
+        count *= 4
+
+
+def _row(steps: FurtherSteps, batch: Any, count: int) -> Callable[[], Any]:
+    def row() -> Any:
+        for _ in range(count):
+            output = steps.step(batch)
+        return output
+
+    return row

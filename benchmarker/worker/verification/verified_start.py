@@ -1,0 +1,215 @@
+"""The first use of a program: verified before anything of it is timed more than once."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from benchmarker.api.framework import Program
+from benchmarker.data import values
+from benchmarker.training.optimizers.advance import places
+from benchmarker.worker.job import RunJob, problem_graph
+from benchmarker.worker.stages import Stages
+from benchmarker.worker.verification import reference
+from benchmarker.worker.verification.findings import impossible_kinds, verdict
+from benchmarker.worker.verification.tolerances import (
+    Expected,
+    TensorVerdict,
+    Tolerance,
+    Verification,
+    floor_of,
+    judge,
+    judge_scale,
+    tensor_sample,
+    tolerance_reason,
+    tolerances,
+)
+from benchmarker.worker.verification.update_rule import (
+    Moment,
+    sampled,
+    start,
+    tells_state,
+    thinned,
+    told_state,
+    update_verdicts,
+)
+
+if TYPE_CHECKING:
+    from benchmarker.worker.program import Prepared
+
+
+def verified_start(job: RunJob, prepared: Prepared, path: Path, stages: Stages) -> tuple[Any, Verification]:
+    """Verify the program against the reference and run its first step, timed as ``compile``.
+
+    Inference is verified by the outputs of that first step itself; training by loss and gradients
+    before it, then by the loss it returns and by the update it makes.
+    """
+    with stages.stage("verify"):
+        expected, digests = reference.load(path)
+    if digests != _verified_digests(job, prepared):
+        raise RuntimeError("the reference was computed from other weights or another mini-batch")
+    limits = tolerances(expected, job.precision, floor_of(prepared.graph.operators, job.device.type))
+    if job.mode == "inference":
+        return _inference(job, prepared, expected, limits, stages)
+    if job.mode == "gradient":
+        return _gradient(job, prepared, expected, limits, stages)
+    return _training(job, prepared, expected, limits, stages)
+
+
+def _verified_digests(job: RunJob, prepared: Prepared) -> dict[str, str]:
+    if job.verification_samples == job.batch_size:
+        return prepared.digests
+    batch = values.first_samples(prepared.batch, job.verification_samples)
+    return {**prepared.digests, "batch": values.digest(batch)}
+
+
+def _verdict(
+    job: RunJob, prepared: Prepared, expected: list[Expected], tensors: list[TensorVerdict]
+) -> Verification:
+    status, reason = verdict(tensors, impossible_kinds(expected, job.precision))
+    return Verification(
+        status,
+        reason,
+        reference.NAME,
+        job.verification_samples,
+        tolerance_reason(job.precision, floor_of(prepared.graph.operators, job.device.type)),
+        tuple(tensors),
+    )
+
+
+def _first_step(prepared: Prepared, stages: Stages) -> Any:
+    with stages.stage("compile"):
+        output = prepared.step(prepared.feed())
+        prepared.program.synchronize(output)
+    return output
+
+
+def _inference(
+    job: RunJob, prepared: Prepared, expected: list[Expected], limits: dict[str, Tolerance], stages: Stages
+) -> tuple[Any, Verification]:
+    output = _first_step(prepared, stages)
+    with stages.stage("verify"):
+        arrays = prepared.program.fetch(output)
+        if len(arrays) != len(expected):
+            raise RuntimeError(f"the graph has {len(expected)} outputs, the framework returned {len(arrays)}")
+        if job.verification_samples != job.batch_size:
+            arrays = tuple(array[: job.verification_samples] for array in arrays)
+        tensors = [judge(e, array, limits[e.name]) for e, array in zip(expected, arrays)]
+    return output, _verdict(job, prepared, expected, tensors)
+
+
+def _gradient(
+    job: RunJob, prepared: Prepared, expected: list[Expected], limits: dict[str, Tolerance], stages: Stages
+) -> tuple[Any, Verification]:
+    """Verify gradients before the first step, and what it computes forward after it."""
+    with stages.stage("verify"):
+        tensors = _judge_gradients(job, prepared, expected, limits)
+    output = _first_step(prepared, stages)
+    whole_batch = job.verification_samples == job.batch_size
+    if whole_batch and "dropout" not in prepared.graph.operators:
+        with stages.stage("verify_step"):
+            forward = [e for e in expected if e.kind in ("output", "loss")]
+            found = zip(forward, prepared.values(output))
+            tensors += [
+                replace(judge(e, array, limits[e.name]), name=f"{e.name} of the first step")
+                for e, array in found
+            ]
+    stages.seconds["verify"] += stages.seconds.pop("verify_step", 0.0)
+    return output, _verdict(job, prepared, expected, tensors)
+
+
+def _training(
+    job: RunJob, prepared: Prepared, expected: list[Expected], limits: dict[str, Tolerance], stages: Stages
+) -> tuple[Any, Verification]:
+    whole_batch = job.verification_samples == job.batch_size
+    with stages.stage("verify"):
+        tensors = _judge_gradients(job, prepared, expected, limits)
+        before = prepared.program.parameters() if whole_batch else {}
+    output = _first_step(prepared, stages)
+    if whole_batch and "dropout" not in prepared.graph.operators:
+        with stages.stage("verify_step"):
+            by_name = {e.name: e for e in expected}
+            loss = prepared.program.fetch(output)[0]
+            first = judge(by_name["loss"], loss, limits["loss"])
+            tensors.append(replace(first, name="loss of the first step"))
+            after = prepared.program.parameters()
+            tensors += _judge_updates(job, prepared, before, after, by_name, limits)
+            statistics = [e for e in expected if e.kind == "statistic"]
+            tensors += [judge(e, after[e.name], limits[e.name]) for e in statistics]
+    stages.seconds["verify"] += stages.seconds.pop("verify_step", 0.0)
+    return output, _verdict(job, prepared, expected, tensors)
+
+
+def whole_or_part(job: RunJob, prepared: Prepared) -> tuple[Program, Any]:
+    """Return what gradients are verified with: the program itself and a mini-batch that the reference stands for.
+
+    Where the reference has computed some samples only, they fill the mini-batch, each as often, if the loss is a mean
+    and there is no rest: loss and gradients are the same then, and every row shows.
+    """
+    count, size = job.verification_samples, job.batch_size
+    if count < size and known_as_whole(job):
+        return prepared.program, prepared.program.load(values.repeated_samples(prepared.batch, count, size))
+    return comparable(job, prepared)
+
+
+def known_as_whole(job: RunJob) -> bool:
+    """Tell whether the reference stands for a whole mini-batch: the first, or one that its samples fill."""
+    count, size = job.verification_samples, job.batch_size
+    fills = job.mode == "training" and count < size and not size % count
+    return count == size or (fills and reference.has_mean_loss(Path(str(job.reference))))
+
+
+def comparable(job: RunJob, prepared: Prepared) -> tuple[Program, Any]:
+    """Return a program and a loaded mini-batch of the size that the reference was computed for."""
+    program = prepared.program
+    if job.verification_samples == job.batch_size:
+        return program, prepared.native_batch
+    if job.micro_batch is None:
+        program = prepared.build(problem_graph(job, job.verification_samples))
+    return program, program.load(values.first_samples(prepared.batch, job.verification_samples))
+
+
+def _judge_gradients(
+    job: RunJob, prepared: Prepared, expected: list[Expected], limits: dict[str, Tolerance]
+) -> list[TensorVerdict]:
+    program, batch = whole_or_part(job, prepared)
+    loss, gradients = program.gradients(batch)
+    found: dict[str, Any] = {**gradients, "loss": np.asarray(loss)}
+    backward = [e for e in expected if e.kind in ("loss", "gradient")]
+    missing = [e.name for e in backward if e.name not in found]
+    if missing:
+        raise RuntimeError(f"the framework returned no gradient of {', '.join(missing)}")
+    tensors = [judge(e, found[e.name], limits[e.name]) for e in backward]
+    tried = [e for e in expected if e.kind == "gradient" and e.trials]
+    samples = {e.name: tensor_sample(e.name, found[e.name]) for e in tried}
+    return [*tensors, *judge_scale(tried, samples, job.precision)]
+
+
+def _judge_updates(
+    job: RunJob,
+    prepared: Prepared,
+    before: dict[str, Any],
+    after: dict[str, Any],
+    expected: dict[str, Expected],
+    limits: dict[str, Tolerance],
+) -> list[TensorVerdict]:
+    """Check that the timed step moved parameters and state as the optimizer's equations say.
+
+    Those that see whole tensors are checked after timing: the reference's gradients are samples.
+    """
+    if not job.optimizer.rule.is_elementwise:
+        return []
+    gradients = {
+        name: thinned(e.tensor_sample.values) for name, e in expected.items() if e.kind == "gradient"
+    }
+    told = tells_state(prepared.program, job.optimizer)
+    state = told_state(prepared.program, job.optimizer, gradients) if told else {}
+    moved = Moment(1, sampled(after, gradients), state)
+    where = tuple(places(prepared.graph, job.optimizer.modifiers.decay_of).values())
+    moment = start(job.optimizer, sampled(before, gradients), where)
+    return list(
+        update_verdicts(job.optimizer, moment, moved, gradients, limits, job.precision, state_told=told)
+    )

@@ -1,0 +1,92 @@
+"""Times to a target, some censored: medians, means, exact intervals and the log-rank test, against known values."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+
+from benchmarker.analysis.comparison import censored
+from benchmarker.analysis.comparison.censored import (
+    Time,
+    holm,
+    log_rank_p,
+    median_time,
+    olympic_mean,
+    share_interval,
+)
+
+
+def times(*values: float) -> list[Time]:
+    """Return times, negative ones of runs that did not reach the target."""
+    return [Time(abs(value), value > 0) for value in values]
+
+
+def test_a_run_that_missed_is_slower_than_all() -> None:
+    assert median_time(times(3, 1, 2)) == 2
+    assert median_time(times(3, 1, -1)) == 3
+    assert median_time(times(1, -2, -3)) == math.inf
+
+
+def test_the_olympic_mean_drops_both_ends() -> None:
+    assert olympic_mean(times(1, 2, 4, 100)) == 3
+    assert olympic_mean(times(1, 2, 4, -5)) == 3
+    assert olympic_mean(times(1, 2, -4, -5)) == math.inf
+    assert olympic_mean(times(1, 2)) is None
+
+
+@pytest.mark.parametrize(
+    ("reached", "runs", "low", "high"),
+    [
+        (0, 10, 0.0, 0.30849710),
+        (10, 10, 0.69150290, 1.0),
+        (9, 10, 0.55498390, 0.99747142),
+        (3, 3, 0.29240177, 1.0),
+        (5, 20, 0.08657147, 0.49104587),
+    ],
+)
+def test_shares_have_the_exact_interval(reached: int, runs: int, low: float, high: float) -> None:
+    assert share_interval(reached, runs) == pytest.approx((low, high), abs=1e-7)
+
+
+def test_the_interval_is_that_of_the_beta_distribution() -> None:
+    beta = pytest.importorskip("scipy.stats").beta
+    for reached in range(1, 12):
+        low, high = share_interval(reached, 12)
+        assert low == pytest.approx(beta.ppf(0.025, reached, 13 - reached), abs=1e-9)
+        assert high == pytest.approx(
+            beta.ppf(0.975, reached + 1, 12 - reached) if reached < 12 else 1.0, abs=1e-9
+        )
+
+
+def test_log_rank_by_hand() -> None:
+    # Of 6 arrangements of 2 and 2 runs, two are as far apart as these.
+    assert log_rank_p(times(1, 2), times(3, 4)) == pytest.approx(2 / 6)
+    assert log_rank_p(times(1, 1), times(1, 1)) == 1.0
+
+
+def test_equal_groups_are_not_told_apart_and_far_ones_are() -> None:
+    group = times(10, 12, 14, 16, 18)
+    assert log_rank_p(group, group) == 1.0
+    assert log_rank_p(group, times(20, 22, 24, 26, 28)) == pytest.approx(2 / math.comb(10, 5))
+    assert log_rank_p(group, times(-100, -100, -100, -100, -100)) < 0.01
+
+
+def test_drawn_arrangements_agree_with_all(monkeypatch: pytest.MonkeyPatch) -> None:
+    first, second = times(3, 5, 7, -9, 2, 8), times(4, 6, 9, -9, 11, 12)
+    exact = log_rank_p(first, second)
+    monkeypatch.setattr(censored, "MAX_ARRANGEMENTS", 1)
+    assert log_rank_p(first, second) == pytest.approx(exact, abs=0.02)
+    assert log_rank_p(first, second) == log_rank_p(first, second)
+
+
+def test_one_side_alone_may_count() -> None:
+    slow, quick = times(20, 22, 24, 26), times(10, 12, 14, 16)
+    assert log_rank_p(quick, slow, faster=True) == pytest.approx(1 / math.comb(8, 4))
+    assert log_rank_p(slow, quick, faster=True) == 1.0
+
+
+def test_holm_corrects_for_the_number_of_tests() -> None:
+    assert holm([0.01, 0.04, 0.03]) == pytest.approx([0.03, 0.06, 0.06])
+    assert holm([0.6, 0.7]) == [1.0, 1.0]
+    assert holm([]) == []

@@ -1,0 +1,158 @@
+"""Comparisons of trainings by a recipe: ratios, their two factors, verdicts, and what cannot be compared."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Sequence
+from typing import Any
+
+import pytest
+
+from benchmarker import registry
+from benchmarker.analysis.comparison.matching import Side
+from benchmarker.analysis.comparison.trainings import (
+    Comparison,
+    TrainingGroup,
+    are_trainings,
+    compare_trainings,
+    convergence,
+    reference_of,
+)
+from benchmarker.analysis.text.trainings import comparison_text
+from benchmarker.errors import UsageError
+from benchmarker.training.reference_runs import ReferenceRun, ReferenceRuns
+from tests.support.records import make_record
+
+ASKED = {
+    "name": "small",
+    "division": "closed",
+    "target": {"metric": "accuracy", "value": 0.95, "split": "test"},
+}
+
+
+def trained(seed: int, steps: int | None, seconds: float, recipe: str = "a") -> dict[str, Any]:
+    """Return what a comparison reads of a record of a training, ``steps`` None for one that missed its target."""
+    record = copy.deepcopy(make_record(seed=seed))
+    record["specification"]["training"] = ASKED
+    record["comparable"]["keys"]["recipe"] = recipe
+    times = {"first_step_seconds": 0.0, "training_seconds": seconds, "loading_seconds": 0.0}
+    record["training"] = {"steps": 1000, "most_steps": 1000, "diverged": None, **times}
+    record["training"]["recipe"] = {"name": "small", "digest": recipe, "division": "closed"}
+    record["metrics"]["steps_to_target"] = steps
+    record["metrics"]["seconds_to_target"] = None if steps is None else seconds
+    return record
+
+
+def side(name: str, steps: Sequence[int | None], step_seconds: float) -> Side:
+    records = [trained(seed, n, (1000 if n is None else n) * step_seconds) for seed, n in enumerate(steps)]
+    return Side(name, records)
+
+
+STEPS = (100, 120, 90, 110, 105, 95)
+
+
+def compared(*sides: Side) -> Comparison:
+    assert are_trainings(sides)
+    return compare_trainings(sides)
+
+
+def test_a_difference_is_split_into_steps_and_seconds_each() -> None:
+    (row,) = compared(side("a", STEPS, 0.01), side("b", STEPS, 0.03)).rows
+    assert row.equal_steps
+    assert (row.steps_ratio, row.steps_p) == (1.0, 1.0)
+    assert row.seconds_ratio == pytest.approx(3.0)
+    assert row.step_seconds_ratio == pytest.approx(3.0)
+    assert row.verdict == "slower"
+    assert row.seconds_p is not None
+    assert row.seconds_p < 0.01
+
+
+def test_more_steps_are_told_from_slower_ones() -> None:
+    (row,) = compared(side("a", STEPS, 0.01), side("b", [2 * n for n in STEPS], 0.01)).rows
+    assert not row.equal_steps
+    assert row.steps_ratio == pytest.approx(2.0)
+    assert row.step_seconds_ratio == pytest.approx(1.0)
+    assert row.verdict == "slower"
+
+
+def test_a_side_that_misses_its_target_is_slower_without_a_ratio() -> None:
+    missing = side("b", [None] * 6, 0.01)
+    (row,) = compared(side("a", STEPS, 0.01), missing).rows
+    assert (row.verdict, row.seconds_ratio) == ("slower", None)
+    (turned,) = compared(missing, side("a", STEPS, 0.01)).rows
+    assert turned.verdict == "faster"
+
+
+def test_no_difference_and_too_few_trainings() -> None:
+    (same,) = compared(side("a", STEPS, 0.01), side("b", STEPS, 0.0101)).rows
+    assert same.verdict == "no difference shown"
+    (few,) = compared(side("a", STEPS[:3], 0.01), side("b", STEPS[:3], 1.0)).rows
+    assert (few.verdict, few.seconds_p) == ("inconclusive", None)
+
+
+def test_several_sides_are_corrected_together() -> None:
+    first, other = side("a", STEPS, 0.01), [side(name, STEPS, 0.0125) for name in "bcd"]
+    (alone,) = compared(first, other[0]).rows
+    together = compared(first, *other).rows
+    assert alone.seconds_p is not None
+    assert [row.seconds_p for row in together] == pytest.approx([min(1.0, 3 * alone.seconds_p)] * 3)
+
+
+def test_the_text_tells_all_of_it() -> None:
+    text = " ".join(
+        comparison_text(compared(side("a", STEPS, 0.01), side("b", STEPS, 0.03)), width=200).split()
+    )
+    assert "small (closed): accuracy of at least 0.95 on the test split" in text
+    assert "b against a: 3 times the seconds, 1 times the steps of 3 times the seconds each" in text
+    assert "Equal in steps, at each of 6 seeds: a, b." in text
+    missing = comparison_text(compared(side("a", STEPS, 0.01), side("b", [None] * 6, 0.01)), width=200)
+    assert "no ratio, since half of the trainings and more missed the target" in missing
+    assert "not reached" in missing
+
+
+def test_json_has_null_for_what_was_not_reached() -> None:
+    told = compared(side("a", STEPS, 0.01), side("b", [None, *STEPS[1:]], 0.01)).to_json()
+    assert told["sides"][1]["steps_to_target"][0] is None
+    assert told["rows"][0]["equal_steps"] is False
+
+
+def test_what_cannot_be_compared_is_one_sentence() -> None:
+    other = Side("b", [trained(seed, 100, 1.0, recipe="b") for seed in range(4)])
+    with pytest.raises(
+        UsageError, match="trainings are compared of one recipe that does the same work: recipe is"
+    ):
+        compare_trainings([side("a", STEPS, 0.01), other])
+    with pytest.raises(UsageError, match="two sides at least"):
+        compare_trainings([side("a", STEPS, 0.01)])
+    failed = {**trained(0, 1, 1.0), "training": None}
+    with pytest.raises(UsageError, match="'b' has no training that ended well"):
+        compare_trainings([side("a", STEPS, 0.01), Side("b", [failed])])
+    assert not are_trainings([Side("a", [make_record()])])
+    assert not are_trainings([Side("a", [])])
+
+
+REFERENCE = ReferenceRuns(
+    "a", "numpy-2.4.6", tuple(ReferenceRun(n, 90 + 2 * n if n else None, 0.96, 0.96) for n in range(20))
+)
+
+
+@pytest.mark.parametrize(
+    ("steps", "finding"),
+    [((95, 105, 110, 120, 125), None), ((40, 45, 50, 55, 60), "fewer"), ((300, None, 400, 500, 600), "more")],
+)
+def test_too_few_steps_are_as_suspicious_as_too_many(
+    steps: Sequence[int | None], finding: str | None
+) -> None:
+    group = TrainingGroup("x", tuple(side("x", steps, 0.01).records))
+    assert convergence(group, REFERENCE).finding == finding
+
+
+def test_only_the_very_recipe_has_its_reference_runs() -> None:
+    record = trained(0, 100, 1.0)
+    assert reference_of(record) is None
+    record["training"]["recipe"]["name"] = "digits_mlp"
+    assert reference_of(record) is None
+    path = registry.recipe("digits_mlp").reference_runs
+    assert path is not None
+    record["training"]["recipe"]["digest"] = ReferenceRuns.read(path).recipe
+    assert reference_of(record) == ReferenceRuns.read(path)

@@ -1,0 +1,257 @@
+"""``train`` as its user sees it: records, tables, resuming, and what is refused in a sentence."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from benchmarker.records.schema import validate
+from tests.conftest import Command
+
+QUICK = """\
+data = "digits"
+batch_size = 64
+optimizer = {{ kind = "momentum", learning_rate = 0.1, momentum = 0.9 }}
+[problem]
+layers = [
+    {{ layer = "InputLayer", shape = [64] }},
+    {{ layer = "FullyConnected", size = 16, activation = "relu" }},
+    {{ layer = "FullyConnected", size = 10 }},
+]
+[training]
+target = {{ metric = "accuracy", value = {target} }}
+limits = {{ epochs = 3 }}
+{more}
+"""
+
+
+def quick(command: Command, target: float = 0.5, more: str = "", name: str = "quick.toml") -> str:
+    (command.folder / name).write_text(QUICK.format(target=target, more=more))
+    return name
+
+
+@pytest.fixture
+def numpy_here(command: Command) -> list[str]:
+    return ["--framework=numpy", "--env=current", "--threads=1"]
+
+
+@pytest.mark.framework("numpy")
+def test_each_seed_is_a_record_with_its_curve(command: Command, numpy_here: list[str]) -> None:
+    finished = command("train", quick(command), *numpy_here, "--seeds=2", "--json")
+    assert finished.status == 0, finished.stderr
+    first, second = finished.records
+    assert [first["seed"], second["seed"]] == [0, 1]
+    for record in (first, second):
+        assert validate(record) == []
+        assert record["status"] == "ok"
+        assert record["verification"]["status"] == "passed"
+        assert record["verification"]["after_timing"]["status"] == "passed"
+        training = record["training"]
+        assert training["recipe"]["name"] == "quick"
+        assert training["outcome"] == "target"
+        assert record["metrics"]["steps_to_target"] == training["hit"]["step"]
+        assert training["curve"]["step"][0] == 0
+    assert first["training"]["recipe"]["digest"] == second["training"]["recipe"]["digest"]
+    assert first["training"]["digests"]["split"] == second["training"]["digests"]["split"]
+    assert first["training"]["digests"]["order"] != second["training"]["digests"]["order"]
+    assert first["comparable"]["hash"] == second["comparable"]["hash"]
+
+
+@pytest.mark.framework("numpy")
+def test_a_training_again_is_the_same(command: Command, numpy_here: list[str]) -> None:
+    arguments = ("train", quick(command), *numpy_here, "--seed=4", "--json")
+    found = [command(*arguments).records[0]["training"] for _ in range(2)]
+    assert found[0]["digests"] == found[1]["digests"]
+    assert found[0]["curve"]["correct"] == found[1]["curve"]["correct"]
+
+
+@pytest.mark.framework("numpy")
+def test_its_command_repeats_it(command: Command, numpy_here: list[str]) -> None:
+    finished = command("train", quick(command), *numpy_here, "--seed=4", "--no-early-stop", "--json")
+    (record,) = finished.records
+    assert record["command"][:5] == ["python", "-m", "benchmarker", "train", "quick.toml"]
+    again = command(*record["command"][3:], "--json")
+    assert again.status == 0, again.stderr
+    asked = {**record["specification"], "framework_version": record["framework"]["version"]}
+    assert again.records[0]["specification"] == asked
+    assert again.records[0]["training"]["digests"] == record["training"]["digests"]
+
+
+def test_run_takes_a_recipe_too(command: Command, numpy_here: list[str]) -> None:
+    (plan,) = command("run", f"--recipe={quick(command)}", *numpy_here, "--dry-run", "--json").records
+    assert plan["training"]["name"] == "quick"
+    both = command("run", "quick.toml", "--recipe=digits_mlp", *numpy_here)
+    assert both.status == 2
+    assert "give either a blueprint or the recipe 'digits_mlp'" in both.stderr
+
+
+@pytest.mark.framework("numpy")
+def test_one_training_is_a_summary_and_several_a_table(command: Command, numpy_here: list[str]) -> None:
+    recipe = quick(command)
+    one = command("train", recipe, *numpy_here, "--seed=0")
+    assert one.status == 0, one.stderr
+    text = " ".join(one.stdout.split())
+    assert "recipe quick, on numpy" in text
+    assert "steps (" in text
+    assert "evaluation left out" in text
+    assert "by the float64 reference" in text
+    several = command("train", recipe, *numpy_here, "--seeds=3")
+    assert several.status == 0, several.stderr
+    assert "quick (closed): accuracy of at least 0.5 on the test split" in several.stdout
+    assert "3 of 3 [0.29, 1.00]" in several.stdout
+    assert "Olympic mean: without the fastest and the slowest run." in several.stdout
+
+
+@pytest.mark.framework("numpy")
+def test_resuming_leaves_out_what_was_trained(command: Command, numpy_here: list[str]) -> None:
+    arguments = ("train", quick(command), *numpy_here, "--resume")
+    assert command(*arguments, "--seed=0").status == 0
+    again = command(*arguments, "--seed=0,1")
+    assert again.status == 0, again.stderr
+    assert "1 of 2 runs have an ok record" in again.stderr
+
+
+@pytest.mark.framework("numpy")
+def test_a_target_that_is_missed_is_censored_and_no_failure(command: Command, numpy_here: list[str]) -> None:
+    finished = command("train", quick(command, 0.999), *numpy_here, "--seed=0", "--json")
+    assert finished.status == 0, finished.stderr
+    (record,) = finished.records
+    assert record["training"]["outcome"] == "epochs"
+    assert not record["training"]["reached"]
+    assert record["metrics"]["steps_to_target"] is None
+    assert "not reached" in command("train", "quick.toml", *numpy_here, "--seed=0").stdout
+
+
+@pytest.mark.framework("numpy")
+def test_a_diverging_training_is_a_record(command: Command, numpy_here: list[str]) -> None:
+    recipe = quick(command)
+    text = (command.folder / recipe).read_text().replace("learning_rate = 0.1", "learning_rate = 1e30")
+    (command.folder / recipe).write_text(text)
+    finished = command("train", recipe, *numpy_here, "--seed=0", "--json", "--no-verify")
+    assert finished.status == 0, finished.stderr
+    (record,) = finished.records
+    assert validate(record) == []
+    assert record["training"]["outcome"] == "diverged"
+    assert record["training"]["diverged"]["step"] >= 1
+
+
+def test_a_plan_runs_nothing(command: Command, numpy_here: list[str]) -> None:
+    finished = command("train", "digits_mlp", *numpy_here, "--seeds=3", "--dry-run", "--json")
+    assert finished.status == 0, finished.stderr
+    plans: list[dict[str, Any]] = [json.loads(line) for line in finished.stdout.splitlines()]
+    assert [plan["seed"] for plan in plans] == [0, 1, 2]
+    assert {plan["training"]["name"] for plan in plans} == {"digits_mlp"}
+    assert not (command.folder / "results").exists()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        (("digits_mpl",), "unknown recipe 'digits_mpl'; did you mean 'digits_mlp'?"),
+        (("absent.toml",), "the blueprint 'absent.toml' cannot be read"),
+        (
+            ("digits_mlp", "--batch-size=64"),
+            "recipe 'digits_mlp' fixes its batch size, and leaves nothing to change",
+        ),
+        (("digits_mlp", "--learning-rate=0.1"), "recipe 'digits_mlp' fixes its optimizer"),
+        (("digits_mlp", "--precision=fp64"), "recipe 'digits_mlp' fixes its precision"),
+        (("digits_mlp", "--seeds=2", "--seed=1"), "give either --seeds, how many there are, or --seed"),
+        (("digits_mlp", "--steps=3"), "unrecognized arguments: --steps=3"),
+    ],
+)
+def test_what_makes_no_sense_is_one_sentence(
+    arguments: tuple[str, ...], sentence: str, command: Command, numpy_here: list[str]
+) -> None:
+    finished = command("train", *arguments, *numpy_here)
+    assert finished.status == 2
+    assert sentence in finished.stderr
+    assert finished.stderr.count("\n") == 1
+    assert not (command.folder / "results").exists()
+
+
+@pytest.mark.parametrize(
+    ("more", "sentence"),
+    [
+        (
+            "[training.schedules.learning_rate]\nkind = 'cosine'\nlength = 10",
+            "ends after 10 steps, and the training",
+        ),
+        (
+            "[training.schedules.weight_decay]\nkind = 'cosine'",
+            "a schedule multiplies the weight decay of the",
+        ),
+        ("split = { train = 0.999, test = 0.001 }", "leaves none of class"),
+        ("sampler = 'shufled'", "quick.toml:13: training.sampler cannot be that: unknown sampler 'shufled'"),
+        (
+            "evaluate_evry = 3",
+            "quick.toml:13: training.evaluate_evry is not known; did you mean 'evaluate_every'?",
+        ),
+        ("division = 'opne'", "did you mean 'open'?"),
+    ],
+)
+def test_a_recipe_that_makes_no_sense_is_refused_with_its_place(
+    more: str, sentence: str, command: Command, numpy_here: list[str]
+) -> None:
+    finished = command("train", quick(command, more=more), *numpy_here)
+    assert finished.status == 2
+    assert sentence in finished.stderr
+    assert finished.stderr.count("\n") == 1
+
+
+def test_a_blueprint_without_a_training_is_no_recipe(command: Command, numpy_here: list[str]) -> None:
+    (command.folder / "steps.toml").write_text('problem = "mnist_mlp"\n')
+    finished = command("train", "steps.toml", *numpy_here)
+    assert finished.status == 2
+    assert "'steps.toml' has no [training] table, so it is no recipe" in finished.stderr
+
+
+@pytest.mark.framework("numpy")
+def test_an_open_recipe_may_be_changed_where_it_says(command: Command, numpy_here: list[str]) -> None:
+    recipe = quick(command, more="division = 'open'\nmay_change = ['optimizer']")
+    changed = command("train", recipe, *numpy_here, "--learning-rate=0.2", "--seed=0", "--json")
+    assert changed.status == 0, changed.stderr
+    plain = command("train", recipe, *numpy_here, "--seed=0", "--json")
+    digests = [found.records[0]["training"]["recipe"]["digest"] for found in (changed, plain)]
+    assert digests[0] != digests[1]
+    refused = command("train", recipe, *numpy_here, "--batch-size=32")
+    assert refused.status == 2
+    assert "fixes its batch size, and leaves optimizer to change" in refused.stderr
+
+
+@pytest.mark.framework
+@pytest.mark.timeout(600)
+def test_frameworks_count_alike_at_the_same_seed(command: Command) -> None:
+    """All but ONNX Runtime, which cannot train: each evaluation of the whole training, in whole numbers."""
+    frameworks = "numpy,pytorch,jax,tensorflow,chainer,mxnet"
+    finished = command(
+        "train",
+        "digits_mlp",
+        f"--framework={frameworks}",
+        "--seed=1",
+        "--threads=1",
+        "--no-early-stop",
+        "--json",
+    )
+    assert finished.status == 0, finished.stderr
+    curves = {
+        record["framework"]["name"]: record["training"]["curve"]["correct"] for record in finished.records
+    }
+    assert ",".join(curves) == frameworks
+    assert len(curves["numpy"]) == 81
+    assert {name: curve for name, curve in curves.items() if curve != curves["numpy"]} == {}
+
+
+@pytest.mark.framework("numpy")
+def test_kept_trainings_are_compared_by_time_to_target(command: Command, numpy_here: list[str]) -> None:
+    recipe = quick(command)
+    for folder in ("a", "b"):
+        assert command("train", recipe, *numpy_here, "--seeds=2", f"--results={folder}").status == 0
+    finished = command("compare", "a", "b")
+    assert finished.status == 0, finished.stderr
+    text = " ".join(finished.stdout.split())
+    assert "Equal in steps, at each of 2 seeds: a, b." in text
+    assert "too few trainings for a verdict" in text
+    assert command("compare", "a", "b", "--require-conclusive").status == 4
+    assert json.loads(command("compare", "a", "b", "--json").stdout)["rows"][0]["equal_steps"]

@@ -1,0 +1,75 @@
+"""Running uv: one readable line of its errors, no silence, no orphans."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+import textwrap
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import psutil
+
+from benchmarker.execution.environments import uv
+from benchmarker.execution.environments.uv import one_line, run
+
+PATIENCE_SECONDS = 60
+
+
+def test_uvs_message_in_one_line() -> None:
+    wrapped = """
+      × No solution found when resolving dependencies:
+      ╰─▶ Because there is no version of six==99 and you
+          require six==99, your requirements are unsatisfiable.
+
+          hint: look elsewhere
+    """
+    expected = (
+        "No solution found when resolving dependencies; Because there is no version of six==99 and you "
+        "require six==99, your requirements are unsatisfiable"
+    )
+    assert one_line(textwrap.dedent(wrapped).splitlines()) == expected
+    chain = ["Using Python", "error: Request failed", "  cause: one", "  cause: two", "  cause: three."]
+    assert one_line(chain) == "Request failed; one; three"
+
+
+def test_a_command_ends_with_the_process_that_started_it(tmp_path: Path) -> None:
+    running = tmp_path / "running"
+    forever = f"import pathlib, time; pathlib.Path({str(running)!r}).touch(); time.sleep(120)"
+    script = f"from benchmarker.execution.environments.uv import run; run([{sys.executable!r}, '-c', {forever!r}], "
+    package = Path(uv.__file__).parents[3]
+    parent = subprocess.Popen(
+        [sys.executable, "-c", f"{script}doing='beating', progress=print)"],
+        env={**os.environ, "PYTHONPATH": str(package)},
+    )
+    assert wait_until(running.exists)
+    started = psutil.Process(parent.pid).children(recursive=True)
+    assert started
+    parent.kill()
+    parent.wait(PATIENCE_SECONDS)
+    assert wait_until(lambda: not any(map(is_alive, started)))
+
+
+def wait_until(condition: Callable[[], bool]) -> bool:
+    deadline = time.monotonic() + PATIENCE_SECONDS
+    while not condition() and time.monotonic() < deadline:
+        time.sleep(0.01)
+    return condition()
+
+
+def is_alive(process: psutil.Process) -> bool:
+    try:
+        return bool(process.is_running() and process.status() != psutil.STATUS_ZOMBIE)
+    except psutil.NoSuchProcess:
+        return False
+
+
+def test_silence_is_filled() -> None:
+    lines: list[str] = []
+    script = "import time; print('Resolved now', flush=True); time.sleep(2.5)"
+    run([sys.executable, "-c", script], doing="sleeping", progress=lines.append)
+    assert lines[0] == "Resolved now"
+    assert re.fullmatch(r"sleeping \([2-9] s so far\)", lines[1])

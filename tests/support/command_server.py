@@ -1,0 +1,164 @@
+"""The command as a process that is forked from one with its modules imported, which spares each test half a second.
+
+Everything else is as with ``python -m benchmarker``: a process with arguments, environment, working directory and path
+of its own, that ends by its own. What a new interpreter alone shows is tested with ``Command.start``.
+"""
+
+from __future__ import annotations
+
+import atexit
+import contextlib
+import importlib
+import io
+import json
+import os
+import runpy
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import threading
+from functools import cache
+from pathlib import Path
+from typing import Any, TextIO
+
+ROOT = Path(__file__).resolve().parents[2]
+MODULES = (
+    "benchmarker.cli.main",
+    "benchmarker.cli.run",
+    "benchmarker.analysis.results",
+    "benchmarker.experiment.faults",
+    "benchmarker.orchestration.doctor",
+    "benchmarker.orchestration.experiment_run",
+    "benchmarker.orchestration.orchestrator",
+    "benchmarker.records.assembly.record",
+    "benchmarker.records.schema.decoding",
+    "benchmarker.records.steady_state",
+)
+"""What most commands import, none of it at work yet: no plug-in is looked up, no thread runs."""
+MAX_REQUEST_BYTES = 1 << 20
+
+
+# --- in the tests' process -------------------------------------------------------------------------
+
+
+class CommandServer:
+    """A process that forks one command at a time."""
+
+    def __init__(self) -> None:
+        ours, theirs = socket.socketpair()
+        self._socket, self._lock = ours, threading.Lock()
+        self.process = subprocess.Popen(
+            [sys.executable, __file__, str(theirs.fileno())],
+            cwd=ROOT,
+            # One thread: NumPy's others would be lost in each fork.
+            env={**os.environ, "PYTHONPATH": str(ROOT), "OPENBLAS_NUM_THREADS": "1"},
+            pass_fds=(theirs.fileno(),),
+            stdin=subprocess.DEVNULL,
+        )
+        theirs.close()
+
+    def run(
+        self, arguments: tuple[str, ...], folder: Path, environment: dict[str, str], timeout: float
+    ) -> tuple[int, str, str]:
+        """Run the command to its end; return its status, and what it wrote to both outputs.
+
+        Raises
+        ------
+        subprocess.TimeoutExpired
+            After ``timeout`` seconds; the command has been killed.
+        """
+        request = json.dumps([arguments, str(folder), environment]).encode()
+        with tempfile.TemporaryFile() as stdout, tempfile.TemporaryFile() as stderr, self._lock:
+            socket.send_fds(self._socket, [request], [stdout.fileno(), stderr.fileno()])
+            pid = int(self._answer())
+            try:
+                self._socket.settimeout(timeout)
+                status = int(self._answer())
+            except TimeoutError:
+                os.kill(pid, signal.SIGKILL)
+                self._socket.settimeout(None)
+                self._answer()
+                raise subprocess.TimeoutExpired(arguments, timeout) from None
+            finally:
+                self._socket.settimeout(None)
+            return status, _text(stdout), _text(stderr)
+
+    def _answer(self) -> bytes:
+        answer = self._socket.recv(64)
+        if not answer:
+            raise RuntimeError("the server of commands has ended")
+        return answer
+
+    def close(self) -> None:
+        """End the server."""
+        self._socket.close()
+        self.process.wait()
+
+
+def _text(file: Any) -> str:
+    file.seek(0)
+    with io.TextIOWrapper(file, encoding="utf-8") as text:
+        return text.read()
+
+
+@cache
+def command_server() -> CommandServer:
+    """Return the server of this process, started when it first is asked for."""
+    server = CommandServer()
+    atexit.register(server.close)
+    return server
+
+
+# --- in the server ---------------------------------------------------------------------------------
+
+
+def serve(descriptor: int) -> None:
+    """Fork for each request; returns in the command's process alone, and ends with the connection."""
+    for name in MODULES:
+        importlib.import_module(name)
+    path = [entry for entry in sys.path if entry not in ("", str(ROOT), str(Path(__file__).parent))]
+    with socket.socket(fileno=descriptor) as connection:
+        while True:
+            request, descriptors, _, _ = socket.recv_fds(connection, MAX_REQUEST_BYTES, 2)
+            if not request:
+                sys.exit()
+            pid = os.fork()
+            if not pid:
+                break
+            for number in descriptors:
+                os.close(number)
+            connection.send(str(pid).encode())
+            _, status = os.waitpid(pid, 0)
+            connection.send(str(os.waitstatus_to_exitcode(status)).encode())
+    _become(*json.loads(request), descriptors, path)
+
+
+def _become(
+    arguments: list[str], folder: str, environment: dict[str, str], descriptors: list[int], path: list[str]
+) -> None:
+    for number, own in zip(descriptors, (1, 2)):
+        os.dup2(number, own)
+        os.close(number)
+    os.chdir(folder)
+    os.environ.clear()
+    os.environ.update(environment)
+    sys.argv = ["benchmarker", *arguments]
+    sys.path = [folder, *filter(None, environment.get("PYTHONPATH", "").split(os.pathsep)), *path]
+    importlib.invalidate_caches()
+    sys.stdout = sys.__stdout__ = _stream(1, "strict", line_buffering=False)
+    sys.stderr = sys.__stderr__ = _stream(2, "backslashreplace", line_buffering=True)
+
+
+def _stream(descriptor: int, errors: str, line_buffering: bool) -> TextIO:
+    raw = io.FileIO(descriptor, "w", closefd=False)
+    return io.TextIOWrapper(
+        io.BufferedWriter(raw), encoding="utf-8", errors=errors, line_buffering=line_buffering
+    )
+
+
+if __name__ == "__main__":
+    with contextlib.suppress(KeyboardInterrupt):
+        serve(int(sys.argv[1]))
+    runpy.run_module("benchmarker", run_name="__main__", alter_sys=True)

@@ -1,0 +1,269 @@
+"""NumPy programs that are right in the step that is verified first, and wrong later or elsewhere."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from typing import Any, ClassVar
+
+import numpy as np
+import numpy.typing as npt
+
+from benchmarker.api.optimizer import Optimizer
+from benchmarker.errors import UnsupportedError
+from benchmarker.plugins.numpy.operators import NumpyOperators
+from benchmarker.plugins.numpy.optimizers import make_update, start_state
+from benchmarker.plugins.numpy.program import NumpyFramework, NumpyProgram
+
+Array = npt.NDArray[Any]
+
+
+class Counting(NumpyProgram):
+    """Knows how many steps it has made."""
+
+    def __init__(self, *arguments: Any) -> None:
+        super().__init__(*arguments)
+        self.made = 0
+
+    def train_step(self, batch: dict[str, Array]) -> Array:
+        self.made += 1
+        loss, gradients = self.half_step(batch)
+        self.follow(gradients)
+        return np.asarray(loss)
+
+    def follow(self, gradients: dict[str, Array]) -> None:
+        assert self._update is not None
+        self._update(gradients)
+
+
+class FixedWeights(Counting):
+    """Has made its weights part of the program."""
+
+    def assign(self, values: Mapping[str, Array]) -> None:
+        raise UnsupportedError("weights are part of the program")
+
+
+def stopping(after: int) -> type[NumpyProgram]:
+    """Updates that stop."""
+
+    class Stopping(Counting):
+        def follow(self, gradients: dict[str, Array]) -> None:
+            if self.made <= after:
+                super().follow(gradients)
+
+    return Stopping
+
+
+class EverySecond(Counting):
+    """Skips every second update."""
+
+    def follow(self, gradients: dict[str, Array]) -> None:
+        if self.made % 2 == 1:
+            super().follow(gradients)
+
+
+class EveryFifthSkipped(Counting):
+    """Skips one update of five."""
+
+    def follow(self, gradients: dict[str, Array]) -> None:
+        if self.made % 5 != 4:
+            super().follow(gradients)
+
+
+class DecayingRate(Counting):
+    """Shrinks what it follows by a hundredth each step."""
+
+    def follow(self, gradients: dict[str, Array]) -> None:
+        share = 0.99 ** (self.made - 1)
+        super().follow({name: share * gradient for name, gradient in gradients.items()})
+
+
+class NeverZeroed(Counting):
+    """Adds each gradient to all before it."""
+
+    total: Mapping[str, Array] | None = None
+
+    def follow(self, gradients: dict[str, Array]) -> None:
+        if self.total is not None:
+            gradients = {name: gradient + self.total[name] for name, gradient in gradients.items()}
+        self.total = gradients
+        super().follow(gradients)
+
+
+class OneBiasStops(Counting):
+    """Leaves one parameter alone from the fourth step on."""
+
+    def follow(self, gradients: dict[str, Array]) -> None:
+        name = min(self._trainable)
+        kept = self._trainable[name].copy()
+        super().follow(gradients)
+        if self.made > 3:
+            self._trainable[name][...] = kept
+
+
+class FrozenStatistics(Counting):
+    """Updates running statistics in the first step only."""
+
+    def train_step(self, batch: dict[str, Array]) -> Array:
+        kept = {name: array.copy() for name, array in self._parameters.items() if name not in self._trainable}
+        loss = super().train_step(batch)
+        if self.made > 1:
+            self.assign(kept)
+        return loss
+
+
+class KeptLoss(Counting):
+    """Returns the loss of the first step for ever."""
+
+    kept: Array | None = None
+
+    def train_step(self, batch: dict[str, Array]) -> Array:
+        loss = super().train_step(batch)
+        self.kept = loss if self.kept is None else self.kept
+        return self.kept
+
+
+class KeepsByContent(NumpyProgram):
+    """Returns what it kept for a mini-batch that it has seen."""
+
+    def __init__(self, *arguments: Any) -> None:
+        super().__init__(*arguments)
+        self._kept: dict[bytes, Any] = {}
+
+    def infer(self, batch: dict[str, Array]) -> tuple[Array, ...]:
+        key = b"".join(array.tobytes() for array in batch.values())
+        if key not in self._kept:
+            time.sleep(1e-3)
+            self._kept[key] = super().infer(batch)
+        return self._kept[key]
+
+
+class KeepsAfterFive(Counting):
+    """Returns the fifth output for ever."""
+
+    def infer(self, batch: dict[str, Array]) -> tuple[Array, ...]:
+        self.made += 1
+        if self.made <= 5:
+            self.kept = super().infer(batch)
+        return self.kept
+
+
+class SkipsALayer(Counting):
+    """Leaves the last node of a long graph out after five calls."""
+
+    def infer(self, batch: dict[str, Array]) -> tuple[Array, ...]:
+        self.made += 1
+        outputs = super().infer(batch)
+        return outputs if self.made <= 5 else tuple(np.maximum(output, 0) for output in outputs)
+
+
+class WrongLastSample(NumpyProgram):
+    """Computes the last sample of a mini-batch wrong."""
+
+    def infer(self, batch: dict[str, Array]) -> tuple[Array, ...]:
+        outputs = tuple(output.copy() for output in super().infer(batch))
+        for output in outputs:
+            output[-1] *= 1.01
+        return outputs
+
+
+class Late(NumpyProgram):
+    """Computes in a thread, as a device would; ``synchronize`` does not wait for it."""
+
+    pool: ClassVar = ThreadPoolExecutor(1)
+
+    def infer(self, batch: dict[str, Array]) -> Any:
+        return self.pool.submit(self._later, batch)
+
+    def _later(self, batch: dict[str, Array]) -> tuple[Array, ...]:
+        time.sleep(1e-3)
+        return super().infer(batch)
+
+    def fetch(self, output: Any) -> tuple[Array, ...]:
+        return super().fetch(output.result())
+
+
+class ScaledTwice(NumpyOperators):
+    """Divides what dropout keeps twice."""
+
+    def dropout_mask(self, x: Array, ratio: float) -> Array | None:
+        mask = super().dropout_mask(x, ratio)
+        return None if mask is None else mask / (1.0 - ratio)
+
+
+class NeverDropped(NumpyOperators):
+    """Drops nothing."""
+
+    def dropout_mask(self, x: Array, ratio: float) -> Array | None:
+        return None
+
+
+def with_program(program: type[NumpyProgram]) -> Callable[[], NumpyFramework]:
+    """Return what makes a NumPy framework of such programs."""
+
+    class Faulty(NumpyFramework):
+        def build(self, *arguments: Any, **options: Any) -> NumpyProgram:
+            built = super().build(*arguments, **options)
+            faulty = program.__new__(program)
+            faulty.__dict__.update(built.__dict__)
+            faulty.__dict__.update(made=0, _kept={})
+            return faulty
+
+    return Faulty
+
+
+def silent(program: type[NumpyProgram]) -> type[NumpyProgram]:
+    """Return such programs that do not tell the state of their optimizer."""
+
+    class Silent(program):  # type: ignore[valid-type, misc]
+        def optimizer_state(self) -> dict[str, dict[str, Array]]:
+            raise UnsupportedError("the framework does not tell the state of its optimizer")
+
+    return Silent
+
+
+def with_operators(meaning: type[NumpyOperators]) -> Callable[[], NumpyFramework]:
+    """Return what makes a NumPy framework that computes with another meaning."""
+
+    class Faulty(NumpyFramework):
+        operators = meaning
+
+    return Faulty
+
+
+def with_optimizer(change: Callable[[Optimizer], Optimizer]) -> Callable[[], NumpyFramework]:
+    """Return what makes a NumPy framework that trains with other constants than it was asked for."""
+
+    class Faulty(NumpyFramework):
+        def build(self, *arguments: Any, optimizer: Optimizer, **options: Any) -> NumpyProgram:
+            return super().build(*arguments, optimizer=change(optimizer), **options)
+
+    return Faulty
+
+
+def dampened(share: float) -> type[NumpyProgram]:
+    """Momentum that takes less of each gradient from the second step on, as PyTorch's dampening does."""
+
+    class Dampened(Counting):
+        def follow(self, gradients: dict[str, Array]) -> None:
+            factor = 1.0 if self.made == 1 else 1.0 - share
+            super().follow({name: factor * gradient for name, gradient in gradients.items()})
+
+    return Dampened
+
+
+class UncorrectedAdam(NumpyFramework):
+    """Adam without bias correction: as if it had made very many steps."""
+
+    def build(self, *arguments: Any, optimizer: Optimizer, **options: Any) -> NumpyProgram:
+        program = super().build(*arguments, optimizer=optimizer, **options)
+        if program._update is not None:
+            program._state = start_state(optimizer, program._trainable)
+            program._update = make_update(optimizer, program._trainable, program._state, steps=10**7)
+        return program
+
+
+def other(**constants: Any) -> Callable[[Optimizer], Optimizer]:
+    return lambda optimizer: replace(optimizer, **constants)

@@ -1,0 +1,68 @@
+"""How late results are after a synchronisation, with frameworks that keep what they once fetched."""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+import pytest
+
+from benchmarker.worker.measurement.lateness import MAX_SHARE, share_late, waited_for
+
+STEP_SECONDS = 0.02
+COPY_SECONDS = 0.06
+
+
+class Result:
+    """What a step gave: there at a time, copied to the host once."""
+
+    def __init__(self, seconds: float) -> None:
+        self.ready = time.perf_counter() + seconds
+        self.copied = False
+
+
+class Machine:
+    """A device whose results take longer to copy than a step takes.
+
+    Parameters
+    ----------
+    waits : bool
+        Whether a synchronisation waits for it.
+    """
+
+    def __init__(self, waits: bool) -> None:
+        self._waits = waits
+
+    def step(self) -> Result:
+        return Result(STEP_SECONDS)
+
+    def synchronize(self, output: Result) -> None:
+        if self._waits:
+            _sleep_until(output.ready)
+
+    def collect(self, output: Result) -> None:
+        _sleep_until(output.ready)
+        if not output.copied:
+            time.sleep(COPY_SECONDS)
+        output.copied = True
+
+
+class Uncopied(Machine):
+    """One whose results are on the host already."""
+
+    def collect(self, output: Result) -> None:
+        _sleep_until(output.ready)
+
+
+def _sleep_until(moment: float) -> None:
+    time.sleep(max(0.0, moment - time.perf_counter()))
+
+
+def share(machine: Any) -> float:
+    return min(share_late(*waited_for(machine, machine.step, machine.collect)) for _ in range(5))
+
+
+@pytest.mark.parametrize("kind", [Machine, Uncopied])
+def test_a_copy_that_is_kept_is_no_lateness(kind: type[Machine]) -> None:
+    assert share(kind(waits=True)) <= MAX_SHARE
+    assert share(kind(waits=False)) > MAX_SHARE

@@ -1,0 +1,234 @@
+"""Training in micro-batches: the same step without statistics, a told other one with them, and faults caught."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from benchmarker import registry
+from benchmarker.api.framework import Program
+from benchmarker.api.optimizer import Optimizer
+from benchmarker.api.problem import Problem
+from benchmarker.api.scheme import ProblemReference
+from benchmarker.data.values import draw_batch, draw_parameters
+from benchmarker.errors import UnsupportedError
+from benchmarker.experiment.planning import ExperimentError, plan, unsupported_reason
+from benchmarker.experiment.spec import Experiment, RunSpec
+from benchmarker.graph.cost import graph_cost
+from benchmarker.graph.graph import Graph
+from benchmarker.graph.network import Network
+from benchmarker.orchestration.references import verification_samples
+from benchmarker.plugins.numpy.program import NumpyFramework, NumpyProgram
+from benchmarker.records.assembly.cost import step_cost
+from benchmarker.records.assembly.transformations import transformations_of
+from benchmarker.records.schema.transformations import MicroBatch
+from benchmarker.worker.measurement.micro_batching import MicroBatched, split
+from benchmarker.worker.verification.micro_batches import check_mean
+from tests.support.numpy_programs import build
+from tests.worker.test_verified_start import JOB, Sizes, run_events
+
+MICRO = replace(JOB, micro_batch=2)
+WITH_STATISTICS = replace(MICRO, problem="tests.worker.test_verified_start:Biased")
+
+
+SENTENCES = {"head": "classification", "dropout": 0.0}
+
+
+def graphs(name: str, *sizes: int, **changes: Any) -> list[Graph]:
+    """Return a problem's reduced graph for each of these batch sizes."""
+    problem = registry.problem(name)
+    return [problem.graph(size, **{**problem.reduced, **changes}) for size in sizes]
+
+
+@pytest.mark.parametrize(
+    ("name", "changes"), [("bert_base", SENTENCES), ("mnist_mlp", {}), ("lstm_char", {})]
+)
+def test_a_step_in_micro_batches_is_the_step_of_the_whole(name: str, changes: dict[str, Any]) -> None:
+    whole, part = graphs(name, 6, 2, **changes)
+    parameters, batch = draw_parameters(whole, 0), draw_batch(whole, 0)
+    optimizer = Optimizer("momentum", learning_rate=0.1)
+    one = build(whole, parameters, optimizer=optimizer)
+    many = MicroBatched(build(part, parameters, optimizer=optimizer), 2, "numpy")
+    for _ in range(2):
+        loss = one.train_step(one.load(batch))
+        assert many.fetch(many.train_step(many.load(batch)))[0] == pytest.approx(float(loss), rel=1e-12)
+    for parameter, value in one.parameters().items():
+        np.testing.assert_allclose(many.parameters()[parameter], value, rtol=1e-12, atol=1e-14)
+    for parameter, value in one.optimizer_state()["v"].items():
+        np.testing.assert_allclose(many.optimizer_state()["v"][parameter], value, rtol=1e-12, atol=1e-14)
+    many.assign(parameters)
+    for parameter, value in many.parameters().items():
+        np.testing.assert_array_equal(value, parameters[parameter])
+
+
+def test_a_mini_batch_is_split_in_order() -> None:
+    parts = split({"x": np.arange(6)}, 2)
+    assert [part["x"].tolist() for part in parts] == [[0, 1], [2, 3], [4, 5]]
+
+
+@pytest.mark.parametrize("job", [MICRO, WITH_STATISTICS], ids=["without", "with"])
+def test_a_run_is_verified(job: Any, tmp_path: Path) -> None:
+    events = run_events(job, tmp_path)
+    assert events["verification"]["status"] == "passed"
+    kinds = {tensor["kind"] for tensor in events["verification"]["tensors"]}
+    assert kinds - {"statistic"} == {"loss", "gradient", "update"}
+    assert ("statistic" in kinds) == (job is WITH_STATISTICS)
+
+
+def test_with_statistics_the_whole_mini_batch_is_another_function(tmp_path: Path) -> None:
+    found = {}
+    for job in (WITH_STATISTICS, replace(WITH_STATISTICS, micro_batch=None)):
+        (tmp_path / str(job.micro_batch)).mkdir()
+        found[job.micro_batch] = run_events(job, tmp_path / str(job.micro_batch))["result"]["loss_first"]
+    assert found[2] != pytest.approx(found[None], rel=1e-3)
+
+
+class Dropping(NumpyProgram):
+    """Leaves the last micro-batch out."""
+
+    def train_micro(self, batches: Sequence[Any]) -> Any:
+        return super().train_micro(batches[:-1])
+
+
+class Summing(NumpyProgram):
+    """Takes the sum of the gradients for their mean."""
+
+    def train_micro(self, batches: Sequence[Any]) -> Any:
+        total: dict[str, Any] = {}
+        losses = []
+        for batch in batches:
+            loss, gradients = self.half_step(batch)
+            losses.append(loss)
+            for name, gradient in gradients.items():
+                total[name] = total.get(name, 0.0) + gradient
+        assert self._update is not None
+        self._update(total)
+        return np.mean(losses)
+
+
+def framework_of(program: type[NumpyProgram]) -> type[NumpyFramework]:
+    class Faulty(NumpyFramework):
+        def build(self, *arguments: Any, **options: Any) -> NumpyProgram:
+            made = super().build(*arguments, **options)
+            made.__class__ = program
+            return made
+
+    return Faulty
+
+
+@pytest.mark.parametrize("job", [MICRO, WITH_STATISTICS], ids=["without", "with"])
+@pytest.mark.parametrize(("program", "kind"), [(Dropping, "update"), (Summing, "update")])
+def test_a_fault_fails_verification(program: type[NumpyProgram], kind: str, job: Any, tmp_path: Path) -> None:
+    verification = run_events(job, tmp_path, framework_of(program))["verification"]
+    assert verification["status"] == "failed"
+    assert kind in {tensor["kind"] for tensor in verification["tensors"] if not tensor["passed"]}
+
+
+def build_summed(net: Network, p: Sizes) -> None:
+    """A loss that is the sum over samples."""
+    x = net.input("x", (p.features,))
+    x = net.dense("fc", x, p.classes)
+    net.output(x)
+    net.loss(net.reduce_sum(net.mul(x, x), axes=(0, 1)))
+
+
+class Summed:
+    def benchmarker_problem(self) -> Problem:
+        return Problem("summed", "test", "none", Sizes, build_summed)
+
+
+def test_a_loss_that_is_no_mean_over_samples_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(UnsupportedError, match=r"'summed' is no mean over samples .* leave out"):
+        run_events(replace(MICRO, problem=f"{__name__}:Summed"), tmp_path)
+
+
+def test_with_batch_normalization_a_mean_is_one_all_the_same() -> None:
+    whole, part = graphs("resnet18", 4, 2)
+    check_mean(whole, part, draw_parameters(whole, 0), draw_batch(whole, 0))
+
+
+def test_a_mean_over_those_words_that_count_is_none_over_samples() -> None:
+    whole, part = graphs("bert_base", 6, 2)
+    with pytest.raises(UnsupportedError, match="'bert_base' is no mean over samples"):
+        check_mean(whole, part, draw_parameters(whole, 0), draw_batch(whole, 0))
+
+
+class Plain(NumpyProgram):
+    """Cannot train in micro-batches."""
+
+    train_micro = Program.train_micro
+
+
+def test_a_framework_that_cannot_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(UnsupportedError, match="'tested' has no training in micro-batches"):
+        run_events(MICRO, tmp_path, framework_of(Plain))
+
+
+SPEC = RunSpec(
+    "numpy", ProblemReference("resnet18"), {"image_size": 32}, mode="training", batch_size=8, micro_batch=2
+)
+
+
+@pytest.mark.parametrize(("micro_batch", "refused"), [(2, False), (8, False), (3, True), (16, True)])
+def test_micro_batches_divide_the_mini_batch(micro_batch: int, refused: bool) -> None:
+    reason = unsupported_reason(replace(SPEC, micro_batch=micro_batch))
+    assert (reason is not None) == refused
+    assert not refused or f"got {micro_batch} for a batch size of 8" in str(reason)
+
+
+def test_the_record_says_what_was_done_and_what_it_saves() -> None:
+    spec = replace(SPEC, problem_parameters=registry.problem("resnet18").configure({"image_size": 32}))
+    found = transformations_of(spec, step_cost(spec))
+    assert found is not None
+    assert found.micro_batch == MicroBatch(samples=2, parts=4, statistics="of each micro-batch")
+    assert found.memory.predicted_bytes < found.memory.predicted_bytes_without
+
+
+@pytest.mark.parametrize(("precision", "size"), [("bf16", 2), ("fp32", 4), ("fp64", 8)])
+def test_what_waits_for_its_turn_has_the_precision_of_the_run(precision: str, size: int) -> None:
+    problem = registry.problem("mnist_mlp")
+    spec = RunSpec(
+        "numpy",
+        ProblemReference("mnist_mlp"),
+        problem.configure({}),
+        mode="training",
+        batch_size=8,
+        micro_batch=2,
+    )
+    spec = replace(spec, precision=precision)
+    found = transformations_of(spec, step_cost(spec))
+    assert found is not None
+    part = graph_cost(problem.graph(2), training=True, precision=precision).memory(spec.optimizer)["total"]
+    waiting = 3 * 2 * (784 * size + 8)  # three parts of two images and labels
+    assert found.memory.predicted_bytes == part + waiting
+
+
+def test_several_whole_micro_batches_are_verified() -> None:
+    assert verification_samples(replace(MICRO, mode="inference", batch_size=32, micro_batch=None), 8e9) == 15
+    assert verification_samples(replace(MICRO, batch_size=32, micro_batch=4), 8e9) == 8
+    assert verification_samples(replace(MICRO, batch_size=48, micro_batch=4), 8e9) == 12
+    assert verification_samples(replace(MICRO, batch_size=32, micro_batch=8), 8e9) == 16
+    assert verification_samples(replace(MICRO, batch_size=32, micro_batch=16), 8e9) == 32
+
+
+def test_the_part_of_training_that_is_verified_fills_the_mini_batch() -> None:
+    assert verification_samples(replace(JOB, batch_size=32), 8e9) == 8
+    assert verification_samples(replace(JOB, batch_size=31), 8e9) == 15
+
+
+@pytest.mark.parametrize(
+    ("changes", "field"),
+    [
+        ({"micro_batches": (2,), "modes": ("inference",)}, "micro_batch"),
+        ({"fold_batch_norm": True, "modes": ("training", "gradient")}, "fold_batch_norm"),
+    ],
+)
+def test_a_transformation_of_another_mode_is_a_fault(changes: dict[str, Any], field: str) -> None:
+    with pytest.raises(ExperimentError) as caught:
+        plan(Experiment(frameworks=("numpy",), problems=("mnist_mlp",), **changes))
+    assert caught.value.fault.where == (field,)
