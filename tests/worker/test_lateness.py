@@ -5,12 +5,19 @@ from __future__ import annotations
 import time
 from typing import Any
 
+import numpy as np
 import pytest
 
-from benchmarker.worker.measurement.lateness import MAX_SHARE, share_late, waited_for
+from benchmarker.worker.measurement.lateness import (
+    MAX_SHARE,
+    MIN_COPIED_BYTES_PER_SECOND,
+    share_late,
+    waited_for,
+)
 
 STEP_SECONDS = 0.02
 COPY_SECONDS = 0.06
+COPIED = np.zeros(int(2 * COPY_SECONDS * MIN_COPIED_BYTES_PER_SECOND), np.int8)
 
 
 class Result:
@@ -40,18 +47,30 @@ class Machine:
         if self._waits:
             _sleep_until(output.ready)
 
-    def collect(self, output: Result) -> None:
+    def collect(self, output: Result) -> tuple[np.ndarray[Any, Any]]:
         _sleep_until(output.ready)
         if not output.copied:
             time.sleep(COPY_SECONDS)
         output.copied = True
+        return (COPIED,)
 
 
 class Uncopied(Machine):
     """One whose results are on the host already."""
 
-    def collect(self, output: Result) -> None:
+    def collect(self, output: Result) -> tuple[np.ndarray[Any, Any]]:
         _sleep_until(output.ready)
+        return (np.zeros(1),)
+
+
+class Lazy(Machine):
+    """One that begins a step only when its results are asked for, however late that is."""
+
+    def collect(self, output: Result) -> tuple[np.ndarray[Any, Any]]:
+        if not output.copied:
+            time.sleep(STEP_SECONDS)
+        output.copied = True
+        return (np.zeros(1),)
 
 
 def _sleep_until(moment: float) -> None:
@@ -66,3 +85,7 @@ def share(machine: Any) -> float:
 def test_a_copy_that_is_kept_is_no_lateness(kind: type[Machine]) -> None:
     assert share(kind(waits=True)) <= MAX_SHARE
     assert share(kind(waits=False)) > MAX_SHARE
+
+
+def test_work_that_begins_when_it_is_asked_for_is_no_copy() -> None:
+    assert share(Lazy(waits=False)) > MAX_SHARE

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from time import perf_counter, sleep
-from typing import Any
+from typing import TYPE_CHECKING, Any, Union
 
 from benchmarker.api.framework import Program
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+    Array = npt.NDArray[Any]
 
 MAX_SHARE = 0.4
 """Share of a step that may still have to be waited for; a program that waits leaves none, one that
@@ -15,8 +20,12 @@ does not leaves nearly all, and a busy machine adds to both."""
 MIN_LATE_SECONDS = 1e-3
 """Less may be a page that is touched for the first time."""
 
+MIN_COPIED_BYTES_PER_SECOND = 5e8
+"""No device copies its results to the host more slowly; what takes longer was still to be computed."""
+
+Collected = Union[Sequence["Array"], Mapping[str, "Array"]]
 Step = Callable[[], Any]
-Collect = Callable[[Any], object]
+Collect = Callable[[Any], Collected]
 
 
 def waited_for(program: Program, step: Step, collect: Collect) -> tuple[float, float]:
@@ -24,7 +33,8 @@ def waited_for(program: Program, step: Step, collect: Collect) -> tuple[float, f
 
     The results are collected twice; the second time nothing is left to wait for, which gives the
     cost of collecting itself. Where that leaves a suspicion, the cost is that of another step's results,
-    long after it has ended: a framework may keep the copy of a device's results that it once made.
+    long after it has ended: a framework may keep the copy of a device's results that it once made. It is
+    no more than copying so many bytes can take, since a framework may also begin only when it is asked.
     """
     start = perf_counter()
     output = step()
@@ -45,8 +55,10 @@ def _collecting_ended(program: Program, step: Step, collect: Collect, pause: flo
     program.synchronize(output)
     sleep(pause)
     start = perf_counter()
-    collect(output)
-    return perf_counter() - start
+    collected = collect(output)
+    seconds = perf_counter() - start
+    arrays = collected.values() if isinstance(collected, Mapping) else collected
+    return min(seconds, sum(array.nbytes for array in arrays) / MIN_COPIED_BYTES_PER_SECOND)
 
 
 def share_late(seconds: float, late: float) -> float:

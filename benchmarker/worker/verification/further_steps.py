@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from benchmarker.api.framework import Program
 from benchmarker.worker.job import RunJob
+from benchmarker.worker.measurement.lateness import Collected
 from benchmarker.worker.verification.budget import Budget
 from benchmarker.worker.verification.findings import impossible_kinds
 from benchmarker.worker.verification.tolerances import Expected, Tolerance
@@ -98,6 +99,6 @@ class FurtherSteps:
         """Return what a step computed forward, as NumPy arrays."""
         return self.program.fetch(output[0] if self._mode == "gradient" else output)
 
-    def collect(self, output: Any) -> object:
+    def collect(self, output: Any) -> Collected:
         """Bring home what a step did: of training the weights, since a loss may be there long before its update."""
         return self.program.parameters() if self._mode == "training" else self.fetch(output)
