@@ -5,11 +5,12 @@ from __future__ import annotations
 import itertools
 import math
 import textwrap
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 from benchmarker.analysis.comparison.censored import (
     Time,
     log_rank_p,
+    median_interval,
     median_time,
     olympic_mean,
     share_interval,
@@ -35,6 +36,7 @@ _MEDIAN = (
     "Seconds: by the clocks of training, loading and the first step; evaluation left out. A run that did not reach the "
     "target counts as slower than all that did."
 )
+_INTERVAL = "95 % interval: of the median over seeds, from the sign test; it needs six trainings."
 _OLYMPIC = "Olympic mean: without the fastest and the slowest run."
 _SHARE = "Reached: with the exact 95 % interval of the share (Clopper-Pearson)."
 
@@ -89,7 +91,9 @@ def _block(
         Column(title, tuple(group.label for group in groups)),
         Column("reached", tuple(map(_reached, groups))),
         _numeric("steps, median", [_steps(group) for group in groups]),
+        Column("95 % interval", tuple(_interval(group.steps, _whole) for group in groups)),
         _numeric("seconds, median", [_seconds(group) for group in groups]),
+        Column("95 % interval", tuple(_interval(group.seconds, _rounded) for group in groups)),
         _numeric("olympic mean", [_olympic(group) for group in groups]),
         _numeric("median step", [_step(group) for group in groups]),
         *more,
@@ -153,11 +157,21 @@ def _value(number: float) -> str:
     return significant(number) if math.isfinite(number) else _MISSED
 
 
+def _rounded(number: float) -> str:
+    return significant(number, 3) if math.isfinite(number) else _MISSED
+
+
+def _whole(number: float) -> str:
+    return f"{number:,.10g}" if math.isfinite(number) else _MISSED
+
+
 def _steps(group: TrainingGroup) -> str:
-    if not group.well:
-        return _NONE
-    found = median_time(group.steps)
-    return f"{found:,.10g}" if math.isfinite(found) else _MISSED
+    return _whole(median_time(group.steps)) if group.well else _NONE
+
+
+def _interval(times: Sequence[Time], told: Callable[[float], str]) -> str:
+    found = median_interval(times)
+    return f"[{told(found[0])}, {told(found[1])}]" if found else _NONE
 
 
 def _seconds(group: TrainingGroup) -> str:
@@ -178,6 +192,7 @@ def _notes(groups: Sequence[TrainingGroup]) -> Iterator[str]:
     if any(group.well for group in groups):
         yield _SHARE
         yield _MEDIAN
+        yield _INTERVAL
     if any(len(group.well) >= 3 for group in groups):
         yield _OLYMPIC
 

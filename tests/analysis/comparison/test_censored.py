@@ -11,6 +11,7 @@ from benchmarker.analysis.comparison.censored import (
     Time,
     holm,
     log_rank_p,
+    median_interval,
     median_time,
     olympic_mean,
     share_interval,
@@ -26,6 +27,36 @@ def test_a_run_that_missed_is_slower_than_all() -> None:
     assert median_time(times(3, 1, 2)) == 2
     assert median_time(times(3, 1, -1)) == 3
     assert median_time(times(1, -2, -3)) == math.inf
+
+
+@pytest.mark.parametrize(
+    ("runs", "ends"),
+    [(6, (1, 6)), (8, (1, 8)), (9, (2, 8)), (10, (2, 9)), (15, (4, 12)), (20, (6, 15)), (50, (18, 33))],
+)
+def test_the_median_has_the_interval_of_the_sign_test(runs: int, ends: tuple[int, int]) -> None:
+    """Against the ranks of published tables for 95 %."""
+    assert median_interval(times(*range(runs, 0, -1))) == ends
+
+
+def test_too_few_runs_have_no_interval() -> None:
+    assert median_interval(times(1, 2, 3, 4, 5)) is None
+    assert median_interval(times(1, 2, 3, 4, 5), confidence=0.9) == (1, 5)
+    assert median_interval([]) is None
+
+
+def test_runs_that_missed_open_the_interval() -> None:
+    assert median_interval(times(1, 2, 3, 4, 5, -1)) == (1, math.inf)
+    assert median_interval(times(*range(1, 10), -3)) == (2, 9)
+    assert median_interval(times(-9, -9, -9, -9, -9, -9)) == (math.inf, math.inf)
+
+
+@pytest.mark.parametrize("runs", [6, 10, 17, 33])
+def test_the_interval_covers_the_median_as_often_as_it_says(runs: int) -> None:
+    binom = pytest.importorskip("scipy.stats").binom
+    low, high = median_interval(times(*range(1, runs + 1))) or (0, 0)
+    assert low + high == runs + 1
+    assert binom.cdf(high - 1, runs, 0.5) - binom.cdf(low - 1, runs, 0.5) >= 0.95
+    assert binom.cdf(high - 2, runs, 0.5) - binom.cdf(low, runs, 0.5) < 0.95
 
 
 def test_the_olympic_mean_drops_both_ends() -> None:

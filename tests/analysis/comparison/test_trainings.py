@@ -105,7 +105,9 @@ def test_the_text_tells_all_of_it() -> None:
     assert "small (closed): accuracy of at least 0.95 on the test split" in text
     assert "b against a: 3 times the seconds, 1 times the steps of 3 times the seconds each" in text
     assert "Equal in steps, at each of 6 seeds: a, b." in text
+    assert "a 6 of 6 [0.54, 1.00] 102.5 [90, 120] 1.025 [0.900, 1.20]" in text
     missing = comparison_text(compared(side("a", STEPS, 0.01), side("b", [None] * 6, 0.01)), width=200)
+    assert "[not reached, not reached]" in missing
     assert "no ratio, since half of the trainings and more missed the target" in missing
     assert "not reached" in missing
 
