@@ -31,6 +31,7 @@ SCRIPTS = (
     "operators",
     "micro_batching",
     "composed",
+    "training",
 )
 
 
