@@ -72,7 +72,7 @@ def test_its_commands_and_files_exist() -> None:
         assert (ROOT / path).exists(), path
 
 
-@pytest.mark.parametrize("name", ["summary", "table", "record"])
+@pytest.mark.parametrize("name", ["summary", "table", "record", "trainings"])
 def test_its_samples_are_what_the_kept_records_print(name: str) -> None:
     """Otherwise: ``python -m tests.support.readme_samples``."""
     assert shown(README)[name] == samples(ROOT / "results")[name]

@@ -125,16 +125,19 @@ def _run(arguments: argparse.Namespace, experiment_run: ExperimentRun) -> int:
 
 
 def _print_results(found: Sequence[FinishedRun], new: int, folder: Path, *, operators: bool) -> None:
+    from benchmarker.analysis.comparison.trainings import are_by_recipes
     from benchmarker.analysis.text.experiment_table import comparison_table, record_summary
     from benchmarker.analysis.text.operators import operators_report
-    from benchmarker.analysis.text.trainings import recipes_of, trainings_table
+    from benchmarker.analysis.text.trainings import trainings_table
     from benchmarker.cli.terminal import output_width
 
     if len(found) == 1:
         print(record_summary(found[0].record, found[0].path, width=output_width()))
         return
     records = [run.record for run in found]
-    report = operators_report if operators else trainings_table if recipes_of(records) else comparison_table
+    report = (
+        operators_report if operators else trainings_table if are_by_recipes(records) else comparison_table
+    )
     print(report(records, width=output_width()))
     before = f", {len(found) - new} of them from before" if len(found) > new else ""
     print(f"\n{len(found)} records in {folder}{before}")

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmarker.analysis.text.experiment_table import comparison_table, record_summary
+from benchmarker.analysis.text.trainings import standings_table
 from benchmarker.records.migration import newest
 
 README = Path(__file__).resolve().parents[2] / "README.md"
@@ -55,6 +56,7 @@ _MEMBERS: Mapping[str, tuple[str, ...]] = {
 }
 """Members that are shown of objects on one line; of others, all."""
 _MAX_ENTRIES = {"command": 6, "verification.tensors": 1, "trust.reasons": 1}
+_WIDE = 110
 _LIST, _DIGEST = 4, len("sha256:") + 16
 
 
@@ -101,17 +103,24 @@ def samples(results: Path) -> dict[str, str]:
     ----------
     results : Path
         Holds the records that the README's two commands leave: ``resnet50`` in training, PyTorch alone first, then
-        all frameworks.
+        all frameworks; ``training`` in it those of its recipes.
     """
     paths = sorted(results.glob("*_resnet50_training_*.json"))
     first, *compared = [json.loads(path.read_text(encoding="utf-8")) for path in paths]
     names = [record["framework"]["name"] for record in compared]
+    trained = [newest(json.loads(path.read_text(encoding="utf-8"))) for path in _trainings(results)]
     command = f"$ .venv/bin/python -m benchmarker --framework={','.join(names)} --problem=resnet50"
     return {
         "summary": f"{record_summary(newest(first), f'results/{paths[0].name}')}\n",
         "table": f"{command}\n{comparison_table(map(newest, compared))}\n\n{len(compared)} records in results\n",
         "record": f"{excerpt(first)}\n",
+        "trainings": f"{standings_table(trained, width=_WIDE)}\n",
     }
+
+
+def _trainings(results: Path) -> list[Path]:
+    """Return the records of trainings by recipes, without those in the folders below."""
+    return sorted((results / "training").glob("*.json"))
 
 
 def shown(readme: str) -> dict[str, str]:

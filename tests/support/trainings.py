@@ -22,9 +22,11 @@ def trained(
     steps = [10 * index for index in range(len(correct))]
     reached = correct[-1] >= 100 * TARGET
     spent = [slowness * 0.1 * max(0, step - 1) for step in steps]
+    target = {"metric": "accuracy", "value": TARGET, "split": "test"}
     training = {
         "recipe": {"name": recipe, "digest": "sha256:0", "division": "closed"},
-        "target": {"metric": "accuracy", "value": TARGET, "split": "test"},
+        "target": target,
+        "diverged": None,
         "evaluated_samples": 100,
         "steps": steps[-1],
         "first_step_seconds": slowness,
@@ -47,6 +49,7 @@ def trained(
         metrics__steps_to_target=steps[-1] if reached else None,
         metrics__seconds_to_target=slowness + spent[-1] if reached else None,
     )
+    record["specification"]["training"] = {"name": recipe, "division": "closed", "target": target}
     return {**record, "comparable": {"hash": recipe, "keys": {"recipe": recipe}}}
 
 

@@ -139,6 +139,8 @@ def log_rank_p(first: Sequence[Time], second: Sequence[Time], *, faster: bool = 
 
 def _sums(scores: Sequence[float], size: int) -> Floats:
     """Return the sum of every choice of so many scores."""
+    if 2 * size > len(scores):  # there are no more choices of the others, but more on the way to them
+        return math.fsum(scores) - _sums(scores, len(scores) - size)
     of_size: list[Floats] = [np.zeros(1), *[np.zeros(0)] * size]
     for score in scores:
         joined = [np.concatenate([old, less + score]) for less, old in zip(of_size, of_size[1:])]

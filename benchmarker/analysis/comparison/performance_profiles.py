@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from benchmarker.analysis.comparison.censored import Time, median_time
-from benchmarker.analysis.comparison.trainings import TrainingGroup
+from benchmarker.analysis.comparison.trainings import TrainingGroup, recipe_names
 from benchmarker.errors import UsageError, plural
 from benchmarker.experiment.keys import canonical
 from benchmarker.records.lookup import Record
@@ -136,7 +136,7 @@ def performance_profiles(
     made = [_profile(name, medians) for name in complete]
     others = [groups for groups in contested.values() if groups not in shared]
     return Profiles(
-        _names([next(iter(groups.values()))[0] for groups in shared]),
+        recipe_names([next(iter(groups.values()))[0] for groups in shared]),
         tuple(sorted(made, key=lambda profile: -profile.score())),
         (
             *(
@@ -144,7 +144,7 @@ def performance_profiles(
                 for name in everyone
                 if name not in complete
             ),
-            *_names([next(iter(groups.values()))[0] for groups in others]),
+            *recipe_names([next(iter(groups.values()))[0] for groups in others]),
         ),
     )
 
@@ -167,15 +167,3 @@ def _profile(name: str, medians: Sequence[Mapping[str, float]]) -> Profile:
 def _ratio(time: float, best: float) -> float:
     """Return a time over the best one; of recipes whose target nobody reached there is none, so all missed it."""
     return time / best if math.isfinite(time) else math.inf
-
-
-def _names(records: Sequence[Record]) -> tuple[str, ...]:
-    """Return the names of recipes; with what else tells them apart where several are called the same."""
-    names = [str(record["training"]["recipe"]["name"]) for record in records]
-    several = {name for name in names if names.count(name) > 1}
-    return tuple(
-        f"{name}, {plural(record['execution']['threads'] or 0, 'thread')} ({index + 1})"
-        if name in several
-        else name
-        for index, (name, record) in enumerate(zip(names, records))
-    )

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import itertools
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from benchmarker.analysis.comparison.censored import Time, excess, holm, log_rank_p, median_time
 from benchmarker.analysis.comparison.matching import Side
-from benchmarker.errors import UsageError
+from benchmarker.errors import UsageError, plural
 from benchmarker.records.keys import differences
 from benchmarker.records.lookup import Record
 from benchmarker.training.reference_runs import ReferenceRuns
@@ -81,8 +82,8 @@ class Row:
     steps_p, seconds_p : float or None
         How probable so large a difference is without one, of all rows together (log-rank by permutation, Holm);
         None with too few runs.
-    is_slower : bool
-        Whether its seconds are more, those of a training that missed the target included.
+    takes_more, is_slower : bool
+        Whether its steps, its seconds are more, those of a training that missed the target included.
     """
 
     group: TrainingGroup
@@ -92,16 +93,27 @@ class Row:
     equal_steps: bool
     steps_p: float | None
     seconds_p: float | None
+    takes_more: bool
     is_slower: bool
 
     @property
     def verdict(self) -> str:
         """What is shown of the seconds to the target."""
-        if self.seconds_p is None:
-            return "inconclusive"
-        if self.seconds_p >= SIGNIFICANCE:
-            return "no difference shown"
-        return "slower" if self.is_slower else "faster"
+        return _shown(self.seconds_p) or ("slower" if self.is_slower else "faster")
+
+    @property
+    def steps_verdict(self) -> str:
+        """What is shown of the steps to the target; that they are equal at every seed needs no test."""
+        if self.equal_steps:
+            return "equal"
+        return _shown(self.steps_p) or ("more" if self.takes_more else "fewer")
+
+
+def _shown(probability: float | None) -> str:
+    """Return why no difference is shown, nothing if one is."""
+    if probability is None:
+        return "inconclusive"
+    return "no difference shown" if probability >= SIGNIFICANCE else ""
 
 
 @dataclass(frozen=True)
@@ -130,6 +142,7 @@ class Comparison:
             {
                 "side": row.group.label,
                 "verdict": row.verdict,
+                "steps_verdict": row.steps_verdict,
                 "steps_ratio": row.steps_ratio,
                 "seconds_ratio": row.seconds_ratio,
                 "step_seconds_ratio": row.step_seconds_ratio,
@@ -151,10 +164,39 @@ class Comparison:
         return {"baseline": self.first.label, "sides": sides, "rows": rows}
 
 
+def are_by_recipes(records: Sequence[Record]) -> bool:
+    """Tell whether there are records, and all of them of trainings by recipes, however they ended."""
+    return bool(records) and all(map(_is_by_recipe, records))
+
+
+def _is_by_recipe(record: Record) -> bool:
+    return bool((record.get("specification") or {}).get("training"))
+
+
+def by_recipe(records: Sequence[Record]) -> list[list[Record]]:
+    """Return trainings by recipes, grouped by what was trained, in their order; others are left out."""
+    found: dict[str, list[Record]] = {}
+    for record in records:
+        if _is_by_recipe(record):
+            found.setdefault(record["comparable"]["hash"], []).append(record)
+    return list(found.values())
+
+
+def recipe_names(records: Sequence[Record]) -> tuple[str, ...]:
+    """Return the recipes of records, one each; with what else tells them apart where several are called the same."""
+    names = [str(record["specification"]["training"]["name"]) for record in records]
+    several = {name for name in names if names.count(name) > 1}
+    return tuple(
+        f"{name}, {plural(record['execution']['threads'] or 0, 'thread')} ({index + 1})"
+        if name in several
+        else name
+        for index, (name, record) in enumerate(zip(names, records))
+    )
+
+
 def are_trainings(sides: Sequence[Side]) -> bool:
     """Tell whether every record of all sides is of a training by a recipe."""
-    records = [record for side in sides for record in side.records]
-    return bool(records) and all((r.get("specification") or {}).get("training") for r in records)
+    return are_by_recipes([record for side in sides for record in side.records])
 
 
 def compare_trainings(sides: Sequence[Side]) -> Comparison:
@@ -173,12 +215,41 @@ def compare_trainings(sides: Sequence[Side]) -> Comparison:
         raise UsageError(f"'{empty.label}' has no training that ended well")
     _check_comparable([record for group in groups for record in group.well])
     first, *others = groups
-    tested = [group for group in others if min(len(first.well), len(group.well)) >= MIN_FOR_VERDICT]
-    steps = dict(zip(map(id, tested), holm([log_rank_p(group.steps, first.steps) for group in tested])))
-    seconds = dict(zip(map(id, tested), holm([log_rank_p(group.seconds, first.seconds) for group in tested])))
-    return Comparison(
-        first, tuple(_row(first, group, steps.get(id(group)), seconds.get(id(group))) for group in others)
-    )
+    return compare_groups(first, others)
+
+
+def compare_groups(
+    first: TrainingGroup, others: Sequence[TrainingGroup], *, chosen_afterwards: bool = False
+) -> Comparison:
+    """Compare groups of trainings by one recipe with the first, each with one that ended well.
+
+    Parameters
+    ----------
+    first : TrainingGroup
+        The baseline.
+    others : sequence of TrainingGroup
+        Those that are told beside it.
+    chosen_afterwards : bool
+        Whether the first is the first because of its times: verdicts are then corrected for all pairs, of which any
+        could have been looked at.
+    """
+    pairs = [(first, group) for group in others]
+    if chosen_afterwards:
+        pairs += itertools.combinations(others, 2)
+    steps = _corrected(pairs, lambda group: group.steps)
+    seconds = _corrected(pairs, lambda group: group.seconds)
+    rows = zip(others, steps, seconds)
+    return Comparison(first, tuple(_row(first, *row) for row in rows))
+
+
+def _corrected(
+    pairs: Sequence[tuple[TrainingGroup, TrainingGroup]], times: Callable[[TrainingGroup], Sequence[Time]]
+) -> list[float | None]:
+    """Return the probability of each pair after Holm's correction for all, None of those with too few runs."""
+    tested = [min(len(one.well), len(other.well)) >= MIN_FOR_VERDICT for one, other in pairs]
+    found = [log_rank_p(times(other), times(one)) for (one, other), told in zip(pairs, tested) if told]
+    corrected = iter(holm(found))
+    return [next(corrected) if told else None for told in tested]
 
 
 def _check_comparable(records: Sequence[Record]) -> None:
@@ -205,6 +276,7 @@ def _row(first: TrainingGroup, group: TrainingGroup, steps_p: float | None, seco
         bool(common) and all(ours[seed] == theirs[seed] for seed in common),
         steps_p,
         seconds_p,
+        excess(group.steps, first.steps) > 0.0,
         excess(group.seconds, first.seconds) > 0.0,
     )
 

@@ -15,12 +15,14 @@ from benchmarker.analysis.comparison.censored import (
     olympic_mean,
     share_interval,
 )
+from benchmarker.analysis.comparison.standings import Standing, standings
 from benchmarker.analysis.comparison.trainings import (
     MIN_FOR_VERDICT,
     SIGNIFICANCE,
     Comparison,
     Row,
     TrainingGroup,
+    by_recipe,
     convergence,
     reference_of,
 )
@@ -37,18 +39,14 @@ _MEDIAN = (
     "target counts as slower than all that did."
 )
 _INTERVAL = "95 % interval: of the median over seeds, from the sign test; it needs six trainings."
+_NOT_SHOWN = "not shown"
+_VERDICTS = (
+    f"Verdicts: against the first of each recipe, at {100 * SIGNIFICANCE:g} % by the log-rank test over permutations; "
+    "which is the first is known only afterwards, so they are corrected for all pairs (Holm). Equal: as many steps at "
+    f"every seed. {_NOT_SHOWN.capitalize()}: no difference is."
+)
 _OLYMPIC = "Olympic mean: without the fastest and the slowest run."
 _SHARE = "Reached: with the exact 95 % interval of the share (Clopper-Pearson)."
-
-
-def recipes_of(records: Sequence[Record]) -> list[list[Record]]:
-    """Return records grouped by what was trained, in their order; none if one was not by a recipe."""
-    if not records or not all((record.get("specification") or {}).get("training") for record in records):
-        return []
-    found: dict[str, list[Record]] = {}
-    for record in records:
-        found.setdefault(record["comparable"]["hash"], []).append(record)
-    return list(found.values())
 
 
 def trainings_table(records: Sequence[Record], *, width: int = 80) -> str:
@@ -61,7 +59,7 @@ def trainings_table(records: Sequence[Record], *, width: int = 80) -> str:
     width : int
         Characters a line should have at most.
     """
-    return "\n\n".join(_recipe(group, width) for group in recipes_of(records))
+    return "\n\n".join(_recipe(group, width) for group in by_recipe(records))
 
 
 def _recipe(records: Sequence[Record], width: int) -> str:
@@ -100,6 +98,70 @@ def _block(
     ]
     wrapped = [textwrap.fill(note, width, subsequent_indent="  ") for note in notes]
     return "\n".join([*textwrap.wrap(heading, width), "", table(columns, width), "", *wrapped])
+
+
+STANDINGS = ("recipe", "framework", "reached", "steps, median", "95 % interval",
+             "seconds, median", "95 % interval", "verdict on steps", "verdict on seconds")  # fmt: skip
+"""Headings of :func:`standing_rows`."""
+
+
+def standing_rows(standing: Standing) -> list[tuple[str, ...]]:
+    """Return a row of texts for each framework of a recipe, the first at the target first."""
+    first, *others = standing.comparison.groups
+    verdicts = [(_brief(row.steps_verdict), _brief(row.verdict)) for row in standing.comparison.rows]
+    told = [(first, _NONE, "first"), *((group, *both) for group, both in zip(others, verdicts))]
+    return [
+        (standing.recipe, group.label, _count(group), *_medians(group), steps, seconds)
+        for group, steps, seconds in told
+    ]
+
+
+def _medians(group: TrainingGroup) -> tuple[str, str, str, str]:
+    """Return steps and seconds, each with its interval."""
+    seconds = _rounded(median_time(group.seconds))
+    return _steps(group), _interval(group.steps, _whole), seconds, _interval(group.seconds, _rounded)
+
+
+def _brief(verdict: str) -> str:
+    return _NOT_SHOWN if verdict == "no difference shown" else verdict
+
+
+def standing_notes(found: Sequence[Standing]) -> list[str]:
+    """Return what is to be known of :func:`standing_rows`."""
+    failed = [f"{name} ({standing.recipe})" for standing in found for name in standing.failed]
+    return [
+        _MEDIAN,
+        _INTERVAL,
+        _VERDICTS,
+        *([f"Without a training that ended well: {', '.join(failed)}."] if failed else []),
+    ]
+
+
+def standings_table(records: Sequence[Record], *, width: int = 80) -> str:
+    """Return one table over several recipes: who is at the target of each first, and who is shown to be later.
+
+    Parameters
+    ----------
+    records : sequence of dict
+        Any; what is no training by a recipe is left out.
+    width : int
+        Characters a line should have at most.
+    """
+    found = standings(records, framework_label)
+    blank = ("",) * (len(STANDINGS) - 2)
+    rows = [row for one in found for row in [(one.recipe, *blank), *_below(standing_rows(one))]]
+    columns = [
+        Column(title, align_points(texts) if "median" in title else texts, numeric="median" in title)
+        for title, texts in zip(STANDINGS[1:], zip(*rows))
+    ]
+    notes = [textwrap.fill(note, width, subsequent_indent="  ") for note in standing_notes(found)]
+    return "\n".join([table(columns, width), "", *notes])
+
+
+def _below(rows: Sequence[tuple[str, ...]]) -> Iterator[tuple[str, ...]]:
+    """Yield rows as they stand below the name of their recipe."""
+    for _, label, *cells in rows:
+        yield f"  {label}", *cells
 
 
 def comparison_text(comparison: Comparison, *, width: int = 80) -> str:
@@ -148,9 +210,12 @@ def _reached(group: TrainingGroup) -> str:
     runs = len(group.well)
     if not runs:
         return _NONE
-    reached = sum(time.reached for time in group.steps)
-    low, high = share_interval(reached, runs)
-    return f"{reached} of {runs} [{low:.2f}, {high:.2f}]"
+    low, high = share_interval(sum(time.reached for time in group.steps), runs)
+    return f"{_count(group)} [{low:.2f}, {high:.2f}]"
+
+
+def _count(group: TrainingGroup) -> str:
+    return f"{sum(time.reached for time in group.steps)} of {len(group.well)}"
 
 
 def _value(number: float) -> str:

@@ -111,6 +111,12 @@ def test_drawn_arrangements_agree_with_all(monkeypatch: pytest.MonkeyPatch) -> N
     assert log_rank_p(first, second) == log_rank_p(first, second)
 
 
+def test_groups_of_very_different_sizes_take_no_longer() -> None:
+    many = times(*range(1, 400))
+    assert log_rank_p(times(500), many) == pytest.approx(1 / 400)
+    assert log_rank_p(many, times(500)) == pytest.approx(1 / 400)
+
+
 def test_one_side_alone_may_count() -> None:
     slow, quick = times(20, 22, 24, 26), times(10, 12, 14, 16)
     assert log_rank_p(quick, slow, faster=True) == pytest.approx(1 / math.comb(8, 4))

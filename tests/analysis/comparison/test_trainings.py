@@ -62,7 +62,7 @@ def test_a_difference_is_split_into_steps_and_seconds_each() -> None:
     assert (row.steps_ratio, row.steps_p) == (1.0, 1.0)
     assert row.seconds_ratio == pytest.approx(3.0)
     assert row.step_seconds_ratio == pytest.approx(3.0)
-    assert row.verdict == "slower"
+    assert (row.verdict, row.steps_verdict) == ("slower", "equal")
     assert row.seconds_p is not None
     assert row.seconds_p < 0.01
 
@@ -72,7 +72,9 @@ def test_more_steps_are_told_from_slower_ones() -> None:
     assert not row.equal_steps
     assert row.steps_ratio == pytest.approx(2.0)
     assert row.step_seconds_ratio == pytest.approx(1.0)
-    assert row.verdict == "slower"
+    assert (row.verdict, row.steps_verdict) == ("slower", "more")
+    (turned,) = compared(side("b", [2 * n for n in STEPS], 0.01), side("a", STEPS, 0.01)).rows
+    assert (turned.verdict, turned.steps_verdict) == ("faster", "fewer")
 
 
 def test_a_side_that_misses_its_target_is_slower_without_a_ratio() -> None:
@@ -86,8 +88,12 @@ def test_a_side_that_misses_its_target_is_slower_without_a_ratio() -> None:
 def test_no_difference_and_too_few_trainings() -> None:
     (same,) = compared(side("a", STEPS, 0.01), side("b", STEPS, 0.0101)).rows
     assert same.verdict == "no difference shown"
+    (shifted,) = compared(side("a", STEPS, 0.01), side("b", [n + 1 for n in STEPS], 0.01)).rows
+    assert shifted.steps_verdict == "no difference shown"
     (few,) = compared(side("a", STEPS[:3], 0.01), side("b", STEPS[:3], 1.0)).rows
-    assert (few.verdict, few.seconds_p) == ("inconclusive", None)
+    assert (few.verdict, few.seconds_p, few.steps_verdict) == ("inconclusive", None, "equal")
+    (fewer,) = compared(side("a", STEPS[:3], 0.01), side("b", STEPS[2:], 1.0)).rows
+    assert fewer.steps_verdict == "inconclusive"
 
 
 def test_several_sides_are_corrected_together() -> None:

@@ -1,0 +1,38 @@
+"""Trainings over several recipes in one table."""
+
+from __future__ import annotations
+
+from benchmarker.analysis.text.trainings import STANDINGS, standings_table
+from tests.support.trainings import trained
+
+SEEDS = ([10, 95], [10, 20, 95], [10, 20, 30, 95], [10, 20, 95], [10, 20, 95], [10, 20])
+RECORDS = [
+    trained(correct, seed=seed, framework=name, slowness=slowness, recipe=recipe)
+    for recipe in ("small", "other")
+    for name, slowness in (("jax", 50.0), ("numpy", 1.0))
+    for seed, correct in enumerate(SEEDS)
+]
+
+
+def test_each_recipe_has_its_frameworks_below_it_the_first_first() -> None:
+    lines = standings_table(RECORDS, width=120).splitlines()
+    table = [line.split() for line in lines[lines.index("") - 6 : lines.index("")]]
+    assert [row[0] for row in table] == ["small", "numpy", "jax", "other", "numpy", "jax"]
+    assert " ".join(table[1]) == "numpy 1.0 5 of 6 20 [10, not reached] 2.90 [1.90, not reached] - first"
+    assert " ".join(table[2]) == "jax 1.0 5 of 6 20 [10, not reached] 145 [95.0, not reached] equal slower"
+
+
+def test_its_notes_say_how_it_was_tested() -> None:
+    text = " ".join(standings_table(RECORDS, width=100).split())
+    assert "corrected for all pairs (Holm)" in text
+    assert "from the sign test" in text
+    assert "did not end well" not in text
+    failed = {**trained([10, 95], framework="mxnet"), "training": None}
+    named = " ".join(standings_table([failed, *RECORDS], width=100).split())
+    assert named.endswith("Without a training that ended well: mxnet 1.0 (small).")
+
+
+def test_it_fits_a_terminal() -> None:
+    text = standings_table(RECORDS, width=80)
+    assert max(map(len, text.splitlines())) <= 80
+    assert all(word in text for title in STANDINGS[1:] for word in title.split())
