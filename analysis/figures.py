@@ -22,6 +22,11 @@ SOURCES: Mapping[str, tuple[str, Mapping[str, Any]]] = {
     "roofline": ("problems", {}),
     "breakdown": ("breakdown", {"problem": "resnet44"}),
     "learning": ("learning", {}),
+    "training_curves": ("training", {}),
+    "time_to_target": ("training", {}),
+    "performance_profile": ("training", {}),
+    "divergence": ("training/divergence", {}),
+    "divergence_map": ("training/divergence", {}),
     "memory": ("breakdown", {}),
     "speedup": ("problems", {}),
 }

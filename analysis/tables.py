@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 import pandas as pd
 
 from benchmarker.analysis.comparison import Comparison
+from benchmarker.analysis.comparison.standings import standings
+from benchmarker.analysis.text.factors import framework_label
+from benchmarker.analysis.text.trainings import STANDINGS, standing_rows
+from benchmarker.records.lookup import Record
 
 
 def verdicts(comparisons: Iterable[Comparison]) -> pd.DataFrame:
@@ -35,3 +39,26 @@ def verdicts(comparisons: Iterable[Comparison]) -> pd.DataFrame:
 
 def _interval(ends: tuple[float, float] | None) -> str:
     return f"[{ends[0]:.3f}, {ends[1]:.3f}]" if ends else ""
+
+
+def trained(records: Sequence[Record]) -> pd.DataFrame:
+    """Return a row for each framework and recipe, the first at the target first, with probabilities of no difference.
+
+    Parameters
+    ----------
+    records : sequence of dict
+        Of trainings by recipes.
+    """
+    rows = []
+    for standing in standings(records, framework_label):
+        told = standing.comparison.rows
+        probabilities = [(None, None), *((row.steps_p, row.seconds_p) for row in told)]
+        rows += [(*row, *map(_probability, p)) for row, p in zip(standing_rows(standing), probabilities)]
+    head = list(STANDINGS)
+    head[4], head[6] = "steps, 95 % interval", "seconds, 95 % interval"
+    frame = pd.DataFrame(rows, columns=[*head, "p, steps", "p, seconds"])
+    return frame.set_index(["recipe", "framework"])
+
+
+def _probability(value: float | None) -> str:
+    return "" if value is None else f"{value:.2g}"

@@ -50,6 +50,7 @@ def test_there_are_the_questions_of_analysts() -> None:
         "poster",
         "rysia",
         "operators",
+        "training",
     }
 
 
@@ -75,3 +76,10 @@ def test_the_script_draws_every_picture_that_the_records_have(clone: Path) -> No
     assert done.returncode == 0, done.stderr
     drawn = {file.stem for file in (clone / "analysis" / "drawn").glob("*.svg")}
     assert drawn >= {"frameworks", "batch_size", "threads", "learning", "breakdown", "roofline", "speedup"}
+    assert drawn >= {
+        "training_curves",
+        "time_to_target",
+        "performance_profile",
+        "divergence",
+        "divergence_map",
+    }

@@ -23,7 +23,7 @@ from benchmarker.api.chart import Axis, Chart, Heat, Panel
 from benchmarker.errors import plural
 from benchmarker.records.lookup import Record
 
-MAX_FRAMEWORKS = 3
+MAX_FRAMEWORKS = 6
 MAX_PARAMETERS = 64
 _Map = Mapping[str, Course]
 
@@ -50,8 +50,8 @@ def chart(records: Sequence[Record], *, norm: Norm = "l2") -> Chart:
     limits = _limits(maps.values())
     shown = [
         _panel(maps[index, kind], kind, norm, limits, _title(trainings, index, kind))
-        for index in range(len(groups))
         for kind in kinds
+        for index in range(len(groups))
     ]
     return Chart(
         kind="divergence_map",

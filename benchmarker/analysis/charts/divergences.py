@@ -15,7 +15,7 @@ Kind = Literal["followed", "free"]
 Course = Mapping[int, float]
 """A share by step; steps without one are left out."""
 
-TITLES: Mapping[Kind, str] = {"followed": "each step from the framework's own", "free": "free-running"}
+TITLES: Mapping[Kind, str] = {"followed": "followed", "free": "free-running"}
 NORMS: Mapping[Norm, str] = {"l2": "norm of the difference", "max": "largest difference"}
 SHARES: Mapping[Kind, str] = {"followed": "of the step", "free": "of the way so far"}
 EXPLAINED = (

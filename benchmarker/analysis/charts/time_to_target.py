@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from benchmarker.analysis.charts.caption import caption
 from benchmarker.analysis.charts.palette import colours
 from benchmarker.analysis.charts.quantities import times
-from benchmarker.analysis.charts.trainings import Trainings, gather_trainings
+from benchmarker.analysis.charts.trainings import Trainings, coinciding, gather_trainings
 from benchmarker.analysis.comparison.censored import Time
 from benchmarker.analysis.comparison.trainings import TrainingGroup
 from benchmarker.api.chart import Axis, Chart, Panel, Series
@@ -43,6 +43,9 @@ def chart(records: Sequence[Record], *, log: bool = False) -> Chart:
             trainings.selection,
             f"Target: {trainings.target}. Seconds: first step, steps and loading.",
             _CENSORED if missed else "",
+            coinciding(
+                trainings.labels, [tuple(sorted(group.by_seed.items())) for group in trainings.groups]
+            ),
         ),
         panels=(
             _panel(

@@ -9,7 +9,7 @@ from statistics import median
 from benchmarker.analysis.charts.caption import caption
 from benchmarker.analysis.charts.palette import colours
 from benchmarker.analysis.charts.quantities import times
-from benchmarker.analysis.charts.trainings import gather_trainings
+from benchmarker.analysis.charts.trainings import coinciding, gather_trainings
 from benchmarker.analysis.comparison.trainings import TrainingGroup
 from benchmarker.api.chart import Axis, Chart, Mark, Panel, Series
 from benchmarker.records.lookup import Record
@@ -52,7 +52,7 @@ def chart(records: Sequence[Record], *, log: bool = False) -> Chart:
     lines = [_line(group, of_accuracy, skip_first=log) for group in trainings.groups]
     unit = times([line[-1].seconds for line in lines if line])
     scale = "log" if log else "linear"
-    mark = Mark(f"target, {trainings.target}", y=100 * target["value"] if of_accuracy else target["value"])
+    mark = Mark("target", y=100 * target["value"] if of_accuracy else target["value"])
     look = list(zip(trainings.labels, lines, colours(trainings.frameworks)))
 
     def panel(axis: Axis, place: Callable[[_Point], float]) -> Panel:
@@ -62,7 +62,12 @@ def chart(records: Sequence[Record], *, log: bool = False) -> Chart:
     return Chart(
         kind="training_curves",
         title=f"Training by {trainings.recipe}, {trainings.seeds} each",
-        caption=caption(trainings.selection, _BAND, _coinciding(trainings.labels, lines)),
+        caption=caption(
+            trainings.selection,
+            f"Target: {trainings.target}.",
+            _BAND,
+            coinciding(trainings.labels, [_over_steps(line) for line in lines]),
+        ),
         panels=(
             panel(Axis("steps", scale=scale, zero=not log), lambda point: float(point.step)),
             panel(
@@ -73,13 +78,9 @@ def chart(records: Sequence[Record], *, log: bool = False) -> Chart:
     )
 
 
-def _coinciding(labels: Sequence[str], lines: Sequence[Sequence[_Point]]) -> str:
-    """Say which lines over steps lie upon each other."""
-    alike: dict[tuple[tuple[int, tuple[float, ...]], ...], list[str]] = {}
-    for name, line in zip(labels, lines):
-        alike.setdefault(tuple((point.step, point.values) for point in line), []).append(name)
-    same = [names for names in alike.values() if len(names) > 1]
-    return " ".join(f"Over steps the same at every seed: {', '.join(names)}." for names in same)
+def _over_steps(line: Sequence[_Point]) -> tuple[tuple[int, tuple[float, ...]], ...]:
+    """Return what the panel of steps shows of a line."""
+    return tuple((point.step, point.values) for point in line)
 
 
 def _line(group: TrainingGroup, of_accuracy: bool, *, skip_first: bool) -> list[_Point]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
 
 from benchmarker.analysis.charts.selection import Selection, gather, largest_group, split
@@ -60,6 +60,15 @@ class Trainings:
         """How many trainings there are of each, in words."""
         low, high = (end(len(group.well) for group in self.groups) for end in (min, max))
         return plural(high, "seed") if low == high else f"{low} to {plural(high, 'seed')}"
+
+
+def coinciding(labels: Sequence[str], drawn: Sequence[Hashable]) -> str:
+    """Say which lines over steps lie upon each other: those of which the same is drawn."""
+    alike: dict[Hashable, list[str]] = {}
+    for name, line in zip(labels, drawn):
+        alike.setdefault(line, []).append(name)
+    same = [names for names in alike.values() if len(names) > 1]
+    return " ".join(f"Over steps the same at every seed: {', '.join(names)}." for names in same)
 
 
 def is_training(record: Record) -> bool:

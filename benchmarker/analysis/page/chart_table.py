@@ -36,7 +36,7 @@ def _rows(panel: Panel) -> Iterator[tuple[str, ...]]:
     elif panel.heat is not None:
         for row, texts in zip(panel.heat.rows, panel.heat.texts):
             for column, text in zip(panel.heat.columns, texts):
-                yield row, column, text, ""
+                yield row, column, ", ".join(text.splitlines()), ""
     for series in panel.series:
         name = ": ".join(part for part in (panel.title, series.name or panel.y.label) if part)
         if series.kind == "violin" or len(series.y) > _MAX_VALUES:

@@ -40,7 +40,14 @@ def draw_heat(axes: Axes, heat: Heat) -> None:
         for column, text in enumerate(texts):
             value = shown[row, column]
             ink = _ink(colours(norm(value))[:3]) if np.isfinite(value) else "black"
-            axes.text(column + 0.5, row + 0.5, plain(text), ha="center", va="center", color=ink)
+            axes.text(
+                column + 0.5,
+                row + 0.5,
+                "\n".join(map(plain, text.splitlines())),
+                ha="center",
+                va="center",
+                color=ink,
+            )
     bar = axes.figure.colorbar(image, ax=axes, pad=0.02, shrink=0.9)
     bar.set_label("\n".join(map(plain, textwrap.wrap(heat.label, _LABEL_CHARACTERS))))
     bar.outline.set_visible(False)

@@ -13,7 +13,7 @@ from matplotlib.ticker import FixedLocator, FuncFormatter, LogLocator, NullForma
 
 from benchmarker.analysis.charts.drawing.heat import draw_heat
 from benchmarker.analysis.charts.drawing.series import Drawing, drawn, handle, place_of
-from benchmarker.analysis.charts.drawing.text import plain, put_names
+from benchmarker.analysis.charts.drawing.text import broken, plain, put_names
 from benchmarker.api.chart import Axis, Mark, Panel
 
 _GRID = "#E3E3E3"
@@ -22,6 +22,8 @@ _MIN_RATIO = 3.0
 """The end of a logarithmic axis over its beginning, at least, so that small differences look small."""
 _CLOSE = 0.04
 """Of the width of a panel: how close two marks' words may stand."""
+_UPRIGHT_LABEL, _LEVEL_LABEL = 40, 60
+"""Characters of what an axis shows on a line."""
 _TITLE_POINTS, _TITLE_LINES, _LEFT_INCHES = 5.8, 3, 1.1
 """Width of a character of a title, its most lines, and what stands left of it."""
 _NAMED_DEGREES, _NAMED_CLOSE = 45, 0.042
@@ -75,15 +77,16 @@ def _is_line(mark: Mark) -> bool:
     return mark.x is not None and mark.until is None
 
 
-def label_of(axis: Axis) -> str:
-    """Return what an axis shows, with its unit."""
-    return plain(f"{axis.label} [{axis.unit}]" if axis.unit else axis.label)
+def label_of(axis: Axis, width: int = _LEVEL_LABEL) -> str:
+    """Return what an axis shows, with its unit, in lines of some width."""
+    return broken(f"{axis.label} [{axis.unit}]" if axis.unit else axis.label, width)
 
 
 def _set_scale(axes: Axes, panel: Panel, which: str) -> None:
     axis: Axis = getattr(panel, which)
     ours = getattr(axes, f"{which}axis")
-    getattr(axes, f"set_{which}label")(label_of(axis))
+    width = _UPRIGHT_LABEL if which == "y" else _LEVEL_LABEL
+    getattr(axes, f"set_{which}label")(label_of(axis, width))
     if axis.scale == "category":
         put_names(axes, range(len(axis.categories)), axis.categories)
         axes.set_xlim(-0.6, len(axis.categories) - 0.4)
@@ -196,7 +199,7 @@ def _draw_mark(axes: Axes, panel: Panel, mark: Mark, high: bool, right: bool) ->
         y = mark.y or 0.0
         axes.axhline(y, color=_QUIET, linewidth=0.9, linestyle=(0, (4, 3)))
         at = axes.get_yaxis_transform()
-        axes.text(0.99, y, plain(mark.text), transform=at, ha="right", va="bottom", **quiet)
+        axes.text(0.01, y, plain(mark.text), transform=at, ha="left", va="bottom", **quiet)
         return
     x = place_of(mark.x, panel.x)
     if mark.until is not None:

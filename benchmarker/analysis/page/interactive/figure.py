@@ -26,6 +26,8 @@ _POINTS_OF_A_SERIES = (20, 600)
 _HEIGHT, _ROW_HEIGHT, _NAMED_HEIGHT, _FINE_HEIGHT = 380, 34, 20, 8
 _NAME_WIDTH, _LINE_OF_NAMES, _MAX_NAME = 20, 90, 44
 """Letters of a name on a line, of all names beside each other, and of one that is slanted."""
+_LABEL = 40
+"""Letters of what an axis shows on a line."""
 _MAX_LEVEL = 3
 _RATIOS = (1.01, 1.02, 1.05, 1.1, 1.25, 1.5, 2, 3, 5, 10, 20, 50, 100, 200, 500, 1000)
 
@@ -190,7 +192,10 @@ def _place(value: Place | None, axis: Axis) -> Any:
 def _axis(axis: Axis, values: Sequence[Place | None]) -> Figure:
     unit = f" [{axis.unit}]" if axis.unit else ""
     found: Figure = {
-        "title": {"text": as_text(axis.label + unit), "standoff": 10},
+        "title": {
+            "text": "<br>".join(map(as_text, textwrap.wrap(axis.label + unit, _LABEL))),
+            "standoff": 10,
+        },
         "type": {"linear": "linear", "category": "category", "time": "date"}.get(axis.scale, "log"),
         "automargin": True,
         "gridcolor": "@grid",
@@ -264,10 +269,12 @@ def _mark(mark: Mark, panel: Panel, *, along: bool) -> Figure:
     line = {"color": "@ink", "width": 1.2, "dash": "dot"}
     level = {
         "textangle": 0,
-        "xanchor": "left" if across else "right",
+        "xanchor": "left",
         "yanchor": "top" if across else "bottom",
     }
-    where = {"textposition": "end"} | ({"xanchor": "right"} if along and across else level)
+    where = {"textposition": "end" if across else "start"} | (
+        {"xanchor": "right"} if along and across else level
+    )
     return {"type": "line", **ends, "line": line, "label": {**label, **where}}
 
 
@@ -276,7 +283,7 @@ def _heat_figure(panel: Panel, heat: Heat) -> Figure:
         "type": "heatmap",
         "x": [as_text(name) for name in heat.columns],
         "y": [as_text(name) for name in heat.rows],
-        "text": [[as_text(text) for text in row] for row in heat.texts],
+        "text": [["<br>".join(map(as_text, text.splitlines())) for text in row] for row in heat.texts],
         "texttemplate": "%{text}",
         "hoverinfo": "x+y+text",
         "xgap": 0 if heat.fine else 2,
