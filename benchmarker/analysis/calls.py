@@ -117,7 +117,7 @@ def run(
     results : path or None
         The folder for records; None takes the blueprint's, or ``results``.
     resume : bool
-        Whether to leave out what has a good record there.
+        Whether to leave out what has a good record there, and have trainings go on from their checkpoints.
     dry_run : bool
         Whether to run nothing: the result has the plan and no records.
     progress : callable or None
@@ -145,11 +145,10 @@ def run(
     >>> found = benchmarker.run(framework=["numpy", "pytorch"], problem="mnist_mlp", batch_size=64)
     >>> found.to_frame()[["framework.name", "timing.step_seconds.median"]]
     """
-    experiment_run = _planned(blueprint, recipe, results, options)
-    if resume:
-        experiment_run.resume()
+    experiment_run, told = _planned(blueprint, recipe, results, options), _told(progress)
+    _go_on(experiment_run, told, resumes=resume)
     if not dry_run:
-        for _ in experiment_run.execute(_told(progress)):
+        for _ in experiment_run.execute(told):
             pass
     for trouble in experiment_run.troubles:
         warnings.warn(trouble, stacklevel=2)
@@ -163,6 +162,13 @@ def _planned(blueprint: object, recipe: object, results: object, options: Mappin
         named = path_of("recipe", recipe)
         described = asked(path_of("blueprint", blueprint), None if named is None else str(named))
         return ExperimentRun.planned(experiment_values(options), described, path_of("results", results))
+
+
+def _go_on(experiment_run: ExperimentRun, told: Progress, *, resumes: bool) -> None:
+    if resumes:
+        experiment_run.resume()
+    for note in experiment_run.checkpoint(resumes=resumes):
+        told.note(note)
 
 
 def _told(progress: OnLine | None) -> Progress:

@@ -291,6 +291,10 @@ class Program(ABC):
         """Return what :meth:`restore` cannot put back of the framework's own, in a few words; None for nothing."""
         return None
 
+    def skipped_updates(self, steps: int) -> int | None:
+        """Return how many of the training's ``steps`` made no update, for a scaled loss; None if that is not told."""
+        return None
+
     @abstractmethod
     def fetch(self, output: Any) -> tuple[Array, ...]:
         """Return what a step returned as NumPy arrays in the graph's layout, float64 in precision ``fp64``."""

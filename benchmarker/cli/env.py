@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import argparse
+import itertools
 import json
 import sys
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from benchmarker.cli.run_options import names
 from benchmarker.cli.terminal import output_width
+from benchmarker.errors import EnvironmentCreationError, printable
 
 if TYPE_CHECKING:
     from benchmarker.api.framework import FrameworkPlugin
@@ -20,8 +23,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the command's arguments."""
     actions = parser.add_subparsers(dest="action", metavar="ACTION", required=True)
     shown = actions.add_parser("list", help="show the managed environments")
-    made = actions.add_parser("create", help="make the managed environment of a framework now")
-    made.add_argument("framework", metavar="FRAMEWORK[==VERSION]")
+    made = actions.add_parser("create", help="make the managed environments of frameworks now")
+    made.add_argument("frameworks", nargs="+", type=names, metavar="FRAMEWORK[==VERSION],...")
+    made.add_argument("--quiet", action="store_true", help="no lines of the installer")
     checked = actions.add_parser("check", help="compare every file with what was installed")
     checked.add_argument("names", nargs="*", metavar="NAME", help="environments; default: all")
     removed = actions.add_parser("remove", help="remove managed environments")
@@ -98,12 +102,28 @@ def _print_interpreter(interpreter: Interpreter, as_json: bool) -> None:
 
 
 def _create(arguments: argparse.Namespace) -> int:
+    """Make environments one after the other; one that cannot be made is told of and stops none of the others."""
     from benchmarker.execution.environments import resolve
 
-    plugin, version = _framework(arguments.framework)
-    made = resolve(plugin, choice="managed", version=version, cuda=arguments.cuda, progress=_tell)
-    _print_interpreter(made, arguments.json)
-    return 0
+    wanted = dict.fromkeys(itertools.chain(*arguments.frameworks))
+    chosen = list(map(_framework, wanted))
+    progress = (lambda line: None) if arguments.quiet else _tell
+    made: list[Interpreter] = []
+    for plugin, version in chosen:
+        try:
+            made.append(
+                resolve(plugin, choice="managed", version=version, cuda=arguments.cuda, progress=progress)
+            )
+        except EnvironmentCreationError as error:
+            if len(wanted) == 1:
+                raise
+            _tell(f"benchmarker: {printable(str(error))}")
+    if arguments.json and len(wanted) > 1:
+        _print_json([asdict(interpreter) for interpreter in made])
+    else:
+        for interpreter in made:
+            _print_interpreter(interpreter, arguments.json)
+    return int(len(made) < len(wanted))
 
 
 def _check(arguments: argparse.Namespace) -> int:

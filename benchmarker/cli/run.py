@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING
 from benchmarker.cli.records import tell_skipped
 from benchmarker.cli.run_options import add_arguments, given
 from benchmarker.cli.terminal import ReadOrNot, end_as_interrupted
-from benchmarker.errors import UsageError
 
 if TYPE_CHECKING:
     from benchmarker.experiment.blueprint.loading import Blueprint
@@ -68,22 +67,10 @@ def run_blueprint(arguments: argparse.Namespace, blueprint: Blueprint | None) ->
         if not arguments.quiet and not arguments.json:
             done, every = len(experiment_run.before), len(experiment_run.campaign.every())
             _tell(f"{done} of {every} runs have an ok record in {experiment_run.folder} and are left out")
-    _use_checkpoints(arguments, experiment_run)
-    return _show_plan(arguments, experiment_run) if arguments.dry_run else _run(arguments, experiment_run)
-
-
-def _use_checkpoints(arguments: argparse.Namespace, experiment_run: ExperimentRun) -> None:
-    """Do with checkpoints what the command ``train`` says; ``run`` has none."""
-    if "checkpoint_every" not in arguments:
-        return
-    every, folder, start = arguments.checkpoint_every, arguments.checkpoints, arguments.resume_from
-    if start is not None and arguments.resume:
-        raise UsageError(
-            "give either --resume, for each training's own checkpoint, or --resume-from, which it is"
-        )
-    notes = experiment_run.checkpoint(folder, every, start, resumes=arguments.resume)
+    notes = experiment_run.checkpoint(resumes=arguments.resume)
     for note in notes if not arguments.quiet else ():
         _tell(note)
+    return _show_plan(arguments, experiment_run) if arguments.dry_run else _run(arguments, experiment_run)
 
 
 def _show_plan(arguments: argparse.Namespace, experiment_run: ExperimentRun) -> int:

@@ -153,23 +153,9 @@ def add_recipe_arguments(parser: argparse.ArgumentParser) -> None:
     words = "leave each training after N updates, of the whole one's schedules; default: none"
     _option(what, "--max-steps", type=whole(2, MAX_COUNT), metavar="N", help=words)
     _add_options(parser, what, of_recipes=True)
-    _add_checkpoints(parser.add_argument_group("checkpoints"))
-
-
-def _add_checkpoints(group: Any) -> None:
-    words = "write one every N evaluations, from which --resume goes on"
-    _option(group, "--checkpoint-every", type=whole(1), metavar="N", help=words)
-    words = "where they are kept; default: checkpoints/ in the results"
-    _option(group, "--checkpoints", type=file_path, metavar="DIR", help=words)
-    words = "go on from this one, whichever framework wrote it"
-    _option(group, "--resume-from", type=file_path, metavar="FILE", help=words)
 
 
 MAX_SEEDS = 10_000
-_RESUME = (
-    "leave out what has a good record in the results",
-    "leave out what has a good record in the results, and go on from checkpoints",
-)
 
 
 def _add_options(parser: argparse.ArgumentParser, what: Any, *, of_recipes: bool = False) -> None:
@@ -183,6 +169,7 @@ def _add_options(parser: argparse.ArgumentParser, what: Any, *, of_recipes: bool
     )
     _add_table(parser.add_argument_group("where and how"), "where", of_recipes)
     _add_table(parser.add_argument_group("how much"), "amount", of_recipes)
+    _add_table(parser.add_argument_group("checkpoints"), "checkpoints", of_recipes)
     _add_output(parser.add_argument_group("output"), of_recipes)
 
 
@@ -261,7 +248,8 @@ def _add_output(output: Any, of_recipes: bool) -> None:
     )
     _add_table(output, "output", of_recipes)
     _option(output, "--dry-run", action="store_true", help="print the runs and run nothing")
-    _option(output, "--resume", action="store_true", help=_RESUME[of_recipes])
+    words = "leave out what has a good record in the results, and go on from checkpoints"
+    _option(output, "--resume", action="store_true", help=words)
     _option(output, "--json", action="store_true", help="print records as JSON lines and nothing else")
     _option(output, "--quiet", action="store_true", help="no progress")
 

@@ -366,8 +366,8 @@ def _amounts(experiment: Experiment) -> Iterator[Fault]:
 def _modes(experiment: Experiment) -> Iterator[Fault]:
     """Yield each option that is given and is for none of the modes."""
     for option in OPTIONS.values():
-        given = any(value != option.default for value in option.values_of(experiment))
-        if option.modes and given and not set(option.modes) & set(experiment.modes):
+        given = option.modes and option.is_given(experiment)
+        if given and not set(option.modes) & set(experiment.modes):
             wanted, modes = " and ".join(option.modes), ", ".join(experiment.modes)
             yield Fault((option.key,), f"{option.key} is for {wanted}, got the mode {modes}; add {wanted}")
 
@@ -391,16 +391,18 @@ def _lengths(experiment: Experiment) -> Iterator[Fault]:
 def _training(experiment: Experiment) -> Iterator[Fault]:
     """Yield what makes no sense beside a recipe, or without one."""
     if experiment.training is None:
-        asked = {"prefetch": {*experiment.prefetches} - {"none"}, "divergence": experiment.divergence}
-        for key in filter(asked.get, asked):
-            yield Fault((key,), f"{key} is for trainings by a recipe; use benchmarker train")
+        for option in OPTIONS.values():
+            if option.only_recipes and option.is_given(experiment):
+                yield Fault(
+                    (option.key,), f"{option.key} is for trainings by a recipe; use benchmarker train"
+                )
         return
     if tuple(experiment.modes) != ("training",):
         yield Fault(("mode",), f"a recipe is for training, got the mode {', '.join(experiment.modes)}")
     if not experiment.data:
         yield Fault(("training",), "a recipe trains on a data set, and the field data names none")
     for option in OPTIONS.values():
-        given = any(value != option.default for value in option.values_of(experiment))
+        given = option.is_given(experiment)
         if given and not option.of_recipes and option.name not in ("mode", "data"):
             words = f"{option.key} is not for a recipe, which says itself how long it trains"
             yield Fault((option.key,), words)

@@ -236,6 +236,7 @@ class RunOptions:
         "how far each parameter is from it",
         modes=("training",),
         measures=True,
+        only_recipes=True,
     )
     micro_batch: int | None = option(
         _COUNT,
@@ -263,6 +264,7 @@ class RunOptions:
         axis="prefetches",
         modes=("training",),
         caption="prefetch {}",
+        only_recipes=True,
     )
     garbage_collector: str = option(
         Choice(GARBAGE_COLLECTORS),
@@ -376,6 +378,28 @@ class ExperimentOptions:
         "leave out larger batch sizes once one has run out of memory",
         default=False,
         of_recipes=False,
+    )
+    checkpoint_every: int | None = option(
+        _COUNT,
+        "of a recipe, write a checkpoint every so many evaluations, from which --resume goes on",
+        group="checkpoints",
+        only_recipes=True,
+    )
+    checkpoints: str | None = option(
+        Text("a folder"),
+        "where they are kept; default: checkpoints/ in the results",
+        group="checkpoints",
+        metavar="DIR",
+        holds_path=True,
+        only_recipes=True,
+    )
+    resume_from: str | None = option(
+        Text("a file"),
+        "a checkpoint to go on from, whichever framework wrote it",
+        group="checkpoints",
+        metavar="FILE",
+        holds_path=True,
+        only_recipes=True,
     )
 
 

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from benchmarker import registry
 from benchmarker.api.framework import FrameworkPlugin
+from benchmarker.api.modifiers import ALL, WEIGHTS
 from benchmarker.api.optimizer import Optimizer, settings_of, typed
 from benchmarker.api.options import parse_options
 from benchmarker.api.problem import Problem
@@ -26,6 +27,7 @@ from benchmarker.experiment.settings import choices
 from benchmarker.experiment.spec import Experiment, RunSpec
 from benchmarker.machine.threads import default_threads, thread_fault, usable_cpus
 from benchmarker.training.fields import made, to_json
+from benchmarker.training.optimizers.advance import places
 from benchmarker.training.recipe import Training
 
 if TYPE_CHECKING:
@@ -55,6 +57,7 @@ def plan(experiment: Experiment) -> list[RunSpec]:
         raise ExperimentError(fault)
     runs = matrix(experiment)
     first = [run for run in runs if run.repetition == 0]
+    _check_decay(first, experiment)
     _check_data(first)
     _check_trainings(first)
     # Most experiments can do their first run, and no more of them has to be looked at.
@@ -182,6 +185,22 @@ def _check_data(runs: Iterable[RunSpec]) -> None:
                 check_fits(_as_trained_on(data.description, run.training), graph)
         except UsageError as error:
             raise ExperimentError(Fault(("data",), str(error))) from None
+
+
+def _check_decay(runs: Iterable[RunSpec], experiment: Experiment) -> None:
+    """Refuse patterns of weight decay that no parameter has."""
+    distinct = {
+        (run.problem, id(run.problem_parameters), run.optimizer): run
+        for run in runs
+        if run.mode == "training" and run.optimizer.modifiers.decay_of not in (ALL, WEIGHTS)
+    }
+    for run in distinct.values():
+        graph = registry.problem(run.problem).graph(run.batch_size, **run.problem_parameters)
+        try:
+            places(graph, run.optimizer.modifiers.decay_of)
+        except UsageError as error:
+            given = ("decay_of",) if "decay_of" in experiment.hyperparameters else ()
+            raise ExperimentError(Fault(("optimizer", *given), str(error))) from None
 
 
 def _as_trained_on(description: dict[str, Any], table: Mapping[str, Any] | None) -> dict[str, Any]:

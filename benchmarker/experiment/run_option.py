@@ -44,7 +44,7 @@ class RunOption:
         empty if one value holds for all runs.
     key : str
         Its name in blueprints and, with hyphens, on the command line; empty if that is ``name``.
-    group : {"what", "where", "amount", "output"}
+    group : {"what", "where", "amount", "checkpoints", "output"}
         Where the command's help shows it.
     metavar : str
         How the help calls a value; empty if that follows from the rule.
@@ -75,6 +75,8 @@ class RunOption:
         The option that this one belongs to: a table shows it if it differs among rows with the same value of that.
     of_recipes : bool
         Whether a training by a recipe takes it; the others are for the recipe to say, or mean nothing there.
+    only_recipes : bool
+        Whether nothing but a training by a recipe takes it.
     recorded_at : str
         Where a record of version 1.0, which has no specification, says the same.
     """
@@ -100,6 +102,7 @@ class RunOption:
     always_shown: bool = False
     owner: str = ""
     of_recipes: bool = True
+    only_recipes: bool = False
     recorded_at: str = ""
 
     @property
@@ -179,6 +182,10 @@ class RunOption:
         if self.axis:
             return tuple(given)
         return () if given is None else (given,)
+
+    def is_given(self, experiment: Any) -> bool:
+        """Tell whether an experiment gives a value that is not the default."""
+        return any(value != self.default for value in self.values_of(experiment))
 
     def parse(self, text: str) -> Any:
         """Return one value, or one member of a set, from the command line.

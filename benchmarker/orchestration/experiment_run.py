@@ -145,32 +145,38 @@ class ExperimentRun:
         self.before = {identity(every[index]): run for index, run in found.items()}
         self.campaign.resume({run: known.record["id"] for run, known in self.before.items()})
 
-    def checkpoint(
-        self, folder: Path | None, every: int | None, start: Path | None, *, resumes: bool
-    ) -> list[str]:
+    def checkpoint(self, *, resumes: bool) -> list[str]:
         """Have trainings write checkpoints, and go on from those that there are; return what there is to say of it.
 
         Parameters
         ----------
-        folder : Path or None
-            Where they are kept; None for beside the records.
-        every : int or None
-            Evaluations between two; None to write none.
-        start : Path or None
-            The one to go on from.
         resumes : bool
             Whether each training that has no good record goes on from its own.
 
         Raises
         ------
         UsageError
-            If one that a training is to go on from cannot be.
+            If one that a training is to go on from cannot be, or the options of checkpoints make no sense together.
         """
+        asked = self.experiment
+        if asked.training is None:
+            return []
+        every, start = asked.checkpoint_every, Path(asked.resume_from) if asked.resume_from else None
+        if start and resumes:
+            raise UsageError(
+                "give either resume, for each training's own checkpoint, or resume_from, which it is"
+            )
+        if asked.checkpoints and not (every or resumes):
+            raise UsageError(
+                f"the folder of checkpoints '{asked.checkpoints}' is not used: give checkpoint_every, to write some, "
+                "or resume, to go on from those that there are"
+            )
         from benchmarker.orchestration.checkpoints import FOLDER, Checkpointing
 
-        self.checkpointing = Checkpointing(folder or self.folder / FOLDER, every, start)
+        folder = Path(asked.checkpoints) if asked.checkpoints else self.folder / FOLDER
+        self.checkpointing = Checkpointing(folder, every, start)
         open_runs = [run for run in self.campaign.every() if identity(run) not in self.before]
-        if start is not None:
+        if start:
             self.checkpointing.require_start(open_runs)
         elif resumes:
             self.checkpointing.find_starts(open_runs)

@@ -31,6 +31,7 @@ REFUSED = "no worker is started in this test"
 RUN = ("run", "--framework=numpy", "--problem=mnist_mlp", "--dry-run")
 BASES: dict[str, tuple[str, ...]] = {
     "run": RUN,
+    "train": ("train", "digits_mlp", "--framework=numpy", "--dry-run"),
     "rerun": ("rerun", "last"),
     "list": ("list", "problems"),
     "show": ("show", "mnist_mlp"),

@@ -49,6 +49,16 @@ def test_version(command: Command) -> None:
     assert command("--version").stdout == f"benchmarker {__version__}\n"
 
 
+@pytest.mark.framework
+def test_environments_of_several_frameworks_are_made_by_one_command(command: Command) -> None:
+    made = command("env", "create", "numpy,jax", "pytorch", "numpy", "--quiet")
+    assert (made.status, made.stderr) == (0, "")
+    folders = [Path(line).parents[1].name.partition("-")[0] for line in made.stdout.splitlines()]
+    assert folders == ["numpy", "jax", "pytorch"]
+    told = command("env", "create", "numpy", "jax", "--quiet", "--json")
+    assert [one["path"] for one in json.loads(told.stdout)] == made.stdout.splitlines()[:2]
+
+
 @pytest.mark.framework("numpy")
 def test_the_short_and_the_explicit_form_are_the_same(command: Command) -> None:
     (short,) = command(*NUMPY, "--json").records

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import json
 import re
 import signal
+import subprocess
+import sys
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -160,6 +164,51 @@ def test_a_killed_training_goes_on_to_the_same_end(who: str, doomed: Doomed) -> 
 
 
 @pytest.mark.framework("numpy")
+def test_run_goes_on_by_its_own_options(doomed: Doomed) -> None:
+    whole = only(doomed.train("whole"))
+    _, _, *more = doomed.arguments("results", "--checkpoints=kept")
+    arguments = ("run", "--recipe=small.toml", *more)
+    doomed.dies("command", 3 * EVERY + 4)
+    process = doomed.command.start(*arguments, "--checkpoint-every=1")
+    process.communicate(timeout=120)
+    assert process.returncode == -signal.SIGKILL
+    again = doomed.command(*arguments, "--resume")
+    assert course(only(again)) == course(whole)
+    assert f"goes on from step {3 * EVERY} ('kept/" in again.stderr
+    (last,) = doomed.command(*arguments, "--resume", "--dry-run").records
+    assert last["record"] is not None
+    (*_, path) = sorted((doomed.folder / "kept").rglob("*.safetensors"))
+    _, _, *more = doomed.arguments("other", f"--resume-from={path}")
+    from_file = only(doomed.command("run", "--recipe=small.toml", *more))
+    assert from_file["training"]["checkpoints"]["resumed"][0]["step"] == 3 * EVERY
+
+
+IN_PYTHON = """\
+import json, sys, benchmarker
+options = json.loads(sys.argv[1])
+found = benchmarker.run(recipe="small.toml", framework="doomed", env="current", threads=1, seed=5, **options)
+print(json.dumps(list(found)))
+"""
+
+
+@pytest.mark.framework("numpy")
+def test_a_training_that_python_asked_for_goes_on(doomed: Doomed) -> None:
+    def run(**options: Any) -> subprocess.CompletedProcess[str]:
+        command = [sys.executable, "-c", IN_PYTHON, json.dumps(options)]
+        where: dict[str, Any] = {"cwd": doomed.folder, "env": doomed.command.environment}
+        return subprocess.run(command, capture_output=True, text=True, timeout=120, check=False, **where)
+
+    whole = only(doomed.train("whole"))
+    doomed.dies("command", 3 * EVERY + 4)
+    assert run(checkpoint_every=1).returncode == -signal.SIGKILL
+    again = run(checkpoint_every=1, resume=True)
+    assert again.returncode == 0, again.stderr
+    (record,) = json.loads(again.stdout)
+    assert course(record) == course(whole)
+    assert record["training"]["checkpoints"]["resumed"][0]["step"] == 3 * EVERY
+
+
+@pytest.mark.framework("numpy")
 def test_what_was_lost_is_told_and_a_training_is_killed_more_than_once(doomed: Doomed) -> None:
     whole = only(doomed.train("whole"))
     every = "--checkpoint-every=3"
@@ -258,7 +307,8 @@ def test_a_checkpoint_of_another_training_is_refused(written: Doomed) -> None:
     assert_refused(
         written.train("a", "--resume-from=absent.safetensors"), "cannot be read .No such file or directory"
     )
-    assert_refused(written.train("a", start, "--resume"), "give either --resume")
+    assert_refused(written.train("a", start, "--resume"), "give either resume")
+    assert_refused(written.train("a", "--checkpoints=kept"), "'kept' is not used: give checkpoint_every")
     assert not (written.folder / "a").exists()
     assert last.exists()
 
@@ -319,6 +369,44 @@ def test_a_framework_goes_on_bit_for_bit(framework: str, command: Command) -> No
     again = train_digits(command, framework, "again", f"--resume-from={first}")
     assert again["training"]["checkpoints"]["resumed"][0]["native"]
     assert course(again) == course(whole)
+
+
+DROPPED = """\
+data = "digits"
+batch_size = 64
+optimizer = { kind = "adam", learning_rate = 0.01 }
+[problem]
+layers = [
+    { layer = "InputLayer", shape = [64] },
+    { layer = "FullyConnected", size = 32, activation = "relu" },
+    { layer = "Dropout", ratio = 0.3 },
+    { layer = "FullyConnected", size = 10 },
+]
+[training]
+target = { metric = "accuracy", value = 1.0 }
+limits = { steps = 9000 }
+evaluate_every = 19200
+"""
+
+
+@pytest.mark.framework
+@pytest.mark.timeout(300)
+def test_masks_of_dropout_are_those_that_would_have_followed(command: Command) -> None:
+    """TensorFlow is killed in the midst, by SIGKILL, and goes on with the generator as it was."""
+    (command.folder / "drop.toml").write_text(DROPPED)
+    where = ("--framework=tensorflow", "--threads=1", "--seed=5", "--json", "--no-early-stop")
+    whole = only(command("train", "drop.toml", *where, "--results=whole"))
+    arguments = ("train", "drop.toml", *where, "--results=killed", "--checkpoint-every=1")
+    process = command.start(*arguments)
+    while process.poll() is None and not list((command.folder / "killed").rglob("*.safetensors")):
+        time.sleep(0.01)
+    process.kill()
+    process.communicate(timeout=60)
+    assert process.returncode == -signal.SIGKILL
+    record = only(command(*arguments, "--resume"))
+    (resumed,) = record["training"]["checkpoints"]["resumed"]
+    assert resumed["not_restored"] is None
+    assert course(record) == course(whole)
 
 
 @pytest.mark.framework

@@ -184,6 +184,7 @@ class TrainingProgram(_DifferentiatedProgram):
         self._step, self._parts, self._micro = steps.whole, steps.parts, steps.micro
         self._state, self._set_constants = steps.state, steps.set_constants
         self._native_state, self._restore = steps.native_state, steps.restore
+        self._skipped = steps.skipped
         self.composed_rule, self.averaging_rule = steps.composed_rule, steps.averaging_rule
 
     def train_step(self, batch: tuple[Any, ...]) -> Any:
@@ -203,6 +204,9 @@ class TrainingProgram(_DifferentiatedProgram):
 
     def restore(self, state: TrainingState) -> None:
         self._restore(state)
+
+    def skipped_updates(self, steps: int) -> int | None:
+        return self._skipped(steps)
 
     def optimizer_state(self) -> dict[str, dict[str, Array]]:
         natives = {p.name: self._tensors.native[p.name] for p in self._graph.trainable}

@@ -148,6 +148,7 @@ def _training_program(
         functools.partial(_set_hyperparameters, known, update),
         restoring.told,
         restoring.put,
+        restoring.skipped,
         None if is_native(optimizer) else known.built_rule,
         known.built_rule if is_native(optimizer) and optimizer.modifiers.ema else None,
     )

@@ -80,6 +80,12 @@ class Restoring:
             self._put_native(state)
         self._put_beside(state.native)
 
+    def skipped(self, steps: int) -> int | None:
+        """Return how many steps made no update; not told by optimizers that count none, or where nothing is scaled."""
+        if self.scaler is None or self.optimizer.kind not in _COUNTING:
+            return None
+        return steps - self._updates()
+
     def _statistics(self) -> Iterator[tuple[str, tuple[Any, ...]]]:
         moved = {name for node in self.graph.nodes for name in node.statistics}
         return ((name, kept) for name, kept in self.tensors.native.items() if name in moved)

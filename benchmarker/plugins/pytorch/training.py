@@ -179,6 +179,8 @@ class TrainingSteps:
         Changes constants of the optimizer.
     native_state, restore : callable
         Tell and put back what the steps hand on.
+    skipped : callable
+        How many of so many steps made no update.
     composed_rule, averaging_rule : UpdateRule or None
         What updates parameters, if no optimizer of PyTorch's own does; what weights are averaged by, if one does.
     """
@@ -190,6 +192,7 @@ class TrainingSteps:
     set_constants: Callable[[Mapping[str, float]], None]
     native_state: Callable[[], dict[str, Any]]
     restore: Callable[[TrainingState], None]
+    skipped: Callable[[int], int | None]
     composed_rule: UpdateRule | None = None
     averaging_rule: UpdateRule | None = None
 

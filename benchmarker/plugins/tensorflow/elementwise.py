@@ -10,6 +10,12 @@ from benchmarker.plugins.tensorflow.layout_operators import Arranging
 from benchmarker.plugins.tensorflow.tensors import Tensor
 
 
+def seeded_generator(tensorflow: Any) -> Any:
+    """Return a generator that follows from the seed that TensorFlow was given."""
+    drawn = tensorflow.random.uniform((), maxval=2**31 - 1, dtype=tensorflow.int32)
+    return tensorflow.random.Generator.from_seed(int(drawn))
+
+
 class Elementwise(Arranging):
     """Operators on single elements; a tensor's axes stay as they stand."""
 
@@ -93,9 +99,11 @@ class Elementwise(Arranging):
         return self._each(self.tf.stop_gradient, x)
 
     def dropout(self, x: Tensor, *, ratio: float = 0.5) -> Tensor:
-        if not (self.training and self._dropout) or ratio == 0.0:
+        if not self.training or self._generator is None or ratio == 0.0:
             return x
-        return self._each(lambda value: self.tf.nn.dropout(value, ratio), x)
+        # The same as tf.nn.dropout, of a generator whose state can be told and put back.
+        drop, draw = self.tf.nn.experimental.general_dropout, self._generator.uniform
+        return self._each(lambda value: drop(value, ratio, draw), x)
 
     # --- two operands ------------------------------------------------------------------------
 

@@ -21,8 +21,8 @@ class Arranging(Operators):
         Element type of activations, float32 if None.
     training : bool
         Whether batch normalization uses the mini-batch's statistics.
-    dropout : bool
-        Whether dropout drops.
+    generator : tf.random.Generator or None
+        Of dropout's masks; without one nothing is dropped.
     xla : bool
         Whether XLA compiles the program.
     images_last : bool
@@ -42,7 +42,7 @@ class Arranging(Operators):
         compute: Any = None,
         *,
         training: bool = False,
-        dropout: bool = False,
+        generator: Any = None,
         xla: bool = False,
         images_last: bool = True,
     ) -> None:
@@ -51,7 +51,7 @@ class Arranging(Operators):
         self.compute = tensorflow.float32 if compute is None else compute
         self.exact = tensorflow.float64 if self.compute == tensorflow.float64 else tensorflow.float32
         self.updates: dict[Any, Any] = {}
-        self._dropout = dropout
+        self._generator = generator
         self._xla = xla
         self._images_last = images_last
 

@@ -17,6 +17,7 @@ from benchmarker.plugins.common.composed import state_arrays
 from benchmarker.plugins.common.layouts import with_unbiased_variances
 from benchmarker.plugins.tensorflow import Options
 from benchmarker.plugins.tensorflow.composed import ComposedRule, make_update
+from benchmarker.plugins.tensorflow.elementwise import seeded_generator
 from benchmarker.plugins.tensorflow.kernels import onednn_is_off, require_channels_first
 from benchmarker.plugins.tensorflow.layouts import WeightLayout, input_orders, weight_layouts
 from benchmarker.plugins.tensorflow.micro_batching import MicroSteps
@@ -82,6 +83,7 @@ class TensorFlowProgram(RestorableProgram):
         self._input_orders = input_orders(graph, images_last=self._images_last)
         self._output_orders: list[Order] = []
         self._traces = 0
+        self._generator = seeded_generator(tensorflow) if "dropout" in graph.operators else None
         self._update: UpdateRule | ComposedRule | None = None
         if mode == "training":
             self._update = make_update(
@@ -244,7 +246,7 @@ class TensorFlowProgram(RestorableProgram):
     def _micro(self) -> MicroSteps:
         return MicroSteps(self._tf, self._trace, self._accumulated, self._updating(), self._trainable)
 
-    def _operators(self, **settings: bool) -> TensorFlowOperators:
+    def _operators(self, **settings: Any) -> TensorFlowOperators:
         settings = {"xla": self._options.xla, "images_last": self._images_last, **settings}
         return TensorFlowOperators(self._tf, self._compute, **settings)
 
@@ -329,7 +331,7 @@ class TensorFlowProgram(RestorableProgram):
         return loss, [tf.convert_to_tensor(gradient) for gradient in gradients]
 
     def _half_step(self, *batch: Any) -> tuple[Any, list[Any]]:
-        operators = self._operators(training=True, dropout=True)
+        operators = self._operators(training=True, generator=self._generator)
         value: Any
         if self._graph.upstream:
             value, _, gradients = self._differentiate_outputs(operators, batch)
@@ -339,13 +341,13 @@ class TensorFlowProgram(RestorableProgram):
         return value, gradients
 
     def _accumulated(self, share: Any, *batch: Any) -> tuple[Any, list[Any]]:
-        operators = self._operators(training=True, dropout=True)
+        operators = self._operators(training=True, generator=self._generator)
         loss, gradients = self._differentiate(operators, batch, share)
         self._move_statistics(operators)
         return loss, gradients
 
     def _step(self, *batch: Any) -> Any:
-        operators = self._operators(training=True, dropout=True)
+        operators = self._operators(training=True, generator=self._generator)
         loss, gradients = self._differentiate(operators, batch)
         with self._tf.name_scope(UPDATE):
             self._updating()(gradients)

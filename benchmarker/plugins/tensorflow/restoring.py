@@ -19,19 +19,21 @@ if TYPE_CHECKING:
 
     Array = npt.NDArray[np.generic]
 
-_POWERS = "powers"
+_GENERATOR, _POWERS = "generator", "powers"
 
 
 class RestorableProgram(RuleProgram):
     """A program whose state is in variables."""
 
     _tf: Any
+    _generator: Any
     _layouts: Mapping[str, WeightLayout]
     _variables: Mapping[str, tuple[Any, ...]]
 
     def native_state(self) -> dict[str, Array]:
         statistics = {name: [v.numpy() for v in self._variables[name]] for name in self._moving()}
-        return {**told_statistics(statistics), _POWERS: np.array(self._updating().powers())}
+        generator = {} if self._generator is None else {_GENERATOR: self._generator.state.numpy()}
+        return {**told_statistics(statistics), **generator, _POWERS: np.array(self._updating().powers())}
 
     def restore(self, state: TrainingState) -> None:
         update = self._updating()
@@ -47,10 +49,8 @@ class RestorableProgram(RuleProgram):
                 slot.assign(self._tf.cast(array, slot.dtype))
         powers = [float(power) for power in np.asarray(state.native.get(_POWERS, ()))]
         update.go_on(state.steps, state.numbers, powers)
-
-    def lost_on_restore(self) -> str | None:
-        # Kernels keep the state of their generators to themselves.
-        return "the generator of dropout's masks" if "dropout" in self._graph.operators else None
+        if self._generator is not None and _GENERATOR in state.native:
+            self._generator.reset(state.native[_GENERATOR])
 
     def _moving(self) -> list[str]:
         return sorted({name for node in self._graph.nodes for name in node.statistics})

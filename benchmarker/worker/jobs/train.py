@@ -77,6 +77,7 @@ def train(job: TrainJob, channel: Channel, stages: Stages) -> None:
     last, taken = last_step(prepared, measured), _taken(begun)
     with stages.stage("evaluate"):
         weights = prepared.program.evaluation_parameters()
+        skipped = prepared.program.skipped_updates(loop.step)
         final, judged = _final(begun, weights)
         meant = _meant(begun, weights)
     with stages.stage("verify_again"):
@@ -88,7 +89,7 @@ def train(job: TrainJob, channel: Channel, stages: Stages) -> None:
     channel.send(
         "result",
         **measured.to_json(),
-        training={**_told(begun, final, weights, feed), "divergence": diverging},
+        training={**_told(begun, final, weights, feed), "skipped_steps": skipped, "divergence": diverging},
         accuracy=final.correct / final.samples if final else None,
         breakdown=None,
         profile=None,
@@ -291,7 +292,6 @@ def _told(begun: _Begun, final: Optional[Recomputed], weights: Weights, feed: Tr
         "evaluation_seconds": clocks.evaluation / 1e9,
         "first_step_seconds": clocks.first_step / 1e9,
         "final": final.to_json() if final else None,
-        "skipped_steps": None,
         "checkpoint_seconds": clocks.checkpoints / 1e9,
         "checkpoints": None if begun.checkpoints is None else begun.checkpoints.to_json(),
         "digests": {

@@ -117,6 +117,9 @@ class MicroBatched(Program):
     def lost_on_restore(self) -> str | None:
         return self._program.lost_on_restore()
 
+    def skipped_updates(self, steps: int) -> int | None:
+        return self._program.skipped_updates(steps)
+
     def assign(self, values: Mapping[str, Array]) -> None:
         self._program.assign(values)
 
