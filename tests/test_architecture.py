@@ -49,6 +49,7 @@ ROOMS = (
     "plugins",
     "worker",
     "testing",
+    "distributed",
     "execution",
     "hookspecs",
     "registry",

@@ -28,6 +28,7 @@ COMMANDS = {
     "rerun": "run records again, and say whether their numbers were reproduced",
     "results": "list, show, query, export, merge, prune and import records",
     "compare": "say which is faster, by how much, and whether that is shown",
+    "scale": "predict steps on more ranks than there are here",
     "track": "show how a number changed over time, and where",
     "plot": "draw a picture of records",
     "report": "write one page about records: tables, pictures, every run",

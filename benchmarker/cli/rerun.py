@@ -122,13 +122,14 @@ def exit_status(verdicts: Collection[str], *, was_rescued: bool) -> int:
 
 def _originals(names: Sequence[str], results: Path) -> list[_Original]:
     """Return each number that is named, once also if several of its processes are."""
+    from benchmarker.analysis.reproduction import processes_beside
     from benchmarker.analysis.results.selection import find_record
 
     found: list[_Original] = []
     for path in (find_record(name, results, on_damaged=tell_skipped) for name in names):
         record = _read(path)
         if all(record["id"] not in {other["id"] for other in known.processes} for known in found):
-            found.append(_Original(path, record, _processes(record, path)))
+            found.append(_Original(path, record, processes_beside(record, path)))
     return found
 
 
@@ -148,16 +149,6 @@ def _read(path: Path) -> dict[str, Any]:
             "shows whether it still does"
         )
     return record
-
-
-def _processes(record: dict[str, Any], path: Path) -> Sequence[Any]:
-    from benchmarker.analysis.reproduction import processes_of
-    from benchmarker.records.schema import validate
-    from benchmarker.records.store import iter_records
-
-    siblings = [file for file in path.parent.glob("*.json") if file.is_file()]
-    readable = (other for file in siblings for _, other in iter_records(file, lambda damaged, reason: None))
-    return processes_of(record, (other for other in readable if not validate(other)))
 
 
 # --- what to run ----------------------------------------------------------------------------------

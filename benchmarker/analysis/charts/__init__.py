@@ -82,7 +82,17 @@ def draw(kind: str, records: Sequence[Record], **options: Any) -> Figure:
     BenchmarkerError
         If matplotlib is not installed.
     """
-    drawn = chart(kind, records, **options)
+    return picture(chart(kind, records, **options))
+
+
+def picture(shown: Chart) -> Figure:
+    """Return what a chart shows as a picture.
+
+    Raises
+    ------
+    BenchmarkerError
+        If matplotlib is not installed.
+    """
     try:
         import matplotlib.figure  # noqa: F401
     except ImportError:
@@ -91,7 +101,7 @@ def draw(kind: str, records: Sequence[Record], **options: Any) -> Figure:
         ) from None
     from benchmarker.analysis.charts.drawing.figure import figure
 
-    return figure(drawn)
+    return figure(shown)
 
 
 def _function(kind: str) -> Callable[..., Chart]:

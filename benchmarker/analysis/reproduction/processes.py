@@ -3,9 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from pathlib import Path
 
 from benchmarker.records.keys import number_key
 from benchmarker.records.lookup import Record
+from benchmarker.records.schema import validate
+from benchmarker.records.store import iter_records
+
+
+def processes_beside(record: Record, path: Path) -> list[Record]:
+    """Return :func:`processes_of` a record among the files of the folder that its own is in."""
+    siblings = [file for file in path.parent.glob("*.json") if file.is_file()]
+    readable = (other for file in siblings for _, other in iter_records(file, lambda damaged, reason: None))
+    return processes_of(record, (other for other in readable if not validate(other)))
 
 
 def processes_of(record: Record, others: Iterable[Record]) -> list[Record]:
