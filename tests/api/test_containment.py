@@ -33,7 +33,9 @@ class Odd(BaseException):
 )
 def test_what_ends_code_is_an_exception(code: str, error: type[BaseException], message: str) -> None:
     exit_before, handler = os._exit, signal.getsignal(signal.SIGALRM)
-    with pytest.raises(error, match=message), contained("code", 0.2):
+    # What ends by itself must not be late only because the machine is.
+    seconds = 0.2 if error is TimeoutError else 60.0
+    with pytest.raises(error, match=message), contained("code", seconds):
         exec(code, {"Odd": Odd})  # noqa: S102
     assert (os._exit, signal.getsignal(signal.SIGALRM)) == (exit_before, handler)
 

@@ -6,6 +6,7 @@ import dataclasses
 import json
 import os
 import signal
+import statistics
 import subprocess
 import sys
 import threading
@@ -257,8 +258,9 @@ def test_waiting_is_measured_and_less_beside_the_step(folder: str, monkeypatch: 
                 assert fed.waited_seconds == feed.waits[-1]
                 time.sleep(0.2)
         assert len(feed.waits) == 6
-        waited[way] = sum(feed.waits[1:])
-    assert waited["none"] >= 5 * 0.05
+        # The middle one: an interruption makes one wait longer.
+        waited[way] = statistics.median(feed.waits[1:])
+    assert waited["none"] >= 0.05
     assert waited["thread"] < waited["none"] / 2
 
 

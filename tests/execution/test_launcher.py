@@ -314,8 +314,11 @@ def alive(process: int) -> bool:
     return state != "Z"
 
 
+PATIENCE_SECONDS = 60
+
+
 def gone_soon(process: int) -> bool:
-    deadline = time.monotonic() + 5
+    deadline = time.monotonic() + PATIENCE_SECONDS
     while alive(process) and time.monotonic() < deadline:
         time.sleep(0.01)
     return not alive(process)
@@ -440,8 +443,8 @@ def children() -> list[str]:
 
 
 def settled(count: Callable[[], int], wanted: int) -> int:
-    """Return the count once it is no more than wanted, or after two seconds."""
-    deadline = time.monotonic() + 2
+    """Return the count once it is no more than wanted, or after a time that is enough on any machine."""
+    deadline = time.monotonic() + PATIENCE_SECONDS
     while count() > wanted and time.monotonic() < deadline:
         time.sleep(0.01)
     return count()

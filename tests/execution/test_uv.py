@@ -67,9 +67,21 @@ def is_alive(process: psutil.Process) -> bool:
         return False
 
 
-def test_silence_is_filled() -> None:
+def test_silence_is_filled(tmp_path: Path) -> None:
     lines: list[str] = []
-    script = "import time; print('Resolved now', flush=True); time.sleep(2.5)"
-    run([sys.executable, "-c", script], doing="sleeping", progress=lines.append)
-    assert lines[0] == "Resolved now"
-    assert re.fullmatch(r"sleeping \([2-9] s so far\)", lines[1])
+    gate = tmp_path / "gate"
+    script = (
+        "import pathlib, time\n"
+        "print('Resolved now', flush=True)\n"
+        f"while not pathlib.Path({str(gate)!r}).exists(): time.sleep(0.01)\n"
+    )
+
+    def progress(line: str) -> None:
+        lines.append(line)
+        if "Resolved now" in lines and "so far" in line:
+            gate.touch()
+
+    run([sys.executable, "-c", script], doing="sleeping", progress=progress)
+    assert lines.count("Resolved now") == 1
+    assert re.fullmatch(r"sleeping \(\d+ s so far\)", lines[-1])
+    assert int(re.findall(r"\d+", lines[-1])[0]) >= 2

@@ -46,7 +46,7 @@ def test_py_cpuinfo_answers_out_of_the_way_and_only_once_a_boot(facts_folder: Pa
     collector = cpu.CpuCollector()
     try:
         with CollectorSession(RUN, {"cpu": collector}, {}) as collection:
-            (probe,) = started()
+            (probe,) = (process for process in started() if process.ppid() == os.getpid())
             if sys.platform == "linux":
                 wait_until(lambda: probe.nice() == 19)
                 assert os.getsid(probe.pid) == probe.pid

@@ -58,14 +58,28 @@ def test_a_machine_that_lacks_speed_disturbs(share: float | None, expected: str)
         assert "by known memory traffic" in graded["reasons"][0]["text"]
 
 
-def test_the_probe_times_known_work_seldom_and_shortly() -> None:
+def test_the_probe_is_made_once_an_interval() -> None:
+    now = [0]
+
+    def clock() -> int:
+        now[0] += 1000
+        return now[0]
+
+    probe = SpeedProbe(clock)
+    probe.at_end()
+    for interval in (1, 2, 3):
+        for _ in range(1000):
+            probe.between()
+        assert probe.to_json()["probes"] == interval
+        now[0] += int(INTERVAL_SECONDS * 1e9)
+
+
+def test_the_probe_times_known_work_shortly() -> None:
     probe = SpeedProbe()
-    probe.at_end()
-    for _ in range(1000):
-        probe.between()
-    probe.at_end()
+    for _ in range(3):
+        probe.at_end()
     found = probe.to_json()
-    assert found["probes"] <= 3
+    assert found["probes"] == 3
     assert 0 < found["arithmetic_seconds"] <= found["arithmetic_slowest_seconds"]
     assert found["arithmetic_seconds"] < 0.005 * INTERVAL_SECONDS
     assert 0 < found["memory_seconds"] < 0.1

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -143,13 +144,13 @@ def kept() -> list[Any]:
 
 @pytest.mark.parametrize("kind", kinds())
 def test_every_kind_shows_the_kept_records(kind: str, kept: list[Any]) -> None:
-    _is_whole(chart(kind, kept))
+    assert lacking(chart(kind, kept)) == []
 
 
 @pytest.mark.parametrize("kind", kinds())
 def test_every_kind_shows_the_fewest_records(kind: str) -> None:
     """One is enough, but for what compares two."""
-    _is_whole(chart(kind, [training([2.0, 1.0, 0.5]), *SECOND.get(kind, [])]))
+    assert lacking(chart(kind, [training([2.0, 1.0, 0.5]), *SECOND.get(kind, [])])) == []
 
 
 @pytest.mark.parametrize("kind", SECOND)
@@ -158,22 +159,33 @@ def test_what_compares_needs_two_to_compare(kind: str) -> None:
         chart(kind, [training([2.0, 1.0, 0.5]), training([2.0, 1.0, 0.5], repetition=1)])
 
 
-def _is_whole(drawn: Chart) -> None:
-    """Every panel has something in it, every axis a label, every list of a series its length."""
-    assert drawn.title
-    assert drawn.caption.endswith(".")
-    assert drawn.panels
+def lacking(drawn: Chart) -> list[str]:
+    """Return what a whole picture has and this one has not: a panel's content, an axis' label, a value's place."""
+    parts: list[tuple[str, object]] = [
+        ("title", drawn.title),
+        ("caption", drawn.caption.endswith(".")),
+        ("panels", drawn.panels),
+    ]
     for panel in drawn.panels:
-        assert panel.x.label
-        assert panel.y.label
-        assert panel.series or panel.heat
+        parts += [("label of x", panel.x.label), ("label of y", panel.y.label)]
+        parts.append(("content", panel.series or panel.heat))
         for series in panel.series:
-            assert series.x
-            assert len(series.x) == (1 if series.kind == "violin" else len(series.y))
-            for other in (series.low, series.high, series.texts):
-                assert len(other) in (0, len(series.x))
-            if panel.x.scale == "category":
-                assert set(series.x) <= set(panel.x.categories)
+            count = len(series.x)
+            beside = [len(other) in (0, count) for other in (series.low, series.high, series.texts)]
+            is_known = panel.x.scale != "category" or set(series.x) <= set(panel.x.categories)
+            parts += [("places", series.x), ("beside values", all(beside)), ("categories", is_known)]
+            parts.append(("values", count == (1 if series.kind == "violin" else len(series.y))))
+    return [name for name, is_there in parts if not is_there]
+
+
+def test_what_a_picture_lacks_is_seen() -> None:
+    drawn = chart("frameworks", [training([2.0, 1.0, 0.5])])
+    (panel, *_) = drawn.panels
+    (series, *_) = panel.series
+    short = replace(panel, y=replace(panel.y, label=""), series=(replace(series, y=()),))
+    assert lacking(replace(drawn, title="", panels=())) == ["title", "panels"]
+    assert lacking(replace(drawn, panels=(short,))) == ["label of y", "values"]
+    assert lacking(replace(drawn, panels=(replace(panel, series=()),))) == ["content"]
 
 
 @pytest.mark.parametrize("kind", kinds())
