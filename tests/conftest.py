@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import fcntl
+import gc
 import json
 import os
 import signal
@@ -44,6 +45,14 @@ MAX_FILES_IN_ONE_PROCESS = 3
 def pytest_configure() -> None:
     """Let tests interrupt themselves and their commands also where a shell started them in its background."""
     signal.signal(signal.SIGINT, signal.default_int_handler)
+    gc.disable()
+
+
+def pytest_collection_finish() -> None:
+    """Collect garbage from here on, but not among thirteen thousand tests and their modules, which all stay."""
+    gc.collect()
+    gc.freeze()
+    gc.enable()
 
 
 @pytest.hookimpl(optionalhook=True)

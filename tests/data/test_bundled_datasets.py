@@ -13,7 +13,6 @@ from typing import Any, NamedTuple
 import numpy as np
 import pytest
 from PIL import Image
-from sklearn.datasets import load_breast_cancer, load_wine
 
 from benchmarker import registry
 from benchmarker.api.dataset import SourceFile, from_pixels
@@ -61,6 +60,8 @@ def test_a_table_is_standardised(name: str, file: str, counts: list[int], featur
 
 
 def test_tables_are_those_of_scikit_learn() -> None:
+    from sklearn.datasets import load_breast_cancer, load_wine  # with SciPy: two seconds
+
     for name, load in (("breast_cancer", load_breast_cancer), ("wine", load_wine)):
         features, labels = load(return_X_y=True)
         expected = (features - features.mean(axis=0)) / features.std(axis=0)

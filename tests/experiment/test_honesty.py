@@ -13,7 +13,7 @@ from functools import cache
 
 import numpy as np
 import pytest
-from scipy import stats
+import scipy
 
 from benchmarker.experiment.replication import PROFILES, Precision, count_for, decide, order
 from benchmarker.records.steady_state import detect
@@ -36,7 +36,7 @@ def covers(interval: Interval | None, truth: float) -> bool:
 def pooled(samples: Sequence[float]) -> Interval:
     """Return the interval of the median by order statistics, as if the samples were independent."""
     ordered = np.sort(samples)
-    rank = int(stats.binom.ppf(0.025, len(ordered), 0.5))
+    rank = int(scipy.stats.binom.ppf(0.025, len(ordered), 0.5))
     return float(ordered[rank - 1]), float(ordered[-rank])
 
 
@@ -163,7 +163,7 @@ def paired(a: Array, b: Array, margin: float = 0.0) -> bool:
 
 
 def rank_test_of_steps(a: Array, b: Array) -> bool:
-    return bool(stats.mannwhitneyu(a.ravel(), b.ravel()).pvalue < 0.05)
+    return bool(scipy.stats.mannwhitneyu(a.ravel(), b.ravel()).pvalue < 0.05)
 
 
 def alarms(differ: Callable[[Array, Array], bool], trials: int = CAMPAIGNS) -> float:
@@ -188,7 +188,9 @@ def test_b3_a_known_difference_is_found_as_often_as_theory_says(deviation: float
     found = [paired_ratio(row.tolist(), [1.0] * pairs) for row in a]
     power = sum(ratio.ci95 is not None and ratio.ci95[0] > 1 for ratio in found) / len(found)
     shift = math.log(1.05) * math.sqrt(pairs) / deviation
-    assert power == pytest.approx(stats.nct.sf(stats.t.ppf(0.975, pairs - 1), pairs - 1, shift), abs=0.05)
+    assert power == pytest.approx(
+        scipy.stats.nct.sf(scipy.stats.t.ppf(0.975, pairs - 1), pairs - 1, shift), abs=0.05
+    )
     widths = [ratio.half_width for ratio in found if ratio.half_width is not None]
     assert np.median(widths) <= half_width
 

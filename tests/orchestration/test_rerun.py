@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from scipy import stats
+import scipy
 
 from benchmarker.analysis.reproduction import (
     compare,
@@ -81,8 +81,8 @@ def test_the_interval_is_the_one_of_scipy(then: int, now: int, equal: bool) -> N
     else:
         parts = [values.var(ddof=1) / len(values) for values in logs]
         error = np.sqrt(sum(parts))
-        degrees = int(stats.ttest_ind(*logs, equal_var=False).df)
-    half = stats.t.ppf(0.975, degrees) * error
+        degrees = int(scipy.stats.ttest_ind(*logs, equal_var=False).df)
+    half = scipy.stats.t.ppf(0.975, degrees) * error
     assert np.log(found.ci95) == pytest.approx(np.log(found.ratio) + np.array([-half, half]))
 
 

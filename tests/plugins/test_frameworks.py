@@ -149,8 +149,11 @@ def test_torch_compile_compiles_in_the_first_step(command: Command) -> None:
     run = ("--framework=pytorch", *MLP, "--mode=inference", "--set=pytorch.compile=false,true", *BRIEF)
     plain, compiled = ok(command(*run))
     assert compiled["framework"]["options"]["compile"] is True
-    assert compiled["timing"]["compile_seconds"] > 5 * plain["timing"]["compile_seconds"]
-    assert compiled["timing"]["step_seconds"]["max"] < compiled["timing"]["compile_seconds"] / 2
+    assert not plain["execution"]["compile_cache"]["compilations"]
+    assert compiled["execution"]["compile_cache"]["compilations"]["compile"] >= 1
+    assert (plain["timing"]["compilations"], compiled["timing"]["compilations"]) == (0, 0)
+    # The shortest step: an interruption makes another as long as compiling.
+    assert compiled["timing"]["compile_seconds"] > 5 * compiled["timing"]["step_seconds"]["min"]
 
 
 @pytest.mark.framework

@@ -6,7 +6,6 @@ from collections.abc import Callable
 
 import numpy as np
 import pytest
-import ruptures
 
 from benchmarker.records.change_points import Array, change_points, fit_decay, without_outliers
 from benchmarker.records.steady_state import SteadyState, detect
@@ -49,6 +48,8 @@ def test_change_points_cost_the_least_of_all_segmentations(seed: int) -> None:
 
 @pytest.mark.parametrize("seed", range(20))
 def test_change_points_are_those_of_ruptures(seed: int) -> None:
+    import ruptures  # with SciPy, which takes a second that every process would spend on it
+
     draw = np.random.default_rng(seed)
     count = int(draw.integers(20, 400))
     series = with_shifts(draw, count)

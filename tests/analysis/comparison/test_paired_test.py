@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 import numpy as np
 import pytest
-import scipy.stats
+import scipy
 
 from benchmarker.analysis.comparison.paired_test import (
     MAX_EXACT,
