@@ -6,11 +6,13 @@ import importlib.util
 import shutil
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import nbformat
 import pytest
+from jupyter_client.manager import KernelManager
 from nbclient import NotebookClient
 
 from tests.conftest import ROOT
@@ -61,12 +63,33 @@ def pictures(notebook: Any) -> int:
     )
 
 
+@pytest.fixture(scope="module")
+def kernel(clone: Path) -> Iterator[KernelManager]:
+    """One kernel for all notebooks, which imports what they share once."""
+    manager = KernelManager(kernel_name="python3")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("PYTHONPATH", str(ROOT))
+        manager.start_kernel(cwd=str(clone / "analysis"))
+    yield manager
+    manager.shutdown_kernel(now=True)
+
+
+EMPTIED = """
+from IPython import get_ipython
+get_ipython().run_line_magic("reset", "-f")
+left = [name for name in dir() if not name.startswith("_") and name not in ("In", "Out", "exit", "quit", "open")]
+assert [name for name in left if name != "get_ipython"] == [], left
+"""
+
+
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
-def test_a_notebook_runs_from_top_to_bottom(path: Path, clone: Path) -> None:
+def test_a_notebook_runs_from_top_to_bottom(path: Path, kernel: KernelManager) -> None:
     notebook = nbformat.read(path, as_version=4)
     kept = pictures(notebook)
-    folder = {"metadata": {"path": str(clone / "analysis")}}
-    NotebookClient(notebook, timeout=600, kernel_name="python3", resources=folder).execute()
+    notebook.cells.insert(0, nbformat.v4.new_code_cell(EMPTIED))
+    client = NotebookClient(notebook, timeout=600, km=kernel)
+    client.execute()
+    client.kc.stop_channels()
     assert pictures(notebook) == kept > 0
 
 
