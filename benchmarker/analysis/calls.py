@@ -283,7 +283,7 @@ def compare(
     Raises
     ------
     UsageError
-        If what was request makes no sense, or the sides are not comparable.
+        If what was asked makes no sense, or the sides are not comparable.
     KeyboardInterrupt
         After the worker was ended and the record of its run was written.
     """
@@ -393,7 +393,7 @@ def compare_with_itself(
     Raises
     ------
     UsageError
-        If what was request makes no sense, or the record cannot be run here.
+        If what was asked makes no sense, or the record cannot be run here.
     KeyboardInterrupt
         After the worker was ended and the record of its run was written.
     """

@@ -17,7 +17,6 @@ from benchmarker.problems.layers.sizes import scaled
 
 STEM = (32, 64)
 ENTRY = (128, 256, 728)
-MIDDLE = 728
 EXIT = 1024
 LAST = (1536, 1536, 2048)
 """Filters of the flows; the convolutions of ``LAST`` have dilation 2 (output stride 16)."""

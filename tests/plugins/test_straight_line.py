@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import gc
 import linecache
 import traceback
@@ -17,7 +18,7 @@ from benchmarker.graph.graph import Graph
 from benchmarker.graph.initializers import ZEROS
 from benchmarker.graph.network import Network
 from benchmarker.graph.operators import Operators
-from benchmarker.plugins.common.straight_line import bind_operators, straight_line
+from benchmarker.plugins.common.straight_line import straight_line
 
 
 class Plain(Operators):
@@ -37,6 +38,13 @@ class Plain(Operators):
 
     def reshape(self, x: Any, *, shape: tuple[int, ...]) -> Any:
         return x.reshape([x.shape[i] if size == 0 else size for i, size in enumerate(shape)])
+
+
+def bind_operators(graph: Graph, operators: Operators) -> dict[str, Callable[..., Any]]:
+    return {
+        node.name: functools.partial(getattr(operators, node.operator), **node.keywords)
+        for node in graph.nodes
+    }
 
 
 def small_graph() -> Graph:

@@ -20,7 +20,7 @@ from benchmarker.cache import key, publish_folder, staged_folder
 from benchmarker.data import values as drawing
 from benchmarker.graph.graph import Graph
 from benchmarker.plugins.numpy.program import NumpyFramework
-from benchmarker.worker.verification.tolerances import errors, tensor_sample
+from benchmarker.worker.verification.samples import errors, tensor_sample
 from tests.conftest import CACHE_HOME
 from tests.support.framework_process import interpreter
 from tests.support.installing import install

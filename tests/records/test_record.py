@@ -29,7 +29,9 @@ from benchmarker.records.assembly.record import make_record
 from benchmarker.records.schema import validate
 from benchmarker.records.store import Store, read_record
 from benchmarker.statistics import summarise
-from benchmarker.worker.verification.tolerances import Errors, Expected, judge, tensor_sample, tolerances
+from benchmarker.worker.verification.samples import Errors, tensor_sample
+from benchmarker.worker.verification.tolerances import Expected, tolerances
+from benchmarker.worker.verification.verdicts import judge
 from tests.conftest import Command
 from tests.support.records import make_record as make_whole_record
 

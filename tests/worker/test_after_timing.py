@@ -16,14 +16,9 @@ from benchmarker.api.optimizer import OPTIMIZERS, Optimizer
 from benchmarker.plugins.numpy.program import NumpyFramework
 from benchmarker.worker.measurement import sampling
 from benchmarker.worker.verification import budget, timing_again
-from benchmarker.worker.verification.tolerances import (
-    NO_ERRORS,
-    Expected,
-    Tolerance,
-    judge,
-    tensor_sample,
-    with_first_loss,
-)
+from benchmarker.worker.verification.samples import NO_ERRORS, tensor_sample
+from benchmarker.worker.verification.tolerances import Expected, Tolerance, with_first_loss
+from benchmarker.worker.verification.verdicts import judge
 from tests.support import late_faults as faults
 from tests.worker import test_verified_start as start
 from tests.worker.test_verified_start import JOB, run_events

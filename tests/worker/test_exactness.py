@@ -11,7 +11,7 @@ import pytest
 
 from benchmarker.worker.verification.error_norms import MAP_SIZE, difference_map, error_norms
 from benchmarker.worker.verification.repeatability import Variation
-from benchmarker.worker.verification.tolerances import MAX_COMPARED, tensor_sample
+from benchmarker.worker.verification.samples import MAX_COMPARED, tensor_sample
 from tests.conftest import Command
 
 pytestmark = pytest.mark.framework("numpy")

@@ -13,13 +13,8 @@ from benchmarker.data import values
 from benchmarker.errors import BenchmarkerError
 from benchmarker.problems import lstm_imdb, mnist_mlp
 from benchmarker.worker.verification import reference
-from benchmarker.worker.verification.tolerances import (
-    MAX_COMPARED,
-    Errors,
-    Expected,
-    TensorSample,
-    tensor_sample,
-)
+from benchmarker.worker.verification.samples import MAX_COMPARED, Errors, TensorSample, tensor_sample
+from benchmarker.worker.verification.tolerances import Expected
 
 DIGESTS = {"parameters": "sha256:1", "batch": "sha256:2"}
 

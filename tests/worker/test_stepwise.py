@@ -17,7 +17,8 @@ from benchmarker.worker.verification import reference, stepwise
 from benchmarker.worker.verification.low_precision import rounded
 from benchmarker.worker.verification.probes import PROBES, ProbeSpec
 from benchmarker.worker.verification.stable_batches import CALM, stable_seeds
-from benchmarker.worker.verification.tolerances import judge_sample, tolerances
+from benchmarker.worker.verification.tolerances import tolerances
+from benchmarker.worker.verification.verdicts import judge_sample
 
 PROBLEM = mnist_mlp.benchmarker_problem()
 

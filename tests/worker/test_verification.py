@@ -10,6 +10,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from benchmarker.worker.verification.samples import (
+    MAX_COMPARED,
+    Errors,
+    TensorSample,
+    errors,
+    tensor_sample,
+)
 from benchmarker.worker.verification.tolerances import (
     EPSILON,
     FLOOR,
@@ -18,27 +25,18 @@ from benchmarker.worker.verification.tolerances import (
     LOW_PRECISION_FLOOR,
     LOW_PRECISION_MARGIN,
     MARGIN,
-    MAX_COMPARED,
     MAX_TOLERANCE,
     MODELLED_FLOOR,
     MODELLED_MARGIN,
     NEGLIGIBLE_ERROR,
-    NO_ERRORS,
     REVERSED_UPDATE,
-    Errors,
     Expected,
-    TensorSample,
-    TensorVerdict,
     Tolerance,
-    Verification,
-    errors,
     floor_of,
-    judge,
-    tensor_sample,
     tolerances,
     too_ill_conditioned,
-    update_tolerance,
 )
+from benchmarker.worker.verification.verdicts import TensorVerdict, Verification, judge
 
 Array = np.ndarray
 TIGHT = Tolerance(1e-5, 1e-5)
@@ -366,44 +364,6 @@ def test_each_kind_is_looked_at_for_itself() -> None:
     outputs = [expected(tensor(), 1e-7, f"y{i}") for i in range(9)]
     gradient = expected(tensor(), 0.2, "g", "gradient")
     assert "each gradient" in (too_ill_conditioned([*outputs, gradient]) or "")
-
-
-def part(*values: float) -> TensorSample:
-    return tensor_sample("p", np.array(values))
-
-
-def test_an_update_is_allowed_the_rounding_of_its_parameter() -> None:
-    base, before, unit = Tolerance(1e-5, 2e-5), part(0.5, -2.0, 0.0), 4 * 2.0**-24
-    change = part(0.03, 0.1, -0.2)
-    found = update_tolerance(base, before, change)
-    assert found.relative == pytest.approx(2e-5 + unit * 2.0 / 0.2)
-    assert found.norm == pytest.approx(4e-5 + unit * before.norm / change.norm)
-    assert update_tolerance(base, part(0.0, 0.0, 0.0), change) == Tolerance(2e-5, 4e-5)
-    assert update_tolerance(base, before, part(0.0, 0.0, 0.0)).relative == 2e-5 + MAX_TOLERANCE
-    assert update_tolerance(Tolerance(0.4, 0.5), part(0.0, 0.0, 0.0), change) == Tolerance(
-        MAX_TOLERANCE, MAX_TOLERANCE
-    )
-    small = update_tolerance(replace(base, scale=10.0), before, change, rate=-0.1)
-    assert small.scale == pytest.approx(1.0)
-    assert small.relative == pytest.approx(2e-5 + unit * 2.0 / 1.0)
-
-
-def test_an_update_with_one_large_element_is_allowed_the_rounding_of_all_others() -> None:
-    """The norm of what rounding does grows with all elements, that of the change may lie in one."""
-    before = np.full(10_000, 0.03, np.float32)
-    change = np.full(10_000, 1e-9)
-    change[0] = 1e-6
-    after = (before + change).astype(np.float32)
-    wanted = Expected("p", "update", tensor_sample("p", change), NO_ERRORS)
-    limit = update_tolerance(TIGHT, tensor_sample("p", before), wanted.tensor_sample)
-    assert judge(wanted, after.astype(np.float64) - before, limit).passed
-
-
-def test_an_update_below_the_rounding_of_its_parameter_cannot_be_seen() -> None:
-    before, tiny = np.ones(4, np.float32), 1e-9
-    assert (before - np.float32(tiny) == before).all()
-    limit = update_tolerance(TIGHT, tensor_sample("p", before), tensor_sample("p", np.full(4, tiny)))
-    assert limit.relative > 1.0
 
 
 # --- the verdict ---------------------------------------------------------------------------------

@@ -5,14 +5,13 @@ from __future__ import annotations
 import hashlib
 import itertools
 from collections import defaultdict
-from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
+from collections.abc import Collection, Hashable, Mapping, Sequence
 from typing import Any
 
 MAX_LENGTH = 40
 """Characters of a value that is shown whole."""
 
 Settings = Mapping[str, Any]
-Told = Callable[[Settings], Collection[str]]
 
 
 def setting_texts(

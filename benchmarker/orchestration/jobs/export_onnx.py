@@ -101,7 +101,7 @@ class ExportReport:
         Shapes by name; an axis that depends on an open mini-batch is ``"batch"``.
     tensors : tuple of mapping
         Each output as compared with the reference; see
-        :class:`~benchmarker.worker.verification.tolerances.TensorVerdict`.
+        :class:`~benchmarker.worker.verification.verdicts.TensorVerdict`.
     inconclusive : str or None
         Why the comparison tells nothing.
     """

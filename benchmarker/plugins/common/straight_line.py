@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import ast
 import builtins
-import functools
 import itertools
 import linecache
 import re
@@ -19,7 +18,6 @@ from keyword import iskeyword
 from typing import Any
 
 from benchmarker.graph.graph import Graph
-from benchmarker.graph.operators import Operators
 from benchmarker.graph.types import Node
 
 Binding = Mapping[str, Callable[..., Any]]
@@ -29,14 +27,6 @@ It returns the node's output, or a tuple of them if the node has several.
 """
 
 _numbers = itertools.count(1)
-
-
-def bind_operators(graph: Graph, operators: Operators) -> dict[str, Callable[..., Any]]:
-    """Bind each node of ``graph`` to the method of ``operators``, its attributes filled in."""
-    return {
-        node.name: functools.partial(getattr(operators, node.operator), **node.keywords)
-        for node in graph.nodes
-    }
 
 
 def straight_line(

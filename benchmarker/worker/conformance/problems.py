@@ -26,13 +26,8 @@ from benchmarker.worker.conformance.subject import (
 )
 from benchmarker.worker.verification import reference
 from benchmarker.worker.verification.stable_batches import most_stable_batch
-from benchmarker.worker.verification.tolerances import (
-    Expected,
-    floor_of,
-    judge,
-    tolerances,
-    too_ill_conditioned,
-)
+from benchmarker.worker.verification.tolerances import Expected, floor_of, tolerances, too_ill_conditioned
+from benchmarker.worker.verification.verdicts import judge
 
 if TYPE_CHECKING:
     import numpy.typing as npt

@@ -94,12 +94,6 @@ class _Course:
         return self.steps(state.steps, _AFTER)
 
 
-def _flat(program: Program) -> dict[str, Array]:
-    state = program.optimizer_state()
-    letters = {f"{letter} of {name}": a for letter, arrays in state.items() for name, a in arrays.items()}
-    return {**program.parameters(), **letters}
-
-
 def _goes_on(optimizer: Optimizer, network: Callable[[], Graph], subject: Subject) -> Measurement:
     """Another program, of other weights, that takes the whole state must make the very steps that follow it.
 

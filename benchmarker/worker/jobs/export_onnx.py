@@ -94,7 +94,8 @@ def _compare(
     from benchmarker.data import values
     from benchmarker.plugins.onnxruntime.model_file import run_file
     from benchmarker.worker.verification import reference
-    from benchmarker.worker.verification.tolerances import judge, tolerances, too_ill_conditioned
+    from benchmarker.worker.verification.tolerances import tolerances, too_ill_conditioned
+    from benchmarker.worker.verification.verdicts import judge
 
     graphs = {job.batch_size: graph}
     if job.open_batch:

@@ -8,16 +8,9 @@ from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from benchmarker.worker.verification.low_precision import FRACTION_BITS
-from benchmarker.worker.verification.tolerances import (
-    MAX_TOLERANCE,
-    Expected,
-    TensorVerdict,
-    Tolerance,
-    errors,
-    judge_sample,
-    judge_scale,
-    tolerances,
-)
+from benchmarker.worker.verification.samples import errors
+from benchmarker.worker.verification.tolerances import MAX_TOLERANCE, Expected, Tolerance, tolerances
+from benchmarker.worker.verification.verdicts import TensorVerdict, judge_sample, judge_scale
 
 PROOF = 0.1
 """A tensor whose tolerance is wider is not judged: to be within it would prove little."""

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from benchmarker.worker.verification.tolerances import TensorSample, sample_places, tensor_sample
+from benchmarker.worker.verification.samples import TensorSample, sample_places, tensor_sample
 
 if TYPE_CHECKING:
     import numpy.typing as npt

@@ -7,11 +7,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
-from benchmarker.worker.verification.tolerances import (
-    Expected,
-    TensorVerdict,
-    too_ill_conditioned,
-)
+from benchmarker.worker.verification.tolerances import Expected, too_ill_conditioned
+from benchmarker.worker.verification.verdicts import TensorVerdict
 
 MAX_TOLD = 5
 """Tensors of a check that stand in a record."""

@@ -23,10 +23,10 @@ from benchmarker.worker.verification.tolerances import (
     Expected,
     Tolerance,
     floor_of,
-    judge,
     tolerances,
     with_first_loss,
 )
+from benchmarker.worker.verification.verdicts import judge
 from benchmarker.worker.verification.verified_start import whole_or_part
 
 if TYPE_CHECKING:

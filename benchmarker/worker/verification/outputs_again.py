@@ -19,13 +19,9 @@ from benchmarker.worker.verification import reference
 from benchmarker.worker.verification.findings import Check, compared, left_out
 from benchmarker.worker.verification.further_steps import ProofSubject
 from benchmarker.worker.verification.reference_cost import fits_memory, forward_seconds
-from benchmarker.worker.verification.tolerances import (
-    NO_ERRORS,
-    Expected,
-    TensorVerdict,
-    judge,
-    tensor_sample,
-)
+from benchmarker.worker.verification.samples import NO_ERRORS, tensor_sample
+from benchmarker.worker.verification.tolerances import Expected
+from benchmarker.worker.verification.verdicts import TensorVerdict, judge
 
 if TYPE_CHECKING:
     import numpy.typing as npt

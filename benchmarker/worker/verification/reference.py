@@ -19,17 +19,16 @@ from benchmarker.worker.measurement.micro_batching import split
 from benchmarker.worker.verification import probes
 from benchmarker.worker.verification.low_precision import FRACTION_BITS, MODELLED, rounded, rounding_trials
 from benchmarker.worker.verification.probes import ProbeResults, ProbeSpec
-from benchmarker.worker.verification.tolerances import (
-    EPSILON,
+from benchmarker.worker.verification.samples import (
     NO_ERRORS,
     Errors,
-    Expected,
     TensorSample,
     errors,
     largest,
     scale_error,
     tensor_sample,
 )
+from benchmarker.worker.verification.tolerances import EPSILON, Expected
 
 if TYPE_CHECKING:
     import numpy.typing as npt

@@ -24,16 +24,9 @@ from benchmarker.worker.verification.findings import (
 from benchmarker.worker.verification.follower import Follower, Gradients, Step, norm_of
 from benchmarker.worker.verification.further_steps import FurtherSteps, ProofSubject
 from benchmarker.worker.verification.outputs_again import LAST_STEP, LastStep
+from benchmarker.worker.verification.samples import NO_ERRORS, tensor_sample
 from benchmarker.worker.verification.timing_again import UNSEEN_TIME, as_long, waited
-from benchmarker.worker.verification.tolerances import (
-    NO_ERRORS,
-    Expected,
-    TensorVerdict,
-    Tolerance,
-    judge,
-    tensor_sample,
-    with_first_loss,
-)
+from benchmarker.worker.verification.tolerances import Expected, Tolerance, with_first_loss
 from benchmarker.worker.verification.update_rule import (
     distance,
     implied_gradient_limits,
@@ -45,6 +38,7 @@ from benchmarker.worker.verification.update_rule import (
     thinned,
     update_verdicts,
 )
+from benchmarker.worker.verification.verdicts import TensorVerdict, judge
 from benchmarker.worker.verification.verified_start import known_as_whole, whole_or_part
 
 if TYPE_CHECKING:

@@ -18,7 +18,8 @@ from benchmarker.training.optimizers.advance import places
 from benchmarker.worker.verification import reference
 from benchmarker.worker.verification.low_precision import FRACTION_BITS, MODELLED, rounding_trials
 from benchmarker.worker.verification.probes import Build, ProbeResults, ProbeSpec
-from benchmarker.worker.verification.tolerances import EPSILON, NO_ERRORS, Expected, tensor_sample
+from benchmarker.worker.verification.samples import NO_ERRORS, tensor_sample
+from benchmarker.worker.verification.tolerances import EPSILON, Expected
 
 if TYPE_CHECKING:
     import numpy.typing as npt

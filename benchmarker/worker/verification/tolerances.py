@@ -1,35 +1,20 @@
-"""The proof that a framework computes the problem's function: its tensors against the reference's."""
+"""How far a tensor may be from the reference's: margins over what rounding does to the reference itself."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from benchmarker.worker.verification.low_precision import FRACTION_BITS, MODELLED
-from benchmarker.worker.verification.samples import MAX_COMPARED as MAX_COMPARED
-from benchmarker.worker.verification.samples import NO_ERRORS as NO_ERRORS
-from benchmarker.worker.verification.samples import Errors as Errors
-from benchmarker.worker.verification.samples import TensorSample as TensorSample
-from benchmarker.worker.verification.samples import errors as errors
-from benchmarker.worker.verification.samples import largest as largest
-from benchmarker.worker.verification.samples import largest_element, size_of
-from benchmarker.worker.verification.samples import sample_places as sample_places
-from benchmarker.worker.verification.samples import scale_error as scale_error
-from benchmarker.worker.verification.samples import tensor_sample as tensor_sample
+from benchmarker.worker.verification.samples import Errors, TensorSample, largest_element, size_of
 
-if TYPE_CHECKING:
-    import numpy.typing as npt
-
-    Array = npt.NDArray[Any]
-
-LOW_PRECISION_SWITCHING_MARGIN = 1.5
-"""The same in a low precision, where some of many that might switch do, never all."""
 SWITCHING_MARGIN = 2.0
 """Room over the gradient with all rectifiers switched that rounding might switch."""
+LOW_PRECISION_SWITCHING_MARGIN = 1.5
+"""The same in a low precision, where some of many that might switch do, never all."""
 FLOOR = 1e-5
 """Two correct float32 programs of one operator differ by up to about 3e-6 of the largest element."""
 GPU_RECURRENT_FLOOR = 5e-5
@@ -115,52 +100,6 @@ class Tolerance:
     projection: float = math.inf
 
 
-@dataclass(frozen=True)
-class TensorVerdict:
-    name: str
-    kind: str
-    elements: int
-    compared: int
-    max_absolute_error: float
-    max_relative_error: float
-    tolerance: float
-    norm_error: float
-    norm_tolerance: float
-    passed: bool
-
-    @property
-    def used(self) -> float:
-        """The share of its tolerance that it used."""
-        return max(self.max_relative_error / self.tolerance, self.norm_error / self.norm_tolerance)
-
-
-@dataclass(frozen=True)
-class Verification:
-    """The verdict on a run."""
-
-    status: str
-    reason: str
-    reference: str
-    samples: int
-    tolerance_reason: str
-    tensors: tuple[TensorVerdict, ...]
-
-    @property
-    def worst(self) -> TensorVerdict | None:
-        """The tensor that used most of its tolerance."""
-        ranked = sorted(self.tensors, key=lambda t: t.used)
-        return ranked[-1] if ranked else None
-
-    def to_json(self) -> dict[str, Any]:
-        """Return the verdict as it stands in a record."""
-        worst = self.worst
-        return {
-            **asdict(self),
-            "tensors": [asdict(t) for t in self.tensors],
-            "worst": asdict(worst) if worst else None,
-        }
-
-
 def floor_of(operators: Collection[str], device: str) -> float:
     """Return what correct float32 programs of a graph with such operators may differ by on a type of device."""
     return GPU_RECURRENT_FLOOR if device == "cuda" and not RECURRENT.isdisjoint(operators) else FLOOR
@@ -225,7 +164,7 @@ class _Kind:
     """The tensors of one kind, and what is typical of them."""
 
     def __init__(self, tensors: Sequence[Expected], precision: str, floor: float) -> None:
-        self._precision_margins = _precision_margins(precision, _tried(tensors), floor)
+        self._margins = _precision_margins(precision, _tried(tensors), floor)
         self._relative = float(np.median([e.rounding.relative for e in tensors]))
         self._norm = float(np.median([self._smooth(e) for e in tensors]))
         self._projection = float(np.median([e.rounding.projection for e in tensors]))
@@ -234,50 +173,42 @@ class _Kind:
     def tolerance(self, e: Expected) -> Tolerance:
         if self._vanishes(e):
             relative, norm = (
-                max(self._precision_margins.negligible, self._limit(usual))
-                for usual in (self._relative, self._norm)
+                max(self._margins.negligible, self._limit(usual)) for usual in (self._relative, self._norm)
             )
             return self._with_stored(e, Tolerance(relative, norm, self._typical))
         norm = self._limit(max(self._smooth(e), self._usual(e, self._norm)))
         switched = max(e.switching, e.rounding.norm - self._smooth(e))
-        pointwise = self._precision_margins.pointwise if e.kind == "gradient" else REVERSED_UPDATE
+        pointwise = self._margins.pointwise if e.kind == "gradient" else REVERSED_UPDATE
         if e.kind in ("output", "loss"):
             pointwise = self._limit(max(e.rounding.relative, self._usual(e, self._relative)))
-        norm = max(norm, min(MAX_TOLERANCE, self._precision_margins.switching * switched))
-        limit = Tolerance(pointwise, norm, self._precision_margins.scale * self._typical, self._projected(e))
+        norm = max(norm, min(MAX_TOLERANCE, self._margins.switching * switched))
+        limit = Tolerance(pointwise, norm, self._margins.scale * self._typical, self._projected(e))
         return self._with_stored(e, limit)
 
     def _projected(self, e: Expected) -> float:
         """Return how far the scale of a tensor may be off, which is better known than its single elements."""
         known = max(PROJECTION_MARGIN * e.rounding.projection, self._projection)
-        known = max(known, self._precision_margins.switching * e.switching)
-        return max(self._precision_margins.projection, known)
+        known = max(known, self._margins.switching * e.switching)
+        return max(self._margins.projection, known)
 
     def _usual(self, e: Expected, median: float) -> float:
         """Return what rounding does to a tensor of this kind at least; after several trials its own is known better."""
-        return median / self._precision_margins.margin if e.trials else median
+        return median / self._margins.margin if e.trials else median
 
     def _smooth(self, e: Expected) -> float:
         """Return what rounding did to the norm, but for what a switched rectifier explains."""
         explained = (
-            not e.trials
-            and SWITCH_THRESHOLD < e.rounding.norm <= self._precision_margins.switching * e.switching
+            not e.trials and SWITCH_THRESHOLD < e.rounding.norm <= self._margins.switching * e.switching
         )
         return 0.0 if explained else e.rounding.norm
 
     def _vanishes(self, e: Expected) -> bool:
         """Whether a tensor is zero but for rounding: tiny, or small and nothing that rounding leaves alone."""
-        share = (
-            NEGLIGIBLE_ERROR
-            if self._precision_margins.margin * e.rounding.norm > MAX_TOLERANCE
-            else VANISHING
-        )
+        share = NEGLIGIBLE_ERROR if self._margins.margin * e.rounding.norm > MAX_TOLERANCE else VANISHING
         return largest_element(e.tensor_sample) < share * self._typical
 
     def _limit(self, rounding: float) -> float:
-        return min(
-            MAX_TOLERANCE, max(self._precision_margins.floor, self._precision_margins.margin * rounding)
-        )
+        return min(MAX_TOLERANCE, max(self._margins.floor, self._margins.margin * rounding))
 
     def _with_stored(self, e: Expected, limit: Tolerance) -> Tolerance:
         if not e.stored:
@@ -347,98 +278,5 @@ def with_first_loss(limits: Mapping[str, Tolerance], first: Sequence[Expected]) 
     return {**limits, loss.name: replace(limit, scale=max(limit.scale, largest_element(loss.tensor_sample)))}
 
 
-def judge(expected: Expected, found: Array, tolerance: Tolerance) -> TensorVerdict:
-    return judge_sample(expected, tensor_sample(expected.name, found), tolerance)
-
-
-def judge_sample(expected: Expected, part: TensorSample, tolerance: Tolerance) -> TensorVerdict:
-    """Compare one tensor of which only the sample was kept."""
-    error = errors(part, expected.tensor_sample, tolerance.scale)
-    norm, norm_tolerance = error.norm, tolerance.norm
-    if error.projection / tolerance.projection > norm / norm_tolerance:
-        norm, norm_tolerance = error.projection, tolerance.projection
-    return TensorVerdict(
-        expected.name,
-        expected.kind,
-        part.elements,
-        part.values.size,
-        error.absolute,
-        error.relative,
-        tolerance.relative,
-        norm,
-        norm_tolerance,
-        error.relative <= tolerance.relative and norm <= norm_tolerance,
-    )
-
-
-def judge_scale(
-    expected: Sequence[Expected], found: Mapping[str, TensorSample], precision: str
-) -> list[TensorVerdict]:
-    """Judge the scale of all tensors of a kind together, which is known better than that of each.
-
-    Parameters
-    ----------
-    expected : sequence of Expected
-        Of one kind, with trials.
-    found : mapping
-        The same tensors by name.
-    precision : str
-        A low one.
-
-    Returns
-    -------
-    list of TensorVerdict
-        One; none of fewer than two tensors, or without trials.
-    """
-    typical = float(np.median([largest_element(e.tensor_sample) for e in expected])) if expected else 0.0
-    told = [e for e in expected if e.trials and largest_element(e.tensor_sample) > VANISHING * typical]
-    if len(told) < 2:
-        return []
-    trials = np.array([e.trials for e in told])
-    least = MODELLED_FLOOR[precision]
-    weights = 1.0 / (np.square(trials).max(axis=1) + least**2)
-    weights /= weights.sum()
-    tolerance = max(least, SCALE_MARGIN * float(np.abs(weights @ trials).max()))
-    error = abs(float(weights @ [scale_error(found[e.name], e.tensor_sample) for e in told]))
-    error = error if math.isfinite(error) else math.inf
-    elements = sum(e.tensor_sample.elements for e in told)
-    compared = sum(e.tensor_sample.values.size for e in told)
-    name, kind = f"scale of all {told[0].kind}s", told[0].kind
-    numbers = (error, error, tolerance, error, tolerance)
-    return [TensorVerdict(name, kind, elements, compared, *numbers, error <= tolerance)]
-
-
-def update_tolerance(
-    base: Tolerance, before: TensorSample, change: TensorSample, rate: float = 1.0, precision: str = "fp32"
-) -> Tolerance:
-    """Return the tolerance of a parameter's first update, which is read off the rounded parameter.
-
-    Parameters
-    ----------
-    base : Tolerance
-        That of its gradient.
-    before : TensorSample
-        The parameter before the update, float32.
-    change : TensorSample
-        The expected change.
-    rate : float
-        What the gradient was multiplied by.
-    precision : str
-        In ``fp64`` parameters are float64, else float32.
-    """
-    rounding, scale = 4 * EPSILON["fp64" if precision == "fp64" else "fp32"], abs(rate) * base.scale
-    return Tolerance(
-        _doubled(base.relative)
-        + _share(rounding * largest_element(before), max(scale, largest_element(change))),
-        _doubled(base.norm)
-        + _share(rounding * before.norm, max(change.norm, scale * math.sqrt(change.elements))),
-        scale,
-    )
-
-
 def _share(part: float, whole: float) -> float:
     return part / whole if whole > 0 else MAX_TOLERANCE
-
-
-def _doubled(limit: float) -> float:
-    return max(limit, min(MAX_TOLERANCE, 2 * limit))

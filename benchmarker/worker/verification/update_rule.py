@@ -20,17 +20,9 @@ from benchmarker.api.optimizer import Optimizer
 from benchmarker.api.update_rule import ParameterPlace
 from benchmarker.errors import UnsupportedError
 from benchmarker.plugins.numpy.equations import Equations, places_of, start_state
-from benchmarker.worker.verification.tolerances import (
-    EPSILON,
-    NO_ERRORS,
-    REVERSED_UPDATE,
-    Expected,
-    TensorSample,
-    TensorVerdict,
-    Tolerance,
-    judge_sample,
-    sample_places,
-)
+from benchmarker.worker.verification.samples import NO_ERRORS, TensorSample, sample_places
+from benchmarker.worker.verification.tolerances import EPSILON, REVERSED_UPDATE, Expected, Tolerance
+from benchmarker.worker.verification.verdicts import TensorVerdict, judge_sample
 
 if TYPE_CHECKING:
     import numpy.typing as npt

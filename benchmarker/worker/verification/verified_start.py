@@ -15,15 +15,11 @@ from benchmarker.worker.job import RunJob, problem_graph
 from benchmarker.worker.stages import Stages
 from benchmarker.worker.verification import reference
 from benchmarker.worker.verification.findings import impossible_kinds, verdict
+from benchmarker.worker.verification.samples import tensor_sample
 from benchmarker.worker.verification.tolerances import (
     Expected,
-    TensorVerdict,
     Tolerance,
-    Verification,
     floor_of,
-    judge,
-    judge_scale,
-    tensor_sample,
     tolerance_reason,
     tolerances,
 )
@@ -36,6 +32,7 @@ from benchmarker.worker.verification.update_rule import (
     told_state,
     update_verdicts,
 )
+from benchmarker.worker.verification.verdicts import TensorVerdict, Verification, judge, judge_scale
 
 if TYPE_CHECKING:
     from benchmarker.worker.program import Prepared
