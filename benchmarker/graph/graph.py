@@ -64,6 +64,12 @@ class Graph:
         return tuple(p for p in self.parameters if p.trainable)
 
     @property
+    def statistics(self) -> tuple[str, ...]:
+        """Names of the running statistics: the parameters that a training step moves without a gradient."""
+        moved = {name for node in self.nodes for name in node.statistics}
+        return tuple(p.name for p in self.parameters if p.name in moved)
+
+    @property
     def operators(self) -> frozenset[str]:
         """Names of the operators in use."""
         return frozenset(node.operator for node in self.nodes)

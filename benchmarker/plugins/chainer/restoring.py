@@ -33,7 +33,9 @@ class RestorableProgram(RuleProgram):
     def native_state(self) -> dict[str, Array]:
         """Return statistics and buffers as Chainer keeps them, and the state of NumPy's own generator."""
         update = self._updating()
-        found = told_statistics({n: [self._fetch(a) for a in self._native[n]] for n in self._moving()})
+        found = told_statistics(
+            {n: [self._fetch(a) for a in self._native[n]] for n in self._graph.statistics}
+        )
         for key, parameter in self._keys():
             copy = getattr(parameter.update_rule, "_fp32_param", None)
             if copy is not None:
@@ -51,7 +53,7 @@ class RestorableProgram(RuleProgram):
         """Write a state over what there is, and count updates from there."""
         update = self._updating()
         self.assign(state.parameters)
-        for name in self._moving():
+        for name in self._graph.statistics:
             kept = statistics_of(state.native, name, len(self._native[name]))
             for native, array in zip(self._native[name], kept):
                 native[...] = self._device.send(np.array(array))
@@ -99,9 +101,6 @@ class RestorableProgram(RuleProgram):
             for p in self._graph.trainable
             for place, native in enumerate(self._native[p.name])
         ]
-
-    def _moving(self) -> list[str]:
-        return sorted({name for node in self._graph.nodes for name in node.statistics})
 
     def _drops_on_cpu(self) -> bool:
         return "dropout" in self._graph.operators and self._device.xp is np

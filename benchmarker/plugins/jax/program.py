@@ -92,8 +92,7 @@ class JaxProgram(RestorableProgram):
         }
         self._parameters = dict(native) if mode == "inference" else None
         trained = {p.name: native.pop(p.name) for p in graph.trainable}
-        statistics = {name for node in graph.nodes for name in node.statistics}
-        moved = {name: native.pop(name) for name in sorted(statistics.intersection(native))}
+        moved = {name: native.pop(name) for name in graph.statistics if name in native}
         self._fixed = native
         self._state = State(
             trained, MutableState(moved, self._start_key(seed)), self._start_slots(optimizer, trained)

@@ -87,8 +87,7 @@ class Restoring:
         return steps - self._updates()
 
     def _statistics(self) -> Iterator[tuple[str, tuple[Any, ...]]]:
-        moved = {name for node in self.graph.nodes for name in node.statistics}
-        return ((name, kept) for name, kept in self.tensors.native.items() if name in moved)
+        return ((name, self.tensors.native[name]) for name in self.graph.statistics)
 
     def _letters(
         self, state: TrainingState, slots: Mapping[str, list[Any]]

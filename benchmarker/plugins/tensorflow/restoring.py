@@ -31,14 +31,14 @@ class RestorableProgram(RuleProgram):
     _variables: Mapping[str, tuple[Any, ...]]
 
     def native_state(self) -> dict[str, Array]:
-        statistics = {name: [v.numpy() for v in self._variables[name]] for name in self._moving()}
+        statistics = {name: [v.numpy() for v in self._variables[name]] for name in self._graph.statistics}
         generator = {} if self._generator is None else {_GENERATOR: self._generator.state.numpy()}
         return {**told_statistics(statistics), **generator, _POWERS: np.array(self._updating().powers())}
 
     def restore(self, state: TrainingState) -> None:
         update = self._updating()
         self.assign(state.parameters)
-        for name in self._moving():
+        for name in self._graph.statistics:
             kept = statistics_of(state.native, name, len(self._variables[name]))
             for variable, array in zip(self._variables[name], kept):
                 variable.assign(array)
@@ -51,9 +51,6 @@ class RestorableProgram(RuleProgram):
         update.go_on(state.steps, state.numbers, powers)
         if self._generator is not None and _GENERATOR in state.native:
             self._generator.reset(state.native[_GENERATOR])
-
-    def _moving(self) -> list[str]:
-        return sorted({name for node in self._graph.nodes for name in node.statistics})
 
     def _updating(self) -> UpdateRule | ComposedRule:
         raise NotImplementedError

@@ -163,8 +163,7 @@ def _require_moved(
     graph: Graph, before: dict[str, Array], after: dict[str, Array], vanishing: set[str]
 ) -> None:
     """Refuse a step that leaves a parameter as it was, but one whose gradient is zero, or moves a constant."""
-    statistics = {name for node in graph.nodes for name in node.statistics}
-    moving = [p.name for p in graph.parameters if p.trainable or p.name in statistics]
+    moving = [p.name for p in graph.parameters if p.trainable or p.name in graph.statistics]
     still = [n for n in moving if n not in vanishing and np.array_equal(before[n], after[n])]
     if still:
         raise CheckFailed(f"train_step must move every parameter; did not move: {', '.join(still[:5])}")

@@ -172,8 +172,7 @@ def require_same_parameters(program: Program, graph: Graph, start: Mapping[str, 
     found = program.parameters()
     if set(found) != set(start):
         raise CheckFailed(f"parameters() must name {sorted(start)}, got {sorted(found)}")
-    statistics = {name for node in graph.nodes for name in node.statistics}
-    wrong = [name for name, array in start.items() if not _same(found[name], array, name in statistics)]
+    wrong = [n for n, array in start.items() if not _same(found[n], array, n in graph.statistics)]
     if wrong:
         raise CheckFailed(
             f"parameters() must return what build was given, bit for bit, in the graph's layout and float32; "

@@ -12,7 +12,6 @@ import numpy as np
 from benchmarker.api.optimizer import Optimizer
 from benchmarker.training.optimizers.advance import places
 from benchmarker.worker.measurement.lateness import share_late
-from benchmarker.worker.verification import reference
 from benchmarker.worker.verification.further_steps import FurtherSteps
 from benchmarker.worker.verification.update_rule import (
     Moment,
@@ -112,7 +111,7 @@ class Follower:
         self._numbers = dict(prepared.numbers) if is_timed and prepared.numbers is not None else None
         self._counted = steps.taken
         self._names = tuple(p.name for p in prepared.graph.trainable)
-        self._statistics = reference.statistics_of(prepared.graph)
+        self._statistics = prepared.graph.statistics
         self._where = tuple(places(prepared.graph, optimizer.modifiers.decay_of).values())
         self._is_whole = not optimizer.rule.is_elementwise
         self.tells_state = tells_state(steps.program, optimizer)

@@ -87,7 +87,7 @@ class GradientsAgain:
         forward = self._steps.values(batch)
         if training:
             after = self._program.parameters()
-            found = {**found, **{name: after[name] for name in reference.statistics_of(graph)}}
+            found = {**found, **{name: after[name] for name in graph.statistics}}
         elif self._prepared.graph.loss is None:
             found = {**found, **dict(zip(self._prepared.graph.outputs, forward))}
         expected = reference.compute(graph, dict(weights), dict(unseen), job.mode, job.precision)

@@ -110,13 +110,8 @@ def results(
         name: (kind, array if len(found) == 1 else np.mean([each[name][1] for each in found], axis=0))
         for name, (kind, array) in found[0].items()
     }
-    moved = statistics_of(graph) if _moves(graph, mode) else ()
+    moved = graph.statistics if _moves(graph, mode) else ()
     return {**means, **{name: ("statistic", program.value(name)) for name in moved}}
-
-
-def statistics_of(graph: Graph) -> tuple[str, ...]:
-    """Return the names of a graph's running statistics."""
-    return tuple(name for node in graph.nodes for name in node.statistics)
 
 
 def _moves(graph: Graph, mode: str) -> bool:

@@ -122,7 +122,7 @@ class StepsAgain:
         yield self._followed(steps)
         yield self._last_loss(last, steps[0])
         yield self._travel(steps)
-        if reference.statistics_of(self._prepared.graph):
+        if self._prepared.graph.statistics:
             yield self._statistics_moved(steps)
         if not self._follower.tells_state:
             yield from self._fresh(unseen)
@@ -265,7 +265,7 @@ class StepsAgain:
 
     def _statistics_moved(self, steps: Sequence[Step]) -> Check:
         """Check that they move at all; one of them may have arrived where every mini-batch leads it."""
-        moving = reference.statistics_of(self._prepared.graph)
+        moving = self._prepared.graph.statistics
         all_stood = all(set(moving) == set(step.frozen_statistics) for step in steps)
         return told(STATISTICS, [f"{', '.join(moving)} did not move"] if all_stood else [], "they move")
 

@@ -54,7 +54,7 @@ class Trajectory:
 def train(spec: ProbeSpec, build: Build, probe: str) -> Trajectory:
     """Train a framework some steps, on a mini-batch of its own each."""
     graph, parameters = spec.training_graph, spec.parameters()
-    moving = sorted({p.name for p in graph.trainable}.union(*(node.statistics for node in graph.nodes)))
+    moving = sorted({p.name for p in graph.trainable}.union(graph.statistics))
     program = build(graph, parameters, "training", spec.optimizer(probe))
     states = [{name: parameters[name] for name in moving}]
     losses = []
