@@ -49,7 +49,7 @@ def main(arguments: argparse.Namespace) -> int:
 
 
 def _framework(text: str) -> tuple[FrameworkPlugin, str | None]:
-    from benchmarker.experiment.faults import parse_framework
+    from benchmarker.experiment.framework_version import parse_framework
 
     return parse_framework(text)
 

@@ -243,14 +243,13 @@ def _run(
     """Run the processes of one number; return their records as they were stored, and what stands elsewhere."""
     from benchmarker.cli.display import make_display
     from benchmarker.experiment.campaign import Campaign
-    from benchmarker.experiment.faults import precision
     from benchmarker.orchestration.orchestrator import Orchestrator
     from benchmarker.records.store import read_record
 
     display = make_display(quiet=quiet)
     orchestrator = Orchestrator(store, display)
     try:
-        finished = list(orchestrator.run(Campaign(runs, precision(experiment))))
+        finished = list(orchestrator.run(Campaign(runs, experiment.wanted_precision)))
     finally:
         display.close()
     for trouble in orchestrator.troubles:

@@ -81,10 +81,9 @@ def _show_plan(arguments: argparse.Namespace, experiment_run: ExperimentRun) -> 
         return 0
     from benchmarker.analysis.text.plan import plan_table
     from benchmarker.cli.terminal import output_width
-    from benchmarker.experiment.faults import precision
 
     skipped = {index for index, known in enumerate(experiment_run.known) if known}
-    wanted = precision(experiment_run.experiment)
+    wanted = experiment_run.experiment.wanted_precision
     print(plan_table(experiment_run.runs, wanted=wanted, skipped=skipped, width=output_width()))
     return 0
 

@@ -3,52 +3,25 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
-from typing import Any, NamedTuple
+from collections.abc import Iterator, Sequence
+from typing import Any
 
 from benchmarker import registry
 from benchmarker.api.framework import FrameworkPlugin
 from benchmarker.api.optimizer import constant_faults
-from benchmarker.api.options import option_types, parse_options
 from benchmarker.api.problem import Problem
 from benchmarker.api.rules import repeated
 from benchmarker.api.suite import Request
 from benchmarker.errors import BenchmarkerError, UsageError, did_you_mean
-from benchmarker.execution.environments.requirements import wanted
 from benchmarker.experiment.acceptance import limit_faults
+from benchmarker.experiment.fault import Fault
+from benchmarker.experiment.framework_version import parse_framework
 from benchmarker.experiment.options import OPTIONS
 from benchmarker.experiment.replication import PROFILES, Precision
+from benchmarker.experiment.setting_faults import setting_faults, value_faults
 from benchmarker.experiment.settings import choices
 from benchmarker.experiment.spec import Experiment
 from benchmarker.experiment.suitability import missing_for_training, wrong_level, wrong_modes
-
-
-class Fault(NamedTuple):
-    """Something wrong with an experiment.
-
-    Parameters
-    ----------
-    where : tuple
-        The field of a blueprint; for a problem, framework or optimizer then its position, the name of
-        a setting and the position of a value, as far as they matter.
-    message : str
-        The rule, the value received and what would be right.
-    """
-
-    where: tuple[str | int, ...]
-    message: str
-
-
-def parse_framework(request: str) -> tuple[FrameworkPlugin, str | None]:
-    """Return the framework plugin and the version of ``name`` or ``name==version``."""
-    name, separator, version = request.partition("==")
-    if separator and not version.strip():
-        raise UsageError(f"'{request}' names no version; write for example {name}==1.2.3")
-    plugin = registry.framework(name.strip())
-    if separator:
-        wanted(plugin, version.strip(), cuda=False)  # refuses what is no version
-    return plugin, version.strip() or None
 
 
 def faults(experiment: Experiment) -> Iterator[Fault]:
@@ -211,28 +184,12 @@ def _requests(experiment: Experiment) -> Iterator[Fault]:
     for index, framework in _frameworks(experiment).items():
         owner = f"framework '{framework.name}'"
         settings = Request.of(experiment.frameworks[index]).settings
-        for where, message in _values(settings, framework.options, owner):
+        for where, message in value_faults(settings, framework.options, owner):
             yield Fault(("framework", index, *where), message)
     for index, problem in _problems(experiment).items():
         settings = Request.of(experiment.problems[index]).settings
-        for where, message in _values(settings, problem.parameters, f"problem '{problem.name}'"):
+        for where, message in value_faults(settings, problem.parameters, f"problem '{problem.name}'"):
             yield Fault(("problem", index, *where), message)
-
-
-def _values(
-    settings: Mapping[str, tuple[Any, ...]], options: type[Any], owner: str
-) -> Iterator[tuple[tuple[str | int, ...], str]]:
-    """Yield the settings that ``owner`` does not have and the values that are not of their type."""
-    kinds = option_types(options)
-    for name, values in settings.items():
-        if name not in kinds:
-            yield (name,), f"{owner} has no parameter '{name}'{did_you_mean(name, kinds)}"
-            continue
-        for position, value in enumerate(values):
-            try:
-                parse_options(options, {name: value}, owner)
-            except UsageError as error:
-                yield (name, position), str(error)
 
 
 def _settings(experiment: Experiment) -> Iterator[Fault]:
@@ -242,41 +199,6 @@ def _settings(experiment: Experiment) -> Iterator[Fault]:
     if len(problems) < len(experiment.problems) or len(frameworks) < len(experiment.frameworks):
         return  # whose settings these are is not known
     yield from setting_faults(experiment.settings, owned)
-
-
-def setting_faults(
-    settings: Mapping[str, tuple[Any, ...]], owned: Sequence[tuple[str, type[Any], str]]
-) -> Iterator[Fault]:
-    """Yield the settings that nobody takes and the values that are not of their type.
-
-    Parameters
-    ----------
-    settings : mapping
-        Values by ``name`` or ``owner.name``.
-    owned : sequence of (str, type, str)
-        Who may take them: name, dataclass of options, and how messages call it.
-    """
-    for name, values in settings.items():
-        own = name.rpartition(".")[2]
-        takers = [
-            (options, owner)
-            for plugin, options, owner in owned
-            if own in option_types(options) and name in (own, f"{plugin}.{own}")
-        ]
-        if not takers:
-            yield Fault(
-                ("set", name), _unknown_setting(name, [(plugin, options) for plugin, options, _ in owned])
-            )
-        for options, owner in takers:
-            for where, message in _values({own: values}, options, owner):
-                yield Fault(("set", name, *where[1:]), message)
-
-
-def _unknown_setting(name: str, plugins: Sequence[tuple[str, type[Any]]]) -> str:
-    known = {option for _, options in plugins for option in option_types(options)}
-    known |= {f"{plugin}.{option}" for plugin, options in plugins for option in option_types(options)}
-    named = ", ".join(dict.fromkeys(f"'{plugin}'" for plugin, _ in plugins))
-    return f"none of {named} has a parameter '{name}'{did_you_mean(name, known)}"
 
 
 def _optimizers(experiment: Experiment) -> Iterator[Fault]:
@@ -310,7 +232,7 @@ def _optimizer_without_training(experiment: Experiment) -> Iterator[Fault]:
 
 def _replication(experiment: Experiment) -> Iterator[Fault]:
     if experiment.profile is None or experiment.profile in PROFILES:
-        yield from _process_bounds(precision(experiment))
+        yield from _process_bounds(experiment.wanted_precision)
     if experiment.repeats is None:
         return
     for field, words in (
@@ -322,21 +244,6 @@ def _replication(experiment: Experiment) -> Iterator[Fault]:
     ):
         if getattr(experiment, field) is not None:
             yield Fault((field,), f"give either a number of repeats or a {words}, not both")
-
-
-def precision(experiment: Experiment) -> Precision | None:
-    """Return how well each number should be known, or None if a number of processes was asked for."""
-    given: dict[str, Any] = {
-        "half_width": experiment.half_width,
-        "min_processes": experiment.min_processes,
-        "max_processes": experiment.max_processes,
-        "budget_seconds": experiment.budget,
-    }
-    given_precision = {name: value for name, value in given.items() if value is not None}
-    if experiment.profile is None and not given_precision:
-        return None
-    base = PROFILES[experiment.profile or "standard"]
-    return replace(base, profile=experiment.profile, **given_precision)
 
 
 def _process_bounds(wanted: Precision | None) -> Iterator[Fault]:

@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 import itertools
-import operator
-from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, replace
-from functools import cache
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from benchmarker import registry
 from benchmarker.api.framework import FrameworkPlugin
@@ -18,29 +15,19 @@ from benchmarker.api.options import parse_options
 from benchmarker.api.problem import Problem
 from benchmarker.api.suite import Request
 from benchmarker.errors import UsageError
-from benchmarker.execution.environments import resolve
 from benchmarker.execution.environments.gpu_driver import gpu_count, nvidia_driver_present
-from benchmarker.experiment.faults import Fault, faults, parse_framework, precision
+from benchmarker.experiment.data_checks import check_data, check_trainings, prepared_dataset
+from benchmarker.experiment.fault import ExperimentError, Fault
+from benchmarker.experiment.faults import faults
+from benchmarker.experiment.framework_version import parse_framework
 from benchmarker.experiment.keys import canonical, likeness
 from benchmarker.experiment.options import OPTIONS, RUN_OPTIONS
 from benchmarker.experiment.settings import choices
 from benchmarker.experiment.spec import Experiment, RunSpec
+from benchmarker.experiment.suitability import unsupported_reasons, without_interpreter
 from benchmarker.machine.threads import default_threads, thread_fault, usable_cpus
-from benchmarker.training.fields import made, to_json
+from benchmarker.training.fields import to_json
 from benchmarker.training.optimizers.advance import places
-from benchmarker.training.recipe import Training
-
-if TYPE_CHECKING:
-    from benchmarker.data.prepared import PreparedData
-    from benchmarker.graph.graph import Graph
-
-
-class ExperimentError(UsageError):
-    """Something makes no sense in an experiment; ``fault`` says which field it is."""
-
-    def __init__(self, fault: Fault) -> None:
-        super().__init__(fault.message)
-        self.fault = fault
 
 
 def plan(experiment: Experiment) -> list[RunSpec]:
@@ -58,8 +45,8 @@ def plan(experiment: Experiment) -> list[RunSpec]:
     runs = matrix(experiment)
     first = [run for run in runs if run.repetition == 0]
     _check_decay(first, experiment)
-    _check_data(first)
-    _check_trainings(first)
+    check_data(first)
+    check_trainings(first)
     # Most experiments can do their first run, and no more of them has to be looked at.
     if all(_impossible(first)):
         raise UsageError(next(filter(None, _impossible(first)), "there is nothing to run"))
@@ -68,123 +55,6 @@ def plan(experiment: Experiment) -> list[RunSpec]:
 
 def _impossible(runs: Sequence[RunSpec]) -> Iterator[str | None]:
     return (refused or without_interpreter(run) for refused, run in zip(unsupported_reasons(runs), runs))
-
-
-def matrix(experiment: Experiment) -> list[RunSpec]:
-    """Return every run of an experiment in which nothing is wrong: of a profile, the fewest that there may be."""
-    wanted = precision(experiment)
-    repeats = wanted.min_processes if wanted else experiment.repeats or 1
-    first = [run for requested in experiment.problems for run in _runs(experiment, Request.of(requested))]
-    further = [replace(run, repetition=number) for number in range(1, repeats) for run in first]
-    return [*first, *further]
-
-
-_OF_REFUSAL = operator.attrgetter(
-    "framework",
-    "mode",
-    "device",
-    "precision",
-    "start",
-    "launcher",
-    "compile_cache",
-    "batch_size",
-    "micro_batch",
-)
-"""All that :func:`unsupported_reason` looks at."""
-
-
-def unsupported_reasons(runs: Sequence[RunSpec]) -> list[str | None]:
-    """Return the :func:`unsupported_reason` of each run, worked out once for those that have one in common."""
-    keys = list(map(_OF_REFUSAL, runs))
-    found = {key: unsupported_reason(run) for key, run in dict(zip(keys, runs)).items()}
-    return [found[key] for key in keys]
-
-
-def unsupported_reason(run: RunSpec) -> str | None:
-    """Return why the framework cannot do what the run asks, or None."""
-    plugin = registry.framework(run.framework)
-    if run.mode not in plugin.modes:
-        return f"framework '{plugin.name}' cannot do {run.mode}, only {', '.join(plugin.modes)}"
-    if run.device not in plugin.devices:
-        return f"framework '{plugin.name}' does not run on {run.device}, only on {', '.join(plugin.devices)}"
-    able = plugin.precisions.get(run.device, ())
-    if run.precision not in able:
-        return (
-            f"framework '{plugin.name}' has no {run.precision} on {run.device}; "
-            f"it has {', '.join(able) or 'nothing there'}"
-        )
-    if run.micro_batch is not None and run.batch_size % run.micro_batch:
-        return (
-            f"--micro-batch must divide the batch size, so that all parts weigh the same, got {run.micro_batch} "
-            f"for a batch size of {run.batch_size}"
-        )
-    if run.start == "fork" and run.device != "cpu":
-        return (
-            f"--start=fork is for the cpu, not for {run.device}: a GPU's driver does not outlive a fork, and "
-            "not every framework leaves it alone while it is imported; use --start=spawn"
-        )
-    if run.start not in registry.launcher(run.launcher).starts:
-        return f"launcher '{run.launcher}' cannot {run.start} a worker; use --start=spawn"
-    if run.start == "fork" and run.compile_cache == "cold" and plugin.compile_caches:
-        return (
-            "--compile-cache=cold is for --start=spawn, not for fork: a warm server has its folders from before "
-            "its first worker, so a fresh one for each would be a new interpreter for each"
-        )
-    return None
-
-
-def prepared_data(run: RunSpec) -> PreparedData | None:
-    """Return the data set of the run, read and kept for its worker; None for drawn mini-batches.
-
-    Raises
-    ------
-    UsageError
-        If it cannot be read.
-    """
-    return None if run.data is None else _dataset(run.data, run.data_dir)
-
-
-def _dataset(name: str, folder: str | None) -> PreparedData:
-    from benchmarker.data.prepared import prepare
-
-    place = Path(folder) if folder else None
-    return prepare(name, registry.dataset_reader(name), place, dataset_fingerprint(name))
-
-
-@cache
-def dataset_fingerprint(name: str) -> Callable[[Path | None], str] | None:
-    """Return what tells whether a data set is still the one that was read; None if it is quickly read.
-
-    Raises
-    ------
-    PluginError
-        If the plugin is broken; when it is called, too.
-    """
-    entry, described = registry.find("datasets", name), registry.dataset(name)
-    if not described.fingerprint:
-        return None
-    return registry.guarded(entry, registry.implementation(entry, described.fingerprint), str)
-
-
-def _check_data(runs: Iterable[RunSpec]) -> None:
-    # Runs of one choice of parameters share them as one object.
-    distinct = {
-        (run.data, run.data_dir, run.problem, id(run.problem_parameters), run.batch_size): run
-        for run in runs
-        if run.data is not None
-    }
-    if not distinct:
-        return
-    from benchmarker.data.prepared import check_fits
-
-    for run in distinct.values():
-        try:
-            data = prepared_data(run)
-            if data is not None:
-                graph = registry.problem(run.problem).graph(run.batch_size, **run.problem_parameters)
-                check_fits(_as_trained_on(data.description, run.training), graph)
-        except UsageError as error:
-            raise ExperimentError(Fault(("data",), str(error))) from None
 
 
 def _check_decay(runs: Iterable[RunSpec], experiment: Experiment) -> None:
@@ -203,63 +73,13 @@ def _check_decay(runs: Iterable[RunSpec], experiment: Experiment) -> None:
             raise ExperimentError(Fault(("optimizer", *given), str(error))) from None
 
 
-def _as_trained_on(description: dict[str, Any], table: Mapping[str, Any] | None) -> dict[str, Any]:
-    """Return what is known of a data set with its samples in the shape that a recipe's augmentation gives them."""
-    steps = (table or {}).get("augmentation")
-    if not steps:
-        return description
-    from benchmarker.data.augmentation import Augmentation
-
-    shape = tuple(description["sample_shape"])
-    for step in Augmentation.parse(steps).steps:
-        shape = step.shape(shape)
-    return {**description, "sample_shape": shape}
-
-
-def _check_trainings(runs: Iterable[RunSpec]) -> None:
-    """Refuse recipes whose split, schedules or target do not fit data set and problem."""
-    # Runs of one seed and one choice of parameters train alike.
-    distinct = {
-        (run.problem, id(run.problem_parameters), run.batch_size, run.optimizer, run.data_dir): run
-        for run in runs
-        if run.training is not None
-    }
-    for run in distinct.values():
-        try:
-            data = prepared_data(run)
-            if data is None:
-                raise UsageError("a recipe trains on a data set; name one with 'data'")
-            graph = registry.problem(run.problem).graph(run.batch_size, **run.problem_parameters)
-            check_training(made(Training, run.training or {}, "training"), data.folder, graph, run)
-        except UsageError as error:
-            raise ExperimentError(Fault(("training",), str(error))) from None
-
-
-def check_training(training: Training, folder: Path, graph: Graph, run: RunSpec) -> None:
-    """Refuse a training that its data set and problem cannot have.
-
-    Raises
-    ------
-    UsageError
-        With what does not fit.
-    """
-    from benchmarker.worker.training.begin import plan_of
-    from benchmarker.worker.training.divergence import check_divergence
-
-    _, plan, _ = plan_of(training, folder, graph, run.seed, run.optimizer)
-    check_divergence(run.divergence, graph, plan.most)
-
-
-def without_interpreter(run: RunSpec) -> str | None:
-    """Return why the interpreter that the run names cannot run its framework, or None."""
-    if run.environment in ("auto", "managed"):
-        return None  # may have to be made, which belongs to the run
-    plugin, cuda = registry.framework(run.framework), run.device == "cuda"
-    try:
-        resolve(plugin, choice=run.environment, version=run.framework_version, cuda=cuda)
-    except UsageError as error:
-        return str(error)
-    return None
+def matrix(experiment: Experiment) -> list[RunSpec]:
+    """Return every run of an experiment in which nothing is wrong: of a profile, the fewest that there may be."""
+    wanted = experiment.wanted_precision
+    repeats = wanted.min_processes if wanted else experiment.repeats or 1
+    first = [run for requested in experiment.problems for run in _runs(experiment, Request.of(requested))]
+    further = [replace(run, repetition=number) for number in range(1, repeats) for run in first]
+    return [*first, *further]
 
 
 def _machine_faults(experiment: Experiment) -> Iterator[Fault]:
@@ -431,7 +251,7 @@ DEFAULT_SAMPLING = {"training": "throughput", "inference": "latency", "gradient"
 
 def _length(experiment: Experiment) -> dict[str, Any]:
     """Return how long the timed part lasts where no amount says it: as given, else by the profile."""
-    wanted = precision(experiment)
+    wanted = experiment.wanted_precision
     usual = (wanted.min_steady_seconds, wanted.min_steps) if wanted else _USUAL_LENGTH.values()
     given = (experiment.seconds, experiment.min_samples)
     return {name: value or at_least for name, value, at_least in zip(_USUAL_LENGTH, given, usual)}
@@ -443,5 +263,5 @@ def _steps(cell: Cell, data_dir: str | None) -> int | None:
     if size is None and (steps is not None or not cell["data"] or not epochs):
         return steps  # type: ignore[no-any-return]
     if size is None:
-        size = _dataset(cell["data"], data_dir).description["samples"]
+        size = prepared_dataset(cell["data"], data_dir).description["samples"]
     return int(size // cell["batch_size"] * (epochs or 1))

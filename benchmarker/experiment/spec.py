@@ -12,6 +12,7 @@ from benchmarker.api.optimizer import Optimizer
 from benchmarker.api.scheme import ProblemReference
 from benchmarker.api.suite import Request
 from benchmarker.experiment.options import OPTIONS, RUN_OPTIONS, ExperimentOptions, RunOptions
+from benchmarker.experiment.replication import PROFILES, Precision
 from benchmarker.training.recipe import Training
 
 
@@ -154,6 +155,20 @@ class Experiment(_AxesAndValues, ExperimentOptions):  # type: ignore[misc]
             object.__setattr__(self, "modes", MODES_OF_LEVEL.get(self.level, MODES_OF_LEVEL[None]))
         if self.breakdown is None:
             object.__setattr__(self, "breakdown", self.level == "network")
+
+    @property
+    def wanted_precision(self) -> Precision | None:
+        """How well each number should be known; None if a number of processes was asked for."""
+        given: dict[str, Any] = {
+            "half_width": self.half_width,
+            "min_processes": self.min_processes,
+            "max_processes": self.max_processes,
+            "budget_seconds": self.budget,
+        }
+        chosen = {name: value for name, value in given.items() if value is not None}
+        if self.profile is None and not chosen:
+            return None
+        return replace(PROFILES[self.profile or "standard"], profile=self.profile, **chosen)
 
     def replaced(self, **changes: Any) -> Experiment:
         """Return the experiment with other values of some fields."""

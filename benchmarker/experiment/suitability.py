@@ -1,10 +1,15 @@
-"""Whether a problem suits the level and the modes of an experiment."""
+"""Whether a problem suits the level and the modes of an experiment, and a framework what a run asks of it."""
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Sequence
 
+from benchmarker import registry
 from benchmarker.api.problem import OPERATOR, Problem
+from benchmarker.errors import UsageError
+from benchmarker.execution.environments import resolve
+from benchmarker.experiment.spec import RunSpec
 from benchmarker.graph.graph import Graph
 
 
@@ -28,3 +33,69 @@ def missing_for_training(graph: Graph) -> str:
     if graph.loss is None:
         return "loss to train with"
     return "" if graph.trainable else "weights to train"
+
+
+_DECISIVE = operator.attrgetter(
+    "framework",
+    "mode",
+    "device",
+    "precision",
+    "start",
+    "launcher",
+    "compile_cache",
+    "batch_size",
+    "micro_batch",
+)
+"""All that :func:`unsupported_reason` looks at."""
+
+
+def unsupported_reasons(runs: Sequence[RunSpec]) -> list[str | None]:
+    """Return the :func:`unsupported_reason` of each run, worked out once for those that have one in common."""
+    keys = list(map(_DECISIVE, runs))
+    found = {key: unsupported_reason(run) for key, run in dict(zip(keys, runs)).items()}
+    return [found[key] for key in keys]
+
+
+def unsupported_reason(run: RunSpec) -> str | None:
+    """Return why the framework cannot do what the run asks, or None."""
+    plugin = registry.framework(run.framework)
+    if run.mode not in plugin.modes:
+        return f"framework '{plugin.name}' cannot do {run.mode}, only {', '.join(plugin.modes)}"
+    if run.device not in plugin.devices:
+        return f"framework '{plugin.name}' does not run on {run.device}, only on {', '.join(plugin.devices)}"
+    able = plugin.precisions.get(run.device, ())
+    if run.precision not in able:
+        return (
+            f"framework '{plugin.name}' has no {run.precision} on {run.device}; "
+            f"it has {', '.join(able) or 'nothing there'}"
+        )
+    if run.micro_batch is not None and run.batch_size % run.micro_batch:
+        return (
+            f"--micro-batch must divide the batch size, so that all parts weigh the same, got {run.micro_batch} "
+            f"for a batch size of {run.batch_size}"
+        )
+    if run.start == "fork" and run.device != "cpu":
+        return (
+            f"--start=fork is for the cpu, not for {run.device}: a GPU's driver does not outlive a fork, and "
+            "not every framework leaves it alone while it is imported; use --start=spawn"
+        )
+    if run.start not in registry.launcher(run.launcher).starts:
+        return f"launcher '{run.launcher}' cannot {run.start} a worker; use --start=spawn"
+    if run.start == "fork" and run.compile_cache == "cold" and plugin.compile_caches:
+        return (
+            "--compile-cache=cold is for --start=spawn, not for fork: a warm server has its folders from before "
+            "its first worker, so a fresh one for each would be a new interpreter for each"
+        )
+    return None
+
+
+def without_interpreter(run: RunSpec) -> str | None:
+    """Return why the interpreter that the run names cannot run its framework, or None."""
+    if run.environment in ("auto", "managed"):
+        return None  # may have to be made, which belongs to the run
+    plugin, cuda = registry.framework(run.framework), run.device == "cuda"
+    try:
+        resolve(plugin, choice=run.environment, version=run.framework_version, cuda=cuda)
+    except UsageError as error:
+        return str(error)
+    return None

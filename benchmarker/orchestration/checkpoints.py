@@ -10,8 +10,8 @@ from pathlib import Path
 
 from benchmarker import registry
 from benchmarker.errors import UsageError
+from benchmarker.experiment.data_checks import prepared_data
 from benchmarker.experiment.keys import identity
-from benchmarker.experiment.planning import prepared_data
 from benchmarker.experiment.recipes import recipe_digest
 from benchmarker.experiment.spec import RunSpec
 from benchmarker.training.checkpoint import (

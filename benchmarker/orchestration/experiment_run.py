@@ -11,13 +11,14 @@ from typing import TYPE_CHECKING, Any
 from benchmarker.errors import UsageError
 from benchmarker.experiment.acceptance import sentences
 from benchmarker.experiment.campaign import Campaign
-from benchmarker.experiment.faults import Fault, precision
+from benchmarker.experiment.fault import ExperimentError, Fault
 from benchmarker.experiment.keys import identity
-from benchmarker.experiment.planning import ExperimentError, matrix, plan, unsupported_reasons
+from benchmarker.experiment.planning import matrix, plan
 from benchmarker.experiment.progress import Progress
 from benchmarker.experiment.recipes import check_division
 from benchmarker.experiment.replication import as_asked
 from benchmarker.experiment.spec import Experiment, RunSpec, specification
+from benchmarker.experiment.suitability import unsupported_reasons
 from benchmarker.records.assembly.acceptance import judge
 from benchmarker.records.assembly.facts import FinishedRun
 from benchmarker.records.store import DEFAULT_FOLDER, Store
@@ -134,7 +135,9 @@ class ExperimentRun:
     @cached_property
     def campaign(self) -> Campaign:
         """Which run comes next."""
-        return Campaign(self.runs, precision(self.experiment), keep_first_order=self.experiment.early_stop)
+        return Campaign(
+            self.runs, self.experiment.wanted_precision, keep_first_order=self.experiment.early_stop
+        )
 
     def resume(self) -> None:
         """Leave out the runs that have a record with status ``ok`` in the folder; note files that are damaged."""
@@ -184,7 +187,7 @@ class ExperimentRun:
 
     def plan(self) -> list[dict[str, Any]]:
         """Return each run as JSON has it: its specification, why it is refused, and its record if there is one."""
-        replication = as_asked(precision(self.experiment), self.experiment.repeats or 1)
+        replication = as_asked(self.experiment.wanted_precision, self.experiment.repeats or 1)
         return [
             {
                 **specification(run),

@@ -25,10 +25,11 @@ from benchmarker.execution.isolated import run_isolated
 from benchmarker.execution.outcomes import Failure, log_tail
 from benchmarker.execution.variables import ProcessSettings
 from benchmarker.experiment.campaign import Campaign, ScheduledRun, replication_status
+from benchmarker.experiment.data_checks import prepared_data
 from benchmarker.experiment.keys import early_stop_key
-from benchmarker.experiment.planning import prepared_data, unsupported_reason
 from benchmarker.experiment.progress import Progress
 from benchmarker.experiment.spec import RunSpec
+from benchmarker.experiment.suitability import unsupported_reason
 from benchmarker.machine.identity import without_names
 from benchmarker.orchestration.collector_session import CollectorSession, own_copy
 from benchmarker.orchestration.events import RunEvents

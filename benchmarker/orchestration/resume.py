@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from benchmarker.experiment.planning import prepared_data
+from benchmarker.experiment.data_checks import prepared_data
 from benchmarker.experiment.spec import RunSpec, specification
 from benchmarker.records.assembly.anonymous import anonymous_specification
 from benchmarker.records.assembly.facts import FinishedRun

@@ -22,7 +22,7 @@ from benchmarker.data.prepared import check_fits, prepare
 from benchmarker.data.readers import bundled, image_folder, pydoc_topics
 from benchmarker.data.training_batches import FeedSpec
 from benchmarker.errors import UsageError
-from benchmarker.experiment.planning import dataset_fingerprint
+from benchmarker.experiment.data_checks import dataset_fingerprint
 
 
 def read(name: str, folder: Path | None = None) -> Any:

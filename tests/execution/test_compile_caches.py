@@ -15,8 +15,8 @@ from benchmarker.api.scheme import ProblemReference
 from benchmarker.errors import EnvironmentCreationError
 from benchmarker.execution.compile_caches import CompileCache, CompileCacheUse, open_compile_cache
 from benchmarker.execution.environments import Interpreter, remove_managed
-from benchmarker.experiment.planning import unsupported_reason
 from benchmarker.experiment.spec import RunSpec
+from benchmarker.experiment.suitability import unsupported_reason
 from benchmarker.records.schema import validate
 from tests.conftest import DISTRIBUTIONS, Command, write_distribution
 

@@ -28,9 +28,9 @@ from benchmarker.execution.launchers.forked import WarmServers
 from benchmarker.execution.launchers.local import LocalLauncher
 from benchmarker.execution.outcomes import failure, log_tail
 from benchmarker.execution.variables import ProcessSettings, worker_environment
-from benchmarker.experiment.planning import unsupported_reason
 from benchmarker.experiment.progress import Progress
 from benchmarker.experiment.spec import RunSpec
+from benchmarker.experiment.suitability import unsupported_reason
 from benchmarker.orchestration.events import RunEvents
 from benchmarker.worker import warm_server
 from benchmarker.worker.job import RunJob, to_json

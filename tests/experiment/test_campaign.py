@@ -9,7 +9,6 @@ from typing import Any
 import pytest
 
 from benchmarker.experiment.campaign import Campaign, ScheduledRun, replication_status
-from benchmarker.experiment.faults import precision
 from benchmarker.experiment.keys import identity
 from benchmarker.experiment.planning import plan
 from benchmarker.experiment.replication import PROFILES, Precision
@@ -257,7 +256,7 @@ def test_each_number_of_a_profile_can_be_set() -> None:
     asked = Experiment(("numpy",), ("mnist_mlp",), profile="quick", half_width=0.9, min_processes=3)
     (run, *_) = plan(asked)
     assert (run.target_seconds, run.minimum_samples) == (QUICK.min_steady_seconds, QUICK.min_steps)
-    found = replications(Campaign(plan(asked), precision(asked)), NOISY)
+    found = replications(Campaign(plan(asked), asked.wanted_precision), NOISY)
     assert (len(found), found[-1]["stop_reason"]) == (3, "precision")
 
 

@@ -17,11 +17,13 @@ from benchmarker.api.scheme import ProblemReference
 from benchmarker.api.suite import Request
 from benchmarker.errors import UsageError
 from benchmarker.experiment import planning
-from benchmarker.experiment.faults import faults, parse_framework, precision
+from benchmarker.experiment.faults import faults
+from benchmarker.experiment.framework_version import parse_framework
 from benchmarker.experiment.keys import early_stop_key, identity
-from benchmarker.experiment.planning import plan, unsupported_reason, unsupported_reasons
+from benchmarker.experiment.planning import plan
 from benchmarker.experiment.replication import PROFILES
 from benchmarker.experiment.spec import Experiment, RunSpec, specification
+from benchmarker.experiment.suitability import unsupported_reason, unsupported_reasons
 from benchmarker.machine.threads import default_threads, usable_cpus
 
 SMALL = {"resnet50.image_size": ("32",)}
@@ -513,9 +515,9 @@ def test_limits_that_some_value_can_pass_are_accepted() -> None:
 
 def test_one_number_of_a_profile_asks_for_the_rest_of_the_standard_one() -> None:
     asked = Experiment(("numpy",), ("mnist_mlp",), half_width=0.1)
-    assert precision(asked) == replace(PROFILES["standard"], profile=None, half_width=0.1)
+    assert asked.wanted_precision == replace(PROFILES["standard"], profile=None, half_width=0.1)
     assert len(plan(asked)) == 10
-    assert precision(Experiment(("numpy",), ("mnist_mlp",), repeats=3)) is None
+    assert Experiment(("numpy",), ("mnist_mlp",), repeats=3).wanted_precision is None
 
 
 def test_what_makes_no_difference_is_one_run() -> None:

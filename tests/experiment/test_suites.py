@@ -14,7 +14,8 @@ from benchmarker import registry
 from benchmarker.api.suite import Request
 from benchmarker.errors import UsageError
 from benchmarker.experiment.blueprint.loading import check, load
-from benchmarker.experiment.planning import ExperimentError, matrix, plan
+from benchmarker.experiment.fault import ExperimentError
+from benchmarker.experiment.planning import matrix, plan
 from benchmarker.experiment.spec import Experiment
 from benchmarker.experiment.suites.deepbench import SIZES
 from benchmarker.experiment.suites.selection import requests

@@ -17,8 +17,10 @@ from benchmarker.api.problem import Problem
 from benchmarker.api.scheme import ProblemReference
 from benchmarker.data.values import draw_batch, draw_parameters
 from benchmarker.errors import UnsupportedError
-from benchmarker.experiment.planning import ExperimentError, plan, unsupported_reason
+from benchmarker.experiment.fault import ExperimentError
+from benchmarker.experiment.planning import plan
 from benchmarker.experiment.spec import Experiment, RunSpec
+from benchmarker.experiment.suitability import unsupported_reason
 from benchmarker.graph.cost import graph_cost
 from benchmarker.graph.graph import Graph
 from benchmarker.graph.network import Network

@@ -15,7 +15,6 @@ from benchmarker.analysis.reproduction import (
     with_problem_file,
 )
 from benchmarker.errors import BenchmarkerError, UsageError
-from benchmarker.experiment.faults import precision
 from benchmarker.experiment.keys import identity
 from benchmarker.experiment.planning import plan
 from benchmarker.experiment.replication import Precision
@@ -161,7 +160,7 @@ def _spec(record: Record, amount: Amount) -> tuple[RunSpec, Precision | None]:
         experiment = replace(
             experiment, repeats=1 if amount.profile is None else None, profile=amount.profile
         )
-        return replace(plan(experiment)[0], repetition=0), precision(experiment)
+        return replace(plan(experiment)[0], repetition=0), experiment.wanted_precision
     except BenchmarkerError as error:
         raise UsageError(f"record {record['id']} cannot be run again: {error}") from error
 

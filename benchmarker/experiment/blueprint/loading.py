@@ -15,10 +15,12 @@ from benchmarker.errors import UsageError, printable
 from benchmarker.experiment.blueprint.document import Document, read_toml
 from benchmarker.experiment.blueprint.fields import FIELDS, REQUIRED, field_faults
 from benchmarker.experiment.blueprint.requests import Converted, convert, without
-from benchmarker.experiment.faults import Fault, faults
+from benchmarker.experiment.fault import Fault
+from benchmarker.experiment.faults import faults
 from benchmarker.experiment.options import OPTION_OF_KEY
-from benchmarker.experiment.planning import matrix, unsupported_reason
+from benchmarker.experiment.planning import matrix
 from benchmarker.experiment.spec import Experiment
+from benchmarker.experiment.suitability import unsupported_reason
 
 _LAYER = re.compile(r"layer (\d+)")
 _DEPENDS: Mapping[str, frozenset[str]] = {

@@ -10,7 +10,8 @@ from benchmarker.api.options import option_types
 from benchmarker.api.suite import Request
 from benchmarker.errors import BenchmarkerError
 from benchmarker.experiment.blueprint.requests import keyword
-from benchmarker.experiment.faults import Fault, parse_framework
+from benchmarker.experiment.fault import Fault
+from benchmarker.experiment.framework_version import parse_framework
 from benchmarker.experiment.spec import MODES_OF_LEVEL, Requested
 
 _MERGED = ("accept", "hyperparameters")

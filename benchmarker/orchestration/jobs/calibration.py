@@ -15,7 +15,7 @@ from benchmarker.execution.environments import Interpreter, resolve
 from benchmarker.execution.isolated import run_isolated
 from benchmarker.execution.outcomes import Failure
 from benchmarker.execution.variables import ProcessSettings
-from benchmarker.experiment.faults import parse_framework
+from benchmarker.experiment.framework_version import parse_framework
 from benchmarker.machine.findings import findings
 from benchmarker.machine.memory import memory_sizes
 from benchmarker.machine.peaks import Calibration, folder, keep, this_machine

@@ -14,8 +14,9 @@ from benchmarker.errors import UsageError
 from benchmarker.execution.environments import resolve
 from benchmarker.execution.isolated import run_isolated
 from benchmarker.execution.variables import ProcessSettings
-from benchmarker.experiment.faults import parse_framework, setting_faults
+from benchmarker.experiment.framework_version import parse_framework
 from benchmarker.experiment.options import OPTIONS
+from benchmarker.experiment.setting_faults import setting_faults
 from benchmarker.experiment.settings import choices, chosen_options
 from benchmarker.machine.threads import default_threads
 from benchmarker.orchestration.jobs.unpack_onnx import node_tests

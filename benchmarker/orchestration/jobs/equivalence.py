@@ -18,10 +18,11 @@ from benchmarker.errors import BenchmarkerError, UnsupportedError, UsageError, d
 from benchmarker.execution.environments import resolve
 from benchmarker.execution.isolated import run_isolated
 from benchmarker.execution.variables import ProcessSettings
-from benchmarker.experiment.faults import faults, parse_framework
-from benchmarker.experiment.planning import unsupported_reason, without_interpreter
+from benchmarker.experiment.faults import faults
+from benchmarker.experiment.framework_version import parse_framework
 from benchmarker.experiment.settings import choices, chosen_options, single_values
 from benchmarker.experiment.spec import Experiment, RunSpec
+from benchmarker.experiment.suitability import unsupported_reason, without_interpreter
 from benchmarker.machine.threads import default_threads
 from benchmarker.orchestration.references import REFERENCE
 from benchmarker.worker.other_jobs import ProbesJob

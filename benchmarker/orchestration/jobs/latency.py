@@ -25,7 +25,7 @@ from benchmarker.errors import UsageError
 from benchmarker.execution.environments import Interpreter, resolve
 from benchmarker.execution.isolated import run_isolated
 from benchmarker.execution.outcomes import Failure
-from benchmarker.experiment.faults import parse_framework
+from benchmarker.experiment.framework_version import parse_framework
 from benchmarker.machine.threads import default_threads
 from benchmarker.orchestration.events import check_groups
 from benchmarker.worker.other_jobs import LatencyJob
