@@ -51,7 +51,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def main(arguments: argparse.Namespace) -> int:
     """Verify each problem, print its table and return the worst verdict's exit status."""
     from benchmarker.analysis.text.equivalence import equivalence_table
-    from benchmarker.orchestration.jobs.equivalence import VerificationRequest, checked, verify_problem
+    from benchmarker.orchestration.jobs.equivalence import verify_problem
+    from benchmarker.orchestration.jobs.equivalence_request import VerificationRequest, checked
 
     request = checked(
         VerificationRequest(

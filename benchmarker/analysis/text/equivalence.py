@@ -10,7 +10,7 @@ from benchmarker import registry
 from benchmarker.analysis.text.layout import Column, table
 from benchmarker.api.options import as_text
 from benchmarker.experiment.settings import changed_options
-from benchmarker.orchestration.jobs.equivalence import EquivalenceReport, FrameworkVerdict
+from benchmarker.orchestration.jobs.equivalence_report import EquivalenceReport, FrameworkVerdict
 from benchmarker.worker.verification.equivalence import Quantity
 
 WIDTH = 80

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -11,201 +11,26 @@ from typing import Any, NamedTuple
 from benchmarker import registry
 from benchmarker.api.framework import Device, FrameworkPlugin
 from benchmarker.api.launcher import Event
-from benchmarker.api.scheme import ProblemReference
 from benchmarker.api.suite import Request
 from benchmarker.cache import temporary_folder
-from benchmarker.errors import BenchmarkerError, UnsupportedError, UsageError, did_you_mean
+from benchmarker.errors import BenchmarkerError, UnsupportedError
 from benchmarker.execution.environments import resolve
 from benchmarker.execution.isolated import run_isolated
 from benchmarker.execution.variables import ProcessSettings
-from benchmarker.experiment.faults import faults
 from benchmarker.experiment.framework_version import parse_framework
-from benchmarker.experiment.settings import choices, chosen_options, single_values
-from benchmarker.experiment.spec import Experiment, RunSpec
-from benchmarker.experiment.suitability import unsupported_reason, without_interpreter
+from benchmarker.experiment.settings import choices, chosen_options
 from benchmarker.machine.threads import default_threads
+from benchmarker.orchestration.jobs.equivalence_report import EquivalenceReport, FrameworkVerdict
+from benchmarker.orchestration.jobs.equivalence_request import (
+    VerificationRequest,
+    framework_unsupported_reason,
+)
 from benchmarker.orchestration.references import REFERENCE
 from benchmarker.worker.other_jobs import ProbesJob
 from benchmarker.worker.verification.equivalence import Quantity, TieFinding, as_expected, compare
-from benchmarker.worker.verification.probes import COMPARED, OWN, PROBES
+from benchmarker.worker.verification.probes import COMPARED, PROBES
 from benchmarker.worker.verification.reference import load
 from benchmarker.worker.verification.tolerances import Expected, tolerance_reason
-
-SIZES = ("reduced", "full")
-
-
-@dataclass(frozen=True)
-class VerificationRequest:
-    """What to verify.
-
-    Parameters
-    ----------
-    frameworks : tuple of str
-        ``name`` or ``name==version``.
-    problems : tuple of str
-        Names.
-    settings : mapping
-        Name of a parameter of the problem (at both sizes) or of an option of the framework to its one value.
-    batch_size : int or None
-        At full size; None takes the problem's own.
-    sizes : tuple of str
-        ``reduced``: against the reference; ``full``: against each other. Empty for all that are possible.
-    probes : tuple of str
-        Optimizers to train with, ``steps`` steps each; empty for all of them at reduced size, and none at
-        full size.
-    """
-
-    frameworks: tuple[str, ...]
-    problems: tuple[str, ...]
-    settings: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    batch_size: int | None = None
-    sizes: tuple[str, ...] = ()
-    probes: tuple[str, ...] = ()
-    steps: int = 3
-    precision: str = "fp32"
-    seed: int = 42
-    threads: int | None = None
-    timeout: float | None = None
-    environment: str = "auto"
-
-
-@dataclass(frozen=True)
-class FrameworkVerdict:
-    """What was found of one framework at one size; ``options`` are all that it has, with their values."""
-
-    framework: str
-    version: str | None
-    size: str
-    against: str
-    quantities: tuple[Quantity, ...] = ()
-    failure: str | None = None
-    unable: str | None = None
-    options: Mapping[str, Any] = field(default_factory=dict)
-    ties: tuple[TieFinding, ...] = ()
-
-    @property
-    def status(self) -> str:
-        """``passed``, ``failed``, ``inconclusive``, or ``unable`` if it lacks an operator."""
-        if self.unable is not None:
-            return "unable"
-        found = {quantity.status for quantity in self.quantities}
-        found |= {"failed" for tie in self.ties if tie.fault is not None}
-        if self.failure is not None or "failed" in found or not found:
-            return "failed"
-        return "inconclusive" if "inconclusive" in found else "passed"
-
-    def to_json(self) -> dict[str, Any]:
-        return {
-            "framework": self.framework,
-            "version": self.version,
-            "options": dict(self.options),
-            "size": self.size,
-            "against": self.against,
-            "status": self.status,
-            "failure": self.failure,
-            "unable": self.unable,
-            "quantities": [quantity.to_json() for quantity in self.quantities],
-            "ties": [asdict(tie) for tie in self.ties],
-        }
-
-
-@dataclass(frozen=True)
-class EquivalenceReport:
-    """What was found of a problem."""
-
-    problem: str
-    parameters: dict[str, dict[str, Any]]
-    batch_sizes: dict[str, int]
-    steps: int
-    tolerance_reason: str
-    verdicts: tuple[FrameworkVerdict, ...]
-
-    @property
-    def status(self) -> str:
-        """``failed`` if something differs, ``passed`` if all that can run agrees, else ``inconclusive``."""
-        statuses = {verdict.status for verdict in self.verdicts} - {"unable"}
-        if "failed" in statuses:
-            return "failed"
-        return "passed" if statuses == {"passed"} else "inconclusive"
-
-    def to_json(self) -> dict[str, Any]:
-        return {
-            "problem": self.problem,
-            "status": self.status,
-            "parameters": self.parameters,
-            "batch_sizes": self.batch_sizes,
-            "steps": self.steps,
-            "tolerance_reason": self.tolerance_reason,
-            "verdicts": [verdict.to_json() for verdict in self.verdicts],
-        }
-
-
-def checked(request: VerificationRequest) -> VerificationRequest:
-    """Return the request with its sizes filled in.
-
-    Raises
-    ------
-    UsageError
-        On what makes no sense in it, or if none of its frameworks can do what it asks.
-    """
-    for kind, values, known in (
-        ("size", request.sizes, SIZES),
-        ("optimizer", request.probes, (*PROBES, OWN)),
-    ):
-        for value in values:
-            if value not in known:
-                raise UsageError(f"unknown {kind} '{value}'{did_you_mean(value, known)}")
-        _require_once(kind, values)
-    _require_once("framework", request.frameworks)
-    _require_once("problem", request.problems)
-    single_values(request.settings, "verify")
-    for fault in faults(_experiment(request)):
-        raise UsageError(fault.message)
-    if "full" in request.sizes and len(request.frameworks) < 2:
-        raise UsageError(
-            f"at full size frameworks are compared with each other, which takes two or more, got "
-            f"'{request.frameworks[0]}' alone; name another one, or use --size=reduced"
-        )
-    unsupported_reasons = [_unsupported_reason(request, framework) for framework in request.frameworks]
-    if all(unsupported_reasons):
-        raise UsageError(str(unsupported_reasons[0]))
-    return replace(request, sizes=request.sizes or SIZES[: len(request.frameworks)])
-
-
-def _require_once(kind: str, values: Sequence[str]) -> None:
-    for index, value in enumerate(values):
-        if value in values[:index]:
-            raise UsageError(f"{kind} '{value}' is named twice")
-
-
-def _experiment(request: VerificationRequest) -> Experiment:
-    """Return the run that asks the same, whose checks hold here too."""
-    return Experiment(
-        request.frameworks,
-        request.problems,
-        settings=request.settings,
-        batch_sizes=() if request.batch_size is None else (request.batch_size,),
-        precisions=(request.precision,),
-        seeds=(request.seed,),
-        threads=() if request.threads is None else (request.threads,),
-        steps=(request.steps,),
-        timeout=request.timeout,
-        environments=(request.environment,),
-    )
-
-
-def _unsupported_reason(request: VerificationRequest, framework: str) -> str | None:
-    """Return why the framework cannot do what is asked, or None."""
-    plugin, version = parse_framework(framework)
-    run = RunSpec(
-        plugin.name,
-        ProblemReference.parse(request.problems[0]),
-        framework_version=version,
-        mode="training" if "training" in plugin.modes else "inference",
-        precision=request.precision,
-        environment=request.environment,
-    )
-    return unsupported_reason(run) or without_interpreter(run)
 
 
 class _Unable(Exception):  # noqa: N818 - not a fault
@@ -330,7 +155,7 @@ class _Verifier:
         plugin = parse_framework(request)[0]
         options = chosen_options(plugin, self._request.settings, "verify")
         verdict = FrameworkVerdict(plugin.name, None, size, against, options=options)
-        refused = _unsupported_reason(self._request, request)
+        refused = framework_unsupported_reason(self._request, request)
         if refused is not None:
             return replace(verdict, unable=refused)
         try:
