@@ -28,7 +28,7 @@ from benchmarker.analysis.text.comparison import (
     self_comparison_text,
 )
 from benchmarker.analysis.text.html import comparison_html
-from benchmarker.api.rules import path_of, possible_paths
+from benchmarker.api.given_values import path_of, possible_paths
 from benchmarker.errors import UsageError
 from benchmarker.experiment.keywords import KEYWORDS, experiment_values
 from benchmarker.experiment.progress import Progress

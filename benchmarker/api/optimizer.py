@@ -8,8 +8,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from typing import TYPE_CHECKING, Any, Dict, Optional, Tuple
 
+from benchmarker.api.given_values import shown
 from benchmarker.api.modifiers import MODIFIERS, Modifiers
-from benchmarker.api.rules import Real, Rule, shown
+from benchmarker.api.rules import Real, Rule
 from benchmarker.api.update_rule import ParameterPlace, Shape, UpdateRule, rule_constants
 from benchmarker.errors import UnsupportedError, UsageError, did_you_mean
 

@@ -9,7 +9,8 @@ import typing
 from collections.abc import Mapping
 from typing import Any, TypeVar
 
-from benchmarker.api.rules import MAX_COUNT, Rule, Whole, real_number, whole_number
+from benchmarker.api.given_values import real_number, whole_number
+from benchmarker.api.rules import MAX_COUNT, Rule, Whole
 from benchmarker.errors import UsageError, did_you_mean
 
 _Options = TypeVar("_Options")

@@ -2,20 +2,13 @@
 
 from __future__ import annotations
 
-import errno
-import json
-import operator
-import os
-import re
 import sys
 from abc import ABC, abstractmethod
-from collections.abc import Hashable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any, Tuple, Union
 
-from benchmarker.errors import UsageError, nearest, printable
+from benchmarker.api.given_values import repeated, shown
+from benchmarker.errors import nearest
 
 Steps = Tuple[Union[str, int], ...]
 """Where in a nested value: names of members and indices of items."""
@@ -26,132 +19,6 @@ MAX_COUNT = 2**31 - 1
 MAX_FLOAT = sys.float_info.max
 FINITE = {"minimum": -MAX_FLOAT, "maximum": MAX_FLOAT}
 """In JSON Schema, that a number is not infinite, which TOML can write."""
-
-
-def shown(value: Any) -> str:
-    """Return a value as people write it, cut to a length that fits on a line."""
-    text = printable(f"'{value}'" if isinstance(value, str) else _spelled(value))
-    return text if len(text) <= 60 else f"{text[:57]}..."
-
-
-@contextmanager
-def possible_paths() -> Iterator[None]:
-    """Turn the system's refusal of a path that is too long into a sentence.
-
-    Raises
-    ------
-    UsageError
-        With the path.
-    """
-    try:
-        yield
-    except OSError as error:
-        if error.errno != errno.ENAMETOOLONG:
-            raise
-        raise UsageError(f"no path can be as long as {shown(str(error.filename))}") from None
-
-
-def path_of(name: str, value: object) -> Path | None:
-    """Return a keyword's value as a path; None of None.
-
-    Raises
-    ------
-    UsageError
-        If it is none.
-    """
-    if value is None:
-        return None
-    text = os.fspath(value) if isinstance(value, (str, os.PathLike)) else value
-    if not isinstance(text, str) or not text or "\0" in text:
-        raise UsageError(f"{name} must be a path, got {shown(value)}")
-    return Path(text)
-
-
-def _spelled(value: Any) -> str:
-    for spell in (json.dumps, str):
-        try:
-            return spell(value)
-        except (TypeError, ValueError, RecursionError):
-            continue
-    return f"a value of type {type(value).__name__}"
-
-
-def plain(value: Any) -> Any:
-    """Return a value of Python as JSON and TOML have it, all the way down.
-
-    Tuples and arrays become lists, integers of other types (NumPy's) Python's own, paths text. What has no
-    such form stays as it is, for a rule to refuse.
-
-    Raises
-    ------
-    RecursionError
-        If the value contains itself.
-    """
-    if value is None or isinstance(value, (bool, int, float, str, type)):
-        return value
-    if isinstance(value, os.PathLike):
-        return os.fspath(value)
-    if isinstance(value, Mapping):
-        return {str(name): plain(member) for name, member in value.items()}
-    if isinstance(value, (list, tuple)):
-        return [plain(item) for item in value]
-    try:
-        return operator.index(value)
-    except TypeError:
-        # Other scalars and arrays of NumPy, which is not imported for it.
-        return value.tolist() if hasattr(value, "tolist") else value
-
-
-_WHOLE = re.compile(r"[+-]?[0-9]+")
-_REAL = re.compile(r"(?i)[+-]?(?:(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:e[+-]?[0-9]+)?|nan|inf|infinity)", re.ASCII)
-
-
-def whole_number(text: str) -> int:
-    """Return the whole number of a text in ASCII digits; Python's ``int`` also takes other scripts and ``1_0``.
-
-    Raises
-    ------
-    ValueError
-        If it is none, or has more digits than Python takes.
-    """
-    if not _WHOLE.fullmatch(text.strip(" ")):
-        raise ValueError(text)
-    return int(text)
-
-
-def real_number(text: str) -> float:
-    """Return the number of a text in ASCII digits, which may be infinite or not a number, for a rule to refuse.
-
-    Raises
-    ------
-    ValueError
-        If it is none.
-    """
-    if not _REAL.fullmatch(text.strip(" ")):
-        raise ValueError(text)
-    return float(text)
-
-
-def repeated(values: Sequence[Any]) -> Iterator[int]:
-    """Yield the position of each value that stands in the list before, as JSON Schema has it: true is not 1."""
-    seen: set[Hashable] = set()
-    for index, value in enumerate(values):
-        key = _comparable(value)
-        if key in seen:
-            yield index
-        seen.add(key)
-
-
-def _comparable(value: Any) -> Hashable:
-    if isinstance(value, (list, tuple)):
-        return tuple(map(_comparable, value))
-    if isinstance(value, Mapping):
-        return tuple(sorted((str(name), _comparable(member)) for name, member in value.items()))
-    try:
-        hash(value)
-    except TypeError:
-        return repr(value)
-    return (isinstance(value, bool), value)
 
 
 class Rule(ABC):
@@ -351,8 +218,24 @@ class Window(Rule):
         return {"anyOf": [Whole().schema(), Sizes(2, 2).schema()]}
 
 
+class _OfParts(Rule):
+    """What a value may be whose parts have faults of their own."""
+
+    def accepts(self, value: Any) -> bool:
+        return not self.faults(value)
+
+    @abstractmethod
+    def faults(self, value: Any) -> list[Found]:
+        """Return everything that is wrong with the value and with each of its parts."""
+
+    def _as_own(self, found: list[Found], other: Rule) -> list[Found]:
+        """Return another rule's faults, with what this rule allows in those of the whole value."""
+        theirs, ours = f"must be {other.allowed}", f"must be {self.allowed}"
+        return [(steps, message if steps else message.replace(theirs, ours)) for steps, message in found]
+
+
 @dataclass(frozen=True)
-class ListOf(Rule):
+class ListOf(_OfParts):
     """A list of values of one rule, each only once; at least ``fewest``."""
 
     rule: Rule
@@ -362,9 +245,6 @@ class ListOf(Rule):
     def allowed(self) -> str:
         least = f"; at least {self.fewest}" if self.fewest else ""
         return f"a list{least}, each {self.rule.allowed}"
-
-    def accepts(self, value: Any) -> bool:
-        return not self.faults(value)
 
     def schema(self) -> dict[str, Any]:
         return {
@@ -390,7 +270,7 @@ class ListOf(Rule):
 
 
 @dataclass(frozen=True)
-class OneOrMany(Rule):
+class OneOrMany(_OfParts):
     """A value of a rule, or a list of them, which spans the matrix."""
 
     rule: Rule
@@ -398,9 +278,6 @@ class OneOrMany(Rule):
     @property
     def allowed(self) -> str:
         return f"{self.rule.allowed}, or a list of them"
-
-    def accepts(self, value: Any) -> bool:
-        return not self.faults(value)
 
     def schema(self) -> dict[str, Any]:
         return {"anyOf": [self.rule.schema(), ListOf(self.rule).schema()]}
@@ -411,15 +288,11 @@ class OneOrMany(Rule):
             return []
         if isinstance(value, (list, tuple)):
             return ListOf(self.rule).faults(value)
-        own = f"must be {self.rule.allowed}"
-        return [
-            (steps, message if steps else message.replace(own, f"must be {self.allowed}"))
-            for steps, message in self.rule.faults(value)
-        ]
+        return self._as_own(self.rule.faults(value), self.rule)
 
 
 @dataclass(frozen=True)
-class Sets(Rule):
+class Sets(_OfParts):
     """A list of values, or a list of such lists, which spans the matrix."""
 
     one: ListOf
@@ -427,9 +300,6 @@ class Sets(Rule):
     @property
     def allowed(self) -> str:
         return f"{self.one.allowed}, or a list of such lists"
-
-    def accepts(self, value: Any) -> bool:
-        return not self.faults(value)
 
     def schema(self) -> dict[str, Any]:
         return {"anyOf": [self.one.schema(), ListOf(self.one).schema()]}
@@ -443,8 +313,4 @@ class Sets(Rule):
             return ListOf(self.one).faults(value)
         if any(nested):
             return [((), f"must be {self.allowed}, got {shown(value)}")]
-        own = f"must be {self.one.allowed}"
-        return [
-            (steps, message if steps else message.replace(own, f"must be {self.allowed}"))
-            for steps, message in self.one.faults(value)
-        ]
+        return self._as_own(self.one.faults(value), self.one)

@@ -6,7 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from benchmarker.api.rules import Found, Rule, shown
+from benchmarker.api.given_values import shown
+from benchmarker.api.rules import Found, Rule
 from benchmarker.errors import nearest
 
 

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-from benchmarker.api.rules import real_number
+from benchmarker.api.given_values import real_number
 from benchmarker.cli.counter import reading
 from benchmarker.cli.records import add_results
 from benchmarker.cli.terminal import end_as_interrupted, output_width

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from types import ModuleType
 from typing import Any
 
-from benchmarker.api.rules import possible_paths
+from benchmarker.api.given_values import possible_paths
 from benchmarker.cli.terminal import OUTPUT_FAULTS, drop_output, output_width, secure_streams
 from benchmarker.errors import BenchmarkerError, did_you_mean, printable
 from benchmarker.version import __version__

@@ -9,9 +9,10 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from benchmarker import registry
+from benchmarker.api.given_values import real_number, shown
 from benchmarker.api.optimizer import hyperparameters, optimizer_kinds, owners
 from benchmarker.api.options import split_values
-from benchmarker.api.rules import MAX_COUNT, Real, Rule, Whole, real_number, shown
+from benchmarker.api.rules import MAX_COUNT, Real, Rule, Whole
 from benchmarker.cli.values import each_once, file_path, whole
 from benchmarker.errors import UsageError
 from benchmarker.experiment.options import OPTION_OF_KEY, OPTIONS, absolute_environment

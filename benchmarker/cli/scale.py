@@ -7,7 +7,7 @@ import json
 from collections.abc import Callable
 from typing import TYPE_CHECKING, TypeVar
 
-from benchmarker.api.rules import shown, whole_number
+from benchmarker.api.given_values import shown, whole_number
 from benchmarker.cli.records import add_results, tell_skipped
 from benchmarker.cli.terminal import output_width
 from benchmarker.cli.values import each_once, file_path

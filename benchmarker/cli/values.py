@@ -7,7 +7,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TypeVar
 
-from benchmarker.api.rules import MAX_COUNT, Whole, repeated, shown, whole_number
+from benchmarker.api.given_values import repeated, shown, whole_number
+from benchmarker.api.rules import MAX_COUNT, Whole
 
 _Value = TypeVar("_Value")
 MAX_PAIRS = 10_000

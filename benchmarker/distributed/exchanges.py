@@ -10,7 +10,7 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from benchmarker.api.rules import real_number, whole_number
+from benchmarker.api.given_values import real_number, whole_number
 from benchmarker.distributed.networks import Network
 from benchmarker.errors import UsageError, nearest
 

@@ -8,9 +8,9 @@ from typing import Any
 
 from benchmarker import registry
 from benchmarker.api.framework import FrameworkPlugin
+from benchmarker.api.given_values import repeated
 from benchmarker.api.optimizer import constant_faults
 from benchmarker.api.problem import Problem
-from benchmarker.api.rules import repeated
 from benchmarker.api.suite import Request
 from benchmarker.errors import BenchmarkerError, UsageError, did_you_mean
 from benchmarker.experiment.acceptance import limit_faults

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from benchmarker.api.given_values import plain, shown
 from benchmarker.api.optimizer import hyperparameters, owners
-from benchmarker.api.rules import MAX_FLOAT, Real, plain, shown
+from benchmarker.api.rules import MAX_FLOAT, Real
 from benchmarker.api.suite import Request
 from benchmarker.errors import UsageError, nearest
 from benchmarker.experiment.blueprint.fields import FIELDS

@@ -7,17 +7,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from benchmarker.api.rules import (
-    Flag,
-    ListOf,
-    OneOrMany,
-    Real,
-    Rule,
-    Sets,
-    Whole,
-    real_number,
-    whole_number,
-)
+from benchmarker.api.given_values import real_number, whole_number
+from benchmarker.api.rules import Flag, ListOf, OneOrMany, Real, Rule, Sets, Whole
 from benchmarker.errors import UsageError
 
 _OPTION = "option"

@@ -8,7 +8,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from benchmarker.api.rules import Flag, ListOf, Real, Rule, Whole, shown
+from benchmarker.api.given_values import shown
+from benchmarker.api.rules import Flag, ListOf, Real, Rule, Whole
 from benchmarker.experiment.options import RUN_OPTIONS
 
 Finding = tuple[str, str]

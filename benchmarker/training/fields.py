@@ -9,7 +9,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
-from benchmarker.api.rules import Found, ListOf, Real, Rule, plain, shown
+from benchmarker.api.given_values import plain, shown
+from benchmarker.api.rules import Found, ListOf, Real, Rule
 from benchmarker.api.tables import Table
 from benchmarker.errors import UsageError
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from benchmarker import registry
+from benchmarker.api.given_values import shown
 from benchmarker.api.optimizer import constants, hyperparameters
 from benchmarker.api.rules import (
     FINITE,
@@ -21,7 +22,6 @@ from benchmarker.api.rules import (
     Text,
     Whole,
     null_faults,
-    shown,
 )
 from benchmarker.api.tables import Table
 from benchmarker.errors import BenchmarkerError, nearest

@@ -11,7 +11,8 @@ from types import ModuleType
 from typing import Any
 
 from benchmarker.api.containment import contained
-from benchmarker.api.rules import Found, Steps, plain
+from benchmarker.api.given_values import plain
+from benchmarker.api.rules import Found, Steps
 from benchmarker.errors import BenchmarkerError, UsageError, first_line, nearest, printable
 from benchmarker.experiment.blueprint.document import Document, read_text
 from benchmarker.experiment.blueprint.fields import FIELDS

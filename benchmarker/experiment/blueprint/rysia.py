@@ -8,7 +8,8 @@ from pathlib import Path
 from tokenize import TokenError
 from typing import Any
 
-from benchmarker.api.rules import Found, Steps, shown
+from benchmarker.api.given_values import shown
+from benchmarker.api.rules import Found, Steps
 from benchmarker.experiment.blueprint import Model
 from benchmarker.experiment.blueprint.fields import FIELDS
 from benchmarker.problems.layers.declared import LSTM, InputLayer

@@ -13,7 +13,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any, Tuple, Union
 
-from benchmarker.api.rules import Choice, Flag, Found, Real, Rule, Sizes, Whole, Window, plain, shown
+from benchmarker.api.given_values import plain, shown
+from benchmarker.api.rules import Choice, Flag, Found, Real, Rule, Sizes, Whole, Window
 from benchmarker.errors import UsageError, did_you_mean
 
 ACTIVATIONS = ("linear", "relu", "sigmoid", "tanh", "gelu", "silu")
