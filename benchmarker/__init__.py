@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, Any
 from benchmarker.version import __version__ as __version__
 
 if TYPE_CHECKING:
-    from benchmarker.analysis.calls import compare as compare
-    from benchmarker.analysis.calls import compare_with_itself as compare_with_itself
-    from benchmarker.analysis.calls import run as run
+    from benchmarker.analysis.calls.compare import compare as compare
+    from benchmarker.analysis.calls.compare import compare_with_itself as compare_with_itself
+    from benchmarker.analysis.calls.run import run as run
     from benchmarker.analysis.results.collection import load_results as load_results
     from benchmarker.experiment import blueprint as blueprint
 
@@ -23,10 +23,10 @@ __all__ = ["__version__", "blueprint", "compare", "compare_with_itself", "load_r
 
 _PLACES = {
     "blueprint": "benchmarker.experiment.blueprint",
-    "compare": "benchmarker.analysis.calls:compare",
-    "compare_with_itself": "benchmarker.analysis.calls:compare_with_itself",
+    "compare": "benchmarker.analysis.calls.compare:compare",
+    "compare_with_itself": "benchmarker.analysis.calls.compare:compare_with_itself",
     "load_results": "benchmarker.analysis.results.collection:load_results",
-    "run": "benchmarker.analysis.calls:run",
+    "run": "benchmarker.analysis.calls.run:run",
 }
 
 

@@ -1,25 +1,21 @@
-"""The commands ``run`` and ``compare`` as functions of Python; users reach them as ``benchmarker.run`` and so on."""
+"""The command ``compare`` as functions of Python, which users reach as ``benchmarker.compare`` and so on."""
 
 from __future__ import annotations
 
-import inspect
 import os
-import textwrap
-import warnings
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from pathlib import Path
 from typing import Any, Union
 
+from benchmarker.analysis.calls.run import OnLine, told_progress
 from benchmarker.analysis.comparison.compare import Comparison, Row
 from benchmarker.analysis.comparison.gate import Gate
 from benchmarker.analysis.comparison.matching import Side
 from benchmarker.analysis.comparison.request import ComparisonRequest
 from benchmarker.analysis.comparison.resolution import Resolution
 from benchmarker.analysis.comparison.self_comparison import SelfComparison
-from benchmarker.analysis.results.collection import Results, load_results
-from benchmarker.analysis.results.scanning import read_files
+from benchmarker.analysis.results.collection import Results
 from benchmarker.analysis.text.comparison import (
     as_json,
     as_text,
@@ -28,168 +24,10 @@ from benchmarker.analysis.text.comparison import (
     self_comparison_text,
 )
 from benchmarker.analysis.text.html import comparison_html
-from benchmarker.api.given_values import path_of, possible_paths
 from benchmarker.errors import UsageError
-from benchmarker.experiment.keywords import KEYWORDS, experiment_values
-from benchmarker.experiment.progress import Progress
-from benchmarker.experiment.progress_lines import ProgressLines
-from benchmarker.experiment.recipes import asked
-from benchmarker.orchestration.experiment_run import ExperimentRun
 from benchmarker.records.store import DEFAULT_FOLDER
 
-__all__ = [
-    "ComparisonResult",
-    "RunResults",
-    "SelfComparisonResult",
-    "compare",
-    "compare_with_itself",
-    "load_results",
-    "run",
-]
-
-OnLine = Callable[[str], object]
-"""Takes a line of progress, e.g. ``print``."""
 SideLike = Union[str, "os.PathLike[str]", Results]
-
-
-class RunResults(Results):
-    """The records of an experiment, in the order in which its runs were asked for.
-
-    Attributes
-    ----------
-    plan : list of dict
-        Each run of the matrix: its specification, why it is refused, and the record it had before.
-    skipped : list of str
-        Why each run that was left out was.
-    not_accepted : list of str
-        A sentence for each limit of ``accept`` that a run is beyond.
-    """
-
-    def __init__(self, experiment_run: ExperimentRun) -> None:
-        found = read_files([run.path for run in experiment_run.finished])
-        super().__init__(found.paths, found.table, found.damaged, follow=True)
-        self.plan = experiment_run.plan()
-        self.skipped = list(experiment_run.skipped)
-        self.not_accepted = experiment_run.not_accepted
-
-    @cached_property
-    def ok(self) -> Results:
-        """The records of runs that ended well."""
-        return self._with_status(well=True)
-
-    @cached_property
-    def failed(self) -> Results:
-        """The records of the others: failed, crashed, out of memory, timed out."""
-        return self._with_status(well=False)
-
-    def _with_status(self, *, well: bool) -> Results:
-        statuses = self.values("status")
-        return self._take([row for row, status in enumerate(statuses) if (status == "ok") == well])
-
-    def __repr__(self) -> str:
-        if not self and self.plan:
-            return f"<{len(self.plan)} runs planned, none made>"
-        return f"<{len(self)} records, {len(self.failed)} not ok>"
-
-    def _notes(self) -> list[str]:
-        faults = [f"{record['id'][-8:]}: {record['error']['message']}" for record in self.failed]
-        return [*super()._notes(), *faults, *self.skipped, *self.not_accepted]
-
-
-def run(
-    blueprint: str | os.PathLike[str] | None = None,
-    *,
-    recipe: str | os.PathLike[str] | None = None,
-    results: str | os.PathLike[str] | None = None,
-    resume: bool = False,
-    dry_run: bool = False,
-    progress: OnLine | None = None,
-    **options: Any,
-) -> RunResults:
-    """Run benchmarks as the command ``run`` does: each in a fresh process, verified, to a record of its own.
-
-    Parameters
-    ----------
-    blueprint : path or None
-        A ``.toml`` or ``.py`` file; options go over its fields.
-    recipe : str or path or None
-        In its place, what to train: the name of a recipe or a file, as the command ``train`` takes it.
-    results : path or None
-        The folder for records; None takes the blueprint's, or ``results``.
-    resume : bool
-        Whether to leave out what has a good record there, and have trainings go on from their checkpoints.
-    dry_run : bool
-        Whether to run nothing: the result has the plan and no records.
-    progress : callable or None
-        Takes lines of text that say how far it is, e.g. ``print``; None for silence.
-    **options
-        Those of the command by their names, hyphens as underscores: ``framework="pytorch"``,
-        ``batch_size=[1, 8]``. A list makes an axis of the matrix. ``set`` and ``accept`` are mappings; problems,
-        frameworks and optimizers may be mappings as in blueprints. Each is listed below.
-
-    Returns
-    -------
-    RunResults
-        The records, those of runs that failed too, which raise nothing.
-
-    Raises
-    ------
-    UsageError
-        If what was asked makes no sense; nothing was run then.
-    KeyboardInterrupt
-        After the worker was ended and the record of its run was written.
-
-    Examples
-    --------
-    >>> import benchmarker
-    >>> found = benchmarker.run(framework=["numpy", "pytorch"], problem="mnist_mlp", batch_size=64)
-    >>> found.to_frame()[["framework.name", "timing.step_seconds.median"]]
-    """
-    experiment_run, told = _planned(blueprint, recipe, results, options), _told(progress)
-    _go_on(experiment_run, told, resumes=resume)
-    if not dry_run:
-        for _ in experiment_run.execute(told):
-            pass
-    for trouble in experiment_run.troubles:
-        warnings.warn(trouble, stacklevel=2)
-    if experiment_run.interrupted:
-        raise KeyboardInterrupt(f"{len(experiment_run.finished)} records are in '{experiment_run.folder}'")
-    return RunResults(experiment_run)
-
-
-def _planned(blueprint: object, recipe: object, results: object, options: Mapping[str, Any]) -> ExperimentRun:
-    with possible_paths():
-        named = path_of("recipe", recipe)
-        described = asked(path_of("blueprint", blueprint), None if named is None else str(named))
-        return ExperimentRun.planned(experiment_values(options), described, path_of("results", results))
-
-
-def _go_on(experiment_run: ExperimentRun, told: Progress, *, resumes: bool) -> None:
-    if resumes:
-        experiment_run.resume()
-    for note in experiment_run.checkpoint(resumes=resumes):
-        told.note(note)
-
-
-def _told(progress: OnLine | None) -> Progress:
-    return Progress() if progress is None else ProgressLines(progress)
-
-
-def _document_options() -> None:
-    """Give ``run`` the signature and the help of its options, which are declared in one table."""
-    own = inspect.signature(run)
-    kind = inspect.Parameter.KEYWORD_ONLY
-    first, *others = [one for one in own.parameters.values() if one.kind != one.VAR_KEYWORD]
-    options = [inspect.Parameter(name, kind, default=None, annotation=Any) for name in KEYWORDS]
-    run.__signature__ = own.replace(parameters=[first, *options, *others])  # type: ignore[attr-defined]
-    listed = "\n".join(
-        textwrap.fill(f"{name}: {what}", 100, initial_indent="    ", subsequent_indent="        ")
-        for name, what in KEYWORDS.items()
-    )
-    run.__doc__ = f"{inspect.cleandoc(run.__doc__ or '')}\n\nOptions\n-------\n{listed}\n"
-
-
-_document_options()
 
 
 @dataclass(frozen=True)
@@ -305,7 +143,7 @@ def compare(
 def _compared(request: ComparisonRequest, progress: OnLine | None) -> ComparisonResult:
     if not request.run:
         return ComparisonResult(*request.compared(request.found_sides()))
-    made = request.made_sides(_told(progress))
+    made = request.made_sides(told_progress(progress))
     if made.interrupted:
         raise _interrupted(request)
     return ComparisonResult(*request.compared(made.sides))
@@ -404,7 +242,7 @@ def compare_with_itself(
         margin=margin,
         include_contaminated=include_contaminated,
     )
-    found = request.compared_with_itself(_told(progress))
+    found = request.compared_with_itself(told_progress(progress))
     if found.interrupted:
         raise _interrupted(request)
     return SelfComparisonResult(found)

@@ -1,0 +1,1 @@
+"""What users call: the commands as functions of Python."""
