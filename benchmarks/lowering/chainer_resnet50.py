@@ -25,7 +25,7 @@ from benchmarker.graph.graph import Graph  # noqa: E402
 from benchmarker.graph.network import Network  # noqa: E402
 from benchmarker.graph.recorder import Value  # noqa: E402
 from benchmarker.plugins.chainer import Options  # noqa: E402
-from benchmarker.plugins.chainer.program import ChainerFramework  # noqa: E402
+from benchmarker.plugins.chainer.framework import ChainerFramework  # noqa: E402
 
 STAGES = (("res2", 3, 64, 1), ("res3", 4, 128, 2), ("res4", 6, 256, 2), ("res5", 3, 512, 2))
 TRAINABLE = 25_557_096

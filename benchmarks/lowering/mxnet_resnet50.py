@@ -22,7 +22,7 @@ from benchmarker.graph.graph import Graph  # noqa: E402
 from benchmarker.graph.network import Network  # noqa: E402
 from benchmarker.graph.recorder import Value  # noqa: E402
 from benchmarker.plugins.mxnet import Options  # noqa: E402
-from benchmarker.plugins.mxnet.program import MxnetFramework  # noqa: E402
+from benchmarker.plugins.mxnet.framework import MxnetFramework  # noqa: E402
 
 CLASSES = 1000
 PARAMETER_COUNT = 25_575_912

@@ -22,7 +22,7 @@ from benchmarker.graph.graph import Graph  # noqa: E402
 from benchmarker.graph.network import Network  # noqa: E402
 from benchmarker.graph.recorder import Value  # noqa: E402
 from benchmarker.plugins.tensorflow import Options  # noqa: E402
-from benchmarker.plugins.tensorflow.program import TensorFlow  # noqa: E402
+from benchmarker.plugins.tensorflow.framework import TensorFlow  # noqa: E402
 
 CLASSES = 1000
 PARAMETER_COUNT = 25_583_592

@@ -18,7 +18,8 @@ from benchmarker.api.optimizer import Optimizer
 from benchmarker.graph.graph import Graph
 from benchmarker.graph.network import Network
 from benchmarker.plugins.jax import Options
-from benchmarker.plugins.jax.program import Jax, JaxProgram
+from benchmarker.plugins.jax.framework import Jax
+from benchmarker.plugins.jax.program import JaxProgram
 from benchmarker.worker.conformance.subject import draw_batch, draw_parameters, reference_program
 
 TOLERANCES = {"fp32": 2e-5, "fp64": 1e-12, "bf16": 0.1}

@@ -22,8 +22,9 @@ from benchmarker.graph.network import Network
 from benchmarker.graph.recorder import Value
 from benchmarker.graph.types import Distribution
 from benchmarker.plugins.tensorflow import Options
+from benchmarker.plugins.tensorflow.framework import TensorFlow
 from benchmarker.plugins.tensorflow.kernels import has_channels_first_in_bf16
-from benchmarker.plugins.tensorflow.program import TensorFlow, TensorFlowProgram
+from benchmarker.plugins.tensorflow.program import TensorFlowProgram
 from benchmarker.plugins.tensorflow.recurrent import WRITTEN_OUT_STEPS
 from benchmarker.worker.conformance.subject import (
     draw_batch,

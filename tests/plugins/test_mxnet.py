@@ -42,7 +42,7 @@ from benchmarker.api.framework import Device
 from benchmarker.api.optimizer import Optimizer
 from benchmarker.graph.network import Network
 from benchmarker.plugins.mxnet import Options
-from benchmarker.plugins.mxnet.program import MxnetFramework
+from benchmarker.plugins.mxnet.framework import MxnetFramework
 from benchmarker.worker.conformance.subject import draw_batch, draw_parameters
 
 def build(graph, parameters, mode):

@@ -52,7 +52,7 @@ def benchmarker_framework() -> FrameworkPlugin:
         name="chainer",
         distribution="chainer",
         requirements=_COMMON,
-        implementation="benchmarker.plugins.chainer.program:ChainerFramework",
+        implementation="benchmarker.plugins.chainer.framework:ChainerFramework",
         python=">=3.9,<3.12",
         cuda_requirements=(*_COMMON, "cupy-cuda114==9.6.0"),
         build_constraints=("setuptools<80",),

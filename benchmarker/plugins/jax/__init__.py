@@ -30,7 +30,7 @@ def benchmarker_framework() -> FrameworkPlugin:
         requirements=("jax==0.10.2", "numpy"),
         cuda_requirements=("jax[cuda12]==0.10.2", "numpy"),
         cuda_alternatives=(("jax[cuda13]==0.10.2", "numpy"),),
-        implementation="benchmarker.plugins.jax.program:Jax",
+        implementation="benchmarker.plugins.jax.framework:Jax",
         python=">=3.11",
         options=Options,
         environment={

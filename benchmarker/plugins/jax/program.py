@@ -1,16 +1,14 @@
-"""JAX itself, and its programs: each step compiled by XLA in one piece, what it replaces donated to it."""
+"""A program of JAX: each step compiled by XLA in one piece, what it replaces donated to it."""
 
 from __future__ import annotations
 
 import contextlib
-import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cached_property, partial
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from benchmarker.api.framework import Device, Framework, Program
 from benchmarker.api.optimizer import Optimizer, state_names
 from benchmarker.errors import UnsupportedError
 from benchmarker.graph.graph import Graph
@@ -20,7 +18,6 @@ from benchmarker.plugins.jax import Options, devices
 from benchmarker.plugins.jax.attribution import origins
 from benchmarker.plugins.jax.composed import ComposedUpdate
 from benchmarker.plugins.jax.layouts import chosen_forms
-from benchmarker.plugins.jax.operators import JaxOperators
 from benchmarker.plugins.jax.optimizers import OptimizerState, is_native, start_state
 from benchmarker.plugins.jax.profiler import profiled
 from benchmarker.plugins.jax.restoring import RestorableProgram
@@ -379,62 +376,3 @@ class JaxProgram(RestorableProgram):
 def _replaced(holder: Mapping[str, Any], values: Mapping[str, Any]) -> dict[str, Any]:
     """Return ``holder`` with the new values of those that it holds."""
     return {name: values.get(name, old) for name, old in holder.items()}
-
-
-class Jax(Framework):
-    """JAX; the constructor imports it and starts none of its threads."""
-
-    operators = JaxOperators
-    _started_with: ClassVar[int | None] = None
-
-    def __init__(self) -> None:
-        import jax
-
-        self._jax: Any = jax
-        self._seed = 0
-
-    def version(self) -> str:
-        return str(self._jax.__version__)
-
-    def configure(self, device: Device, *, threads: int, seed: int) -> str:
-        if Jax._started_with not in (None, threads):
-            raise UnsupportedError(
-                f"JAX takes its number of threads once in a process, {Jax._started_with}, not {threads} now"
-            )
-        Jax._started_with = threads
-        # JAX has no call for it: XLA reads this variable when its first device is asked for.
-        os.environ["NPROC"] = str(threads)
-        self._seed = seed
-        return devices.name_of(devices.start(device))
-
-    def build(
-        self,
-        graph: Graph,
-        parameters: Mapping[str, Array],
-        *,
-        mode: str,
-        device: Device,
-        precision: str,
-        optimizer: Optimizer,
-        options: Any,
-    ) -> Program:
-        if precision not in PRECISIONS:
-            raise UnsupportedError(f"JAX runs {', '.join(PRECISIONS)}, not precision '{precision}'")
-        return JaxProgram(
-            graph,
-            parameters,
-            mode=mode,
-            place=devices.place_of(device),
-            precision=precision,
-            optimizer=optimizer,
-            options=options if isinstance(options, Options) else Options(),
-            seed=self._seed,
-        )
-
-    def libraries(self) -> dict[str, str]:
-        import jaxlib.version
-
-        return {"jaxlib": str(jaxlib.version.__version__)}
-
-    def out_of_memory_signs(self) -> Sequence[str]:
-        return ("RESOURCE_EXHAUSTED", "Out of memory")

@@ -46,7 +46,7 @@ def over(
     *requirements : str
         Of the backend, the same as its own plugin's.
     implementation : str
-        Class of the framework in :mod:`benchmarker.plugins.keras.program`.
+        Class of the framework in :mod:`benchmarker.plugins.keras.framework`.
     python : str
         PEP 440 specifier of the Python versions that it runs on.
     thread_variables, recorded_variables : tuple of str
@@ -64,7 +64,7 @@ def over(
         name=f"keras_{backend}",
         distribution="keras",
         requirements=("keras==3.15.1", *requirements, "numpy"),
-        implementation=f"benchmarker.plugins.keras.program:{implementation}",
+        implementation=f"benchmarker.plugins.keras.framework:{implementation}",
         python=python,
         options=Options,
         environment={

@@ -58,7 +58,7 @@ def benchmarker_framework() -> FrameworkPlugin:
         distribution="mxnet",
         requirements=("mxnet==1.9.1", "numpy<1.24"),
         cuda_requirements=("mxnet-cu112==1.9.1", "numpy<1.24"),
-        implementation="benchmarker.plugins.mxnet.program:MxnetFramework",
+        implementation="benchmarker.plugins.mxnet.framework:MxnetFramework",
         python=">=3.9,<3.12",
         options=Options,
         devices=("cpu", "cuda"),

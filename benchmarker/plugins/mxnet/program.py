@@ -1,15 +1,13 @@
-"""MXNet inside the worker: the graph as one symbol, bound to arrays that are made once."""
+"""A program of MXNet: the graph as one symbol, bound to arrays that are made once."""
 
 from __future__ import annotations
 
-import ctypes
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from benchmarker.api.framework import Device, Framework, Program
 from benchmarker.api.optimizer import Optimizer
 from benchmarker.api.profile import Profile
 from benchmarker.errors import UnsupportedError
@@ -18,7 +16,6 @@ from benchmarker.plugins.common.hyperparameters import Hyperparameters
 from benchmarker.plugins.mxnet.composed import ComposedUpdates
 from benchmarker.plugins.mxnet.fusion import fusion
 from benchmarker.plugins.mxnet.lowering import Lowering, Settings
-from benchmarker.plugins.mxnet.operators import MxnetOperators
 from benchmarker.plugins.mxnet.optimizers import Updates, is_native, make_updates
 from benchmarker.plugins.mxnet.profiler import Parts, joined_nodes, profiled
 from benchmarker.plugins.mxnet.restoring import RestorableProgram
@@ -29,66 +26,6 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     Array = npt.NDArray[Any]
-
-
-class MxnetFramework(Framework):
-    """MXNet 1.x, symbolic."""
-
-    operators = MxnetOperators
-
-    def __init__(self) -> None:
-        import mxnet
-
-        self._mx: Any = mxnet
-
-    def version(self) -> str:
-        version: str = self._mx.__version__
-        return version
-
-    def configure(self, device: Device, *, threads: int, seed: int) -> str:
-        # MXNet has no call for the number of threads: it reads OMP_NUM_THREADS when it is loaded.
-        self._mx.random.seed(seed)
-        context = self._context(device)
-        self._mx.nd.zeros((1,), ctx=context).wait_to_read()
-        return str(context)
-
-    def _context(self, device: Device) -> Any:
-        if device.type == "cpu":
-            return self._mx.cpu(device.index)
-        count = self._mx.context.num_gpus() if self._mx.runtime.Features().is_enabled("CUDA") else 0
-        if device.index >= count:
-            raise UnsupportedError(
-                f"MXNet sees {count} CUDA devices, so there is no '{device.type}:{device.index}'; "
-                "use the device 'cpu', or an MXNet built for the CUDA of this machine"
-            )
-        return self._mx.gpu(device.index)
-
-    def build(
-        self,
-        graph: Graph,
-        parameters: Mapping[str, Array],
-        *,
-        mode: str,
-        device: Device,
-        precision: str,
-        optimizer: Optimizer,
-        options: Any,
-    ) -> Program:
-        settings = Settings(
-            self._context(device), mode != "inference", precision == "fp16", getattr(options, "fusion", True)
-        )
-        return MxnetProgram(graph, parameters, settings, optimizer if mode == "training" else None)
-
-    def libraries(self) -> dict[str, str]:
-        features = self._mx.runtime.Features()
-        names = ("MKLDNN", "BLAS_OPEN", "BLAS_MKL", "OPENMP", "CUDA", "CUDNN", "NCCL", "TENSORRT")
-        found = {name: "built in, version not reported" for name in names if features.is_enabled(name)}
-        if "BLAS_OPEN" in found:
-            found["BLAS_OPEN"] = _openblas() or found["BLAS_OPEN"]
-        return found
-
-    def out_of_memory_signs(self) -> Sequence[str]:
-        return ("out of memory", "Failed to allocate CPU Memory", "CUDNN_STATUS_ALLOC_FAILED")
 
 
 class MxnetProgram(RestorableProgram):
@@ -400,15 +337,3 @@ class MxnetProgram(RestorableProgram):
             return {}
         free, total = self._mx.context.gpu_memory_info(context.device_id)
         return {"device_used": total - free, "device_total": total}
-
-
-def _openblas() -> str:
-    """Return what the OpenBLAS underneath says of itself, or nothing if it cannot be asked."""
-    from mxnet.base import _LIB
-
-    try:
-        describe = _LIB.openblas_get_config
-    except AttributeError:
-        return ""
-    describe.restype = ctypes.c_char_p
-    return (describe() or b"").decode(errors="replace").strip()

@@ -41,7 +41,7 @@ def benchmarker_framework() -> FrameworkPlugin:
         distribution="tensorflow-cpu",
         requirements=("tensorflow-cpu==2.21.0", "numpy"),
         cuda_requirements=("tensorflow[and-cuda]==2.21.0", "numpy"),
-        implementation="benchmarker.plugins.tensorflow.program:TensorFlow",
+        implementation="benchmarker.plugins.tensorflow.framework:TensorFlow",
         python=">=3.10",
         options=Options,
         environment={
