@@ -26,7 +26,7 @@ from benchmarker.api.framework import Device
 from benchmarker.api.optimizer import Optimizer
 from benchmarker.data.values import draw_batch
 from benchmarker.plugins.pytorch import Options
-from benchmarker.plugins.pytorch.program import PytorchFramework
+from benchmarker.plugins.pytorch.framework import PytorchFramework
 from benchmarker.problems.resnet import RESNET50
 
 MOMENTUM = Optimizer("momentum", learning_rate=0.01, momentum=0.9)

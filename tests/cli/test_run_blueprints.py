@@ -492,7 +492,7 @@ SMALL_MEMORY = """
 from dataclasses import dataclass
 
 from benchmarker.api.framework import FrameworkPlugin
-from benchmarker.plugins.numpy.program import NumpyFramework
+from benchmarker.plugins.numpy.framework import NumpyFramework
 
 
 @dataclass(frozen=True)

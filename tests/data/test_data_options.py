@@ -62,7 +62,8 @@ SLOW = """
 import time
 
 from benchmarker.api.framework import FrameworkPlugin
-from benchmarker.plugins.numpy.program import NumpyFramework, NumpyProgram
+from benchmarker.plugins.numpy.framework import NumpyFramework
+from benchmarker.plugins.numpy.program import NumpyProgram
 
 
 class Program(NumpyProgram):

@@ -17,7 +17,7 @@ SHADOWED = '''
 from dataclasses import replace
 
 from benchmarker.plugins import numpy
-from benchmarker.plugins.numpy.program import NumpyFramework
+from benchmarker.plugins.numpy.framework import NumpyFramework
 
 
 class Shadowed(NumpyFramework):

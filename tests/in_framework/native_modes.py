@@ -24,7 +24,8 @@ from benchmarker.errors import UnsupportedError
 from benchmarker.graph.graph import Graph
 from benchmarker.graph.network import Network
 from benchmarker.graph.types import Distribution
-from benchmarker.plugins.numpy.program import NumpyFramework, NumpyProgram
+from benchmarker.plugins.numpy.framework import NumpyFramework
+from benchmarker.plugins.numpy.program import NumpyProgram
 from benchmarker.worker.conformance.cases import OPERATOR_CASES
 from benchmarker.worker.conformance.subject import Subject, draw_batch, draw_parameters, fetch_outputs
 

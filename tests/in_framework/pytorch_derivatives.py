@@ -13,8 +13,8 @@ import torch
 
 from benchmarker.api.framework import Device
 from benchmarker.plugins.pytorch import benchmarker_framework
+from benchmarker.plugins.pytorch.framework import PytorchFramework
 from benchmarker.plugins.pytorch.operators import PytorchOperators
-from benchmarker.plugins.pytorch.program import PytorchFramework
 from benchmarker.worker.conformance import Subject
 from benchmarker.worker.conformance.derivatives import derivative_checks
 

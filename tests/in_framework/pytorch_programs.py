@@ -27,8 +27,8 @@ from benchmarker.graph.network import Network
 from benchmarker.graph.types import Distribution
 from benchmarker.plugins.common.hyperparameters import Hyperparameters
 from benchmarker.plugins.pytorch import Options, composed
+from benchmarker.plugins.pytorch.framework import PytorchFramework
 from benchmarker.plugins.pytorch.lowering import lower
-from benchmarker.plugins.pytorch.program import PytorchFramework
 from benchmarker.problems import deepbench_sparse_gemm
 from benchmarker.worker.conformance.subject import (
     draw_batch,
@@ -324,7 +324,7 @@ LOADING = """
 import os
 import numpy as np
 from benchmarker.api.framework import Device
-from benchmarker.plugins.pytorch.program import PytorchFramework
+from benchmarker.plugins.pytorch.framework import PytorchFramework
 from tests.in_framework import pytorch_programs
 net = pytorch_programs.Network("large", 2)
 net.output(net.relu(net.input("x", (1 << 20,))))

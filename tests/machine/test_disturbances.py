@@ -34,7 +34,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from benchmarker.api.framework import FrameworkPlugin
-from benchmarker.plugins.numpy.program import NumpyFramework
+from benchmarker.plugins.numpy.framework import NumpyFramework
 
 STEP_SECONDS = 0.002
 DATA = bytes(1 << 20)

@@ -139,7 +139,7 @@ SLEEPY = """
 import time
 
 from benchmarker.api.framework import FrameworkPlugin
-from benchmarker.plugins.numpy.program import NumpyFramework
+from benchmarker.plugins.numpy.framework import NumpyFramework
 
 
 def benchmarker_framework():

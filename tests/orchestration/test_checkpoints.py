@@ -43,7 +43,8 @@ DOOMED = """\
 import os, signal, time
 from pathlib import Path
 from benchmarker.api import FrameworkPlugin
-from benchmarker.plugins.numpy.program import MeasuredNumpyFramework, NumpyProgram
+from benchmarker.plugins.numpy.framework import MeasuredNumpyFramework
+from benchmarker.plugins.numpy.program import NumpyProgram
 
 ACT = Path(__file__).with_name("act")
 

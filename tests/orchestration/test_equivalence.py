@@ -25,7 +25,7 @@ import numpy as np
 from benchmarker.graph.operators import Operators
 from benchmarker.plugins import numpy
 from benchmarker.plugins.numpy.operators import NumpyOperators
-from benchmarker.plugins.numpy.program import NumpyFramework
+from benchmarker.plugins.numpy.framework import NumpyFramework
 
 
 def _plugin(name):

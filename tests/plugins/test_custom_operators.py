@@ -32,8 +32,8 @@ from benchmarker.graph.types import TensorType
 from benchmarker.plugins.chainer.operators import ChainerOperators
 from benchmarker.plugins.common.custom.compiler import compiled, kept_libraries
 from benchmarker.plugins.mxnet.operators import MxnetOperators
+from benchmarker.plugins.numpy.framework import MeasuredNumpyFramework, NumpyFramework
 from benchmarker.plugins.numpy.operators import MeasuredOperators, NumpyOperators
-from benchmarker.plugins.numpy.program import MeasuredNumpyFramework, NumpyFramework
 from benchmarker.plugins.pytorch.operators import PytorchOperators
 from benchmarker.worker.conformance.derivatives import gradient_check
 from benchmarker.worker.conformance.subject import draw_batch, draw_parameters

@@ -18,7 +18,7 @@ from benchmarker.graph.graph import Graph
 from benchmarker.graph.network import Network
 from benchmarker.graph.types import TensorType
 from benchmarker.plugins.numpy import benchmarker_framework
-from benchmarker.plugins.numpy.program import NumpyFramework
+from benchmarker.plugins.numpy.framework import NumpyFramework
 from benchmarker.problems import deepbench_gemm, mnist_mlp
 from benchmarker.worker.conformance import backward
 from benchmarker.worker.conformance.subject import Subject

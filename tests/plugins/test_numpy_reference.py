@@ -14,7 +14,7 @@ from benchmarker.errors import UnsupportedError
 from benchmarker.graph.graph import Graph
 from benchmarker.graph.initializers import ONES, ZEROS
 from benchmarker.graph.network import Network
-from benchmarker.plugins.numpy.program import NumpyFramework
+from benchmarker.plugins.numpy.framework import NumpyFramework
 from benchmarker.worker.conformance.subject import draw_batch, draw_parameters
 from tests.support.numpy_programs import build
 

@@ -166,7 +166,7 @@ import json
 from benchmarker.api.framework import Device
 from benchmarker.api.optimizer import Optimizer
 from benchmarker.plugins.onnxruntime import Options
-from benchmarker.plugins.onnxruntime.program import OnnxRuntime
+from benchmarker.plugins.onnxruntime.framework import OnnxRuntime
 from benchmarker.data import values
 from benchmarker.worker.job import load_problem
 
@@ -208,7 +208,7 @@ ALONE = """
 import json
 from benchmarker.errors import UnsupportedError
 from benchmarker.api.framework import Device
-from benchmarker.plugins.onnxruntime.program import OnnxRuntime
+from benchmarker.plugins.onnxruntime.framework import OnnxRuntime
 
 try:
     OnnxRuntime().configure(Device("cuda"), threads=1, seed=0)

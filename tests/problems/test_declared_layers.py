@@ -17,7 +17,7 @@ from benchmarker.data.values import draw_parameters
 from benchmarker.errors import UsageError
 from benchmarker.graph.cost import graph_cost
 from benchmarker.graph.graph import Graph
-from benchmarker.plugins.numpy.program import NumpyFramework
+from benchmarker.plugins.numpy.framework import NumpyFramework
 from benchmarker.problems.layers.declared import LAYERS, layer_faults, layers_from_json, layers_to_text
 from benchmarker.worker.conformance import problems
 from benchmarker.worker.conformance.problems import SmallProblem

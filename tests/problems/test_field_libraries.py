@@ -19,7 +19,7 @@ from benchmarker.api.optimizer import Optimizer
 from benchmarker.cache import key, publish_folder, staged_folder
 from benchmarker.data import values as drawing
 from benchmarker.graph.graph import Graph
-from benchmarker.plugins.numpy.program import NumpyFramework
+from benchmarker.plugins.numpy.framework import NumpyFramework
 from benchmarker.worker.verification.samples import errors, tensor_sample
 from tests.conftest import CACHE_HOME
 from tests.support.framework_process import interpreter

@@ -521,7 +521,8 @@ def test_a_verdict_without_numbers_is_kept_as_null(tmp_path: Path) -> None:
 NOT_A_NUMBER = """
 import numpy
 from benchmarker.api.framework import FrameworkPlugin
-from benchmarker.plugins.numpy.program import NumpyFramework, NumpyProgram
+from benchmarker.plugins.numpy.framework import NumpyFramework
+from benchmarker.plugins.numpy.program import NumpyProgram
 
 class Program(NumpyProgram):
     def fetch(self, output):

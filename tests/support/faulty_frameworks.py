@@ -15,8 +15,9 @@ from benchmarker.api.training_state import TrainingState
 from benchmarker.graph.attributes import Recurrent
 from benchmarker.graph.graph import Graph
 from benchmarker.graph.windows import AveragePooling, MaxPooling, Window
+from benchmarker.plugins.numpy.framework import NumpyFramework
 from benchmarker.plugins.numpy.operators import NumpyOperators
-from benchmarker.plugins.numpy.program import NumpyFramework, NumpyProgram
+from benchmarker.plugins.numpy.program import NumpyProgram
 
 Array = npt.NDArray[Any]
 

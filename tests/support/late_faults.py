@@ -13,9 +13,10 @@ import numpy.typing as npt
 
 from benchmarker.api.optimizer import Optimizer
 from benchmarker.errors import UnsupportedError
+from benchmarker.plugins.numpy.framework import NumpyFramework
 from benchmarker.plugins.numpy.operators import NumpyOperators
 from benchmarker.plugins.numpy.optimizers import make_update, start_state
-from benchmarker.plugins.numpy.program import NumpyFramework, NumpyProgram
+from benchmarker.plugins.numpy.program import NumpyProgram
 
 Array = npt.NDArray[Any]
 

@@ -11,8 +11,9 @@ import pytest
 from benchmarker.api.framework import Device
 from benchmarker.api.optimizer import Optimizer
 from benchmarker.graph.graph import Graph, walk
+from benchmarker.plugins.numpy.framework import NumpyFramework
 from benchmarker.plugins.numpy.operators import NumpyOperators
-from benchmarker.plugins.numpy.program import NumpyFramework, NumpyProgram
+from benchmarker.plugins.numpy.program import NumpyProgram
 from benchmarker.worker.conformance.cases import OPERATOR_CASES, OperatorCase
 
 Array = npt.NDArray[Any]

@@ -15,7 +15,7 @@ from benchmarker.api.optimizer import Optimizer
 from benchmarker.api.problem import Problem
 from benchmarker.data import values
 from benchmarker.graph.graph import Graph
-from benchmarker.plugins.numpy.program import NumpyFramework
+from benchmarker.plugins.numpy.framework import NumpyFramework
 from tests.support.framework_process import output
 
 KEPT = Path(__file__).resolve().parents[1] / "data" / "onnx_models"

@@ -13,7 +13,7 @@ import pytest
 
 from benchmarker.api.framework import MODES, Framework
 from benchmarker.api.optimizer import OPTIMIZERS, Optimizer
-from benchmarker.plugins.numpy.program import NumpyFramework
+from benchmarker.plugins.numpy.framework import NumpyFramework
 from benchmarker.worker.measurement import sampling
 from benchmarker.worker.verification import budget, timing_again
 from benchmarker.worker.verification.samples import NO_ERRORS, tensor_sample

@@ -13,7 +13,7 @@ from benchmarker.api.framework import Device, Program
 from benchmarker.api.optimizer import Optimizer
 from benchmarker.data.values import draw_batch, draw_parameters
 from benchmarker.errors import UnsupportedError
-from benchmarker.plugins.numpy.program import NumpyFramework
+from benchmarker.plugins.numpy.framework import NumpyFramework
 from benchmarker.worker.measurement.breakdown import MAX_STEPS, breakdown
 from benchmarker.worker.measurement.device_events import DeviceEvents
 from benchmarker.worker.measurement.sampling import sample

@@ -11,8 +11,9 @@ import pytest
 from benchmarker.api.framework import Device, Framework
 from benchmarker.graph.operators import OPERATORS, Operators
 from benchmarker.plugins.numpy import benchmarker_framework
+from benchmarker.plugins.numpy.framework import NumpyFramework
 from benchmarker.plugins.numpy.operators import NumpyOperators
-from benchmarker.plugins.numpy.program import NumpyFramework, NumpyProgram
+from benchmarker.plugins.numpy.program import NumpyProgram
 from benchmarker.worker.conformance import (
     Check,
     CheckResult,

@@ -17,8 +17,9 @@ from benchmarker.graph.network import Network
 from benchmarker.plugins.numpy import benchmarker_framework
 from benchmarker.plugins.numpy import gradients as numpy_gradients
 from benchmarker.plugins.numpy.base import Call, InputGradients
+from benchmarker.plugins.numpy.framework import NumpyFramework
 from benchmarker.plugins.numpy.operators import NumpyOperators
-from benchmarker.plugins.numpy.program import NumpyFramework, NumpyProgram
+from benchmarker.plugins.numpy.program import NumpyProgram
 from benchmarker.worker.conformance import Subject
 from benchmarker.worker.conformance.cases import OPERATOR_CASES
 from benchmarker.worker.conformance.derivatives import (

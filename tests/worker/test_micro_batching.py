@@ -25,7 +25,8 @@ from benchmarker.graph.cost import graph_cost
 from benchmarker.graph.graph import Graph
 from benchmarker.graph.network import Network
 from benchmarker.orchestration.references import verification_samples
-from benchmarker.plugins.numpy.program import NumpyFramework, NumpyProgram
+from benchmarker.plugins.numpy.framework import NumpyFramework
+from benchmarker.plugins.numpy.program import NumpyProgram
 from benchmarker.records.assembly.cost import step_cost
 from benchmarker.records.assembly.transformations import transformations_of
 from benchmarker.records.schema.transformations import MicroBatch

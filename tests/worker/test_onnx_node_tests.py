@@ -16,8 +16,8 @@ from benchmarker.graph.onnx.reader.importer import HANDLERS
 from benchmarker.orchestration.jobs import unpack_onnx
 from benchmarker.orchestration.jobs.conformance import CheckReport
 from benchmarker.plugins.numpy import benchmarker_framework
+from benchmarker.plugins.numpy.framework import NumpyFramework
 from benchmarker.plugins.numpy.operators import NumpyOperators
-from benchmarker.plugins.numpy.program import NumpyFramework
 from benchmarker.worker.conformance.onnx_cases import read_cases
 from benchmarker.worker.conformance.onnx_nodes import CaseResult, run_cases
 from tests.conftest import ROOT, Command

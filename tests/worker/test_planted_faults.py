@@ -16,8 +16,9 @@ from benchmarker.api.problem import Problem
 from benchmarker.graph.graph import Graph
 from benchmarker.graph.network import Network
 from benchmarker.graph.types import Node
+from benchmarker.plugins.numpy.framework import NumpyFramework
 from benchmarker.plugins.numpy.operators import NumpyOperators
-from benchmarker.plugins.numpy.program import NumpyFramework, NumpyProgram
+from benchmarker.plugins.numpy.program import NumpyProgram
 from benchmarker.problems import lstm_imdb, mnist_mlp
 from benchmarker.problems.layers import resnet
 from benchmarker.worker.verification import probes, reference, stepwise

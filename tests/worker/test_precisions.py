@@ -111,7 +111,8 @@ from dataclasses import replace
 import numpy as np
 
 from benchmarker.plugins import numpy
-from benchmarker.plugins.numpy.program import NumpyFramework, NumpyProgram
+from benchmarker.plugins.numpy.framework import NumpyFramework
+from benchmarker.plugins.numpy.program import NumpyProgram
 
 
 class SingleProgram(NumpyProgram):

@@ -15,9 +15,9 @@ from benchmarker.graph.graph import Graph
 from benchmarker.graph.network import Network
 from benchmarker.plugins.numpy import benchmarker_framework
 from benchmarker.plugins.numpy.base import Call
+from benchmarker.plugins.numpy.framework import NumpyFramework
 from benchmarker.plugins.numpy.gradients import GRADIENTS
 from benchmarker.plugins.numpy.pooling import max_pool_gradient
-from benchmarker.plugins.numpy.program import NumpyFramework
 from benchmarker.worker.conformance.result import CheckResult
 from benchmarker.worker.conformance.subject import Subject
 from benchmarker.worker.conformance.ties import find, tie_cases, tie_checks
@@ -163,7 +163,7 @@ from dataclasses import replace
 
 from benchmarker.plugins import numpy
 from benchmarker.plugins.numpy.gradients import GRADIENTS
-from benchmarker.plugins.numpy.program import NumpyFramework
+from benchmarker.plugins.numpy.framework import NumpyFramework
 
 
 class Sharing(NumpyFramework):

@@ -17,7 +17,8 @@ from benchmarker.api.problem import Problem
 from benchmarker.graph.network import Network
 from benchmarker.graph.types import Distribution
 from benchmarker.orchestration.references import reference_job
-from benchmarker.plugins.numpy.program import NumpyFramework, NumpyProgram
+from benchmarker.plugins.numpy.framework import NumpyFramework
+from benchmarker.plugins.numpy.program import NumpyProgram
 from benchmarker.worker.job import RunJob
 from benchmarker.worker.jobs.reference import compute_reference
 from benchmarker.worker.jobs.run import run

@@ -15,7 +15,7 @@ LEAVING = """
 import atexit, ctypes, os
 from pathlib import Path
 from benchmarker.api.framework import FrameworkPlugin
-from benchmarker.plugins.numpy.program import NumpyFramework
+from benchmarker.plugins.numpy.framework import NumpyFramework
 
 def benchmarker_framework():
     return FrameworkPlugin(name="leaving", distribution="numpy", requirements=("numpy",),

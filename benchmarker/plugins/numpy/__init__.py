@@ -11,7 +11,7 @@ def benchmarker_framework() -> FrameworkPlugin:
         name="numpy",
         distribution="numpy",
         requirements=("numpy>=1.23",),
-        implementation="benchmarker.plugins.numpy.program:MeasuredNumpyFramework",
+        implementation="benchmarker.plugins.numpy.framework:MeasuredNumpyFramework",
         precisions={"cpu": ("fp32", "fp64")},
         colour=4,
     )

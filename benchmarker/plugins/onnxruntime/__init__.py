@@ -45,7 +45,7 @@ def benchmarker_framework() -> FrameworkPlugin:
         distribution="onnxruntime",
         requirements=("onnxruntime==1.31.1", "onnx==1.23.2", "numpy"),
         cuda_requirements=("onnxruntime-gpu[cuda,cudnn]==1.31.1", "onnx==1.23.2", "numpy"),
-        implementation="benchmarker.plugins.onnxruntime.program:OnnxRuntime",
+        implementation="benchmarker.plugins.onnxruntime.framework:OnnxRuntime",
         python=">=3.11",
         options=Options,
         # Its wheels send events to Microsoft from a thread of their own, also while steps are timed.

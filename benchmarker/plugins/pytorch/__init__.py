@@ -32,7 +32,7 @@ def benchmarker_framework() -> FrameworkPlugin:
         name="pytorch",
         distribution="torch",
         requirements=("torch==2.13.0", "numpy"),
-        implementation="benchmarker.plugins.pytorch.program:PytorchFramework",
+        implementation="benchmarker.plugins.pytorch.framework:PytorchFramework",
         python=">=3.10",
         options=Options,
         recorded_variables=recorded_variables.PYTORCH,

@@ -1,249 +1,227 @@
-"""The PyTorch framework, and how its programs are put together."""
+"""The programs of PyTorch: a graph as generated functions over native tensors."""
 
 from __future__ import annotations
 
-import contextlib
 import functools
-import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from benchmarker.api.framework import Device, Framework, Program
-from benchmarker.api.optimizer import Optimizer
-from benchmarker.errors import UnsupportedError
+from benchmarker.api.framework import Device
 from benchmarker.graph.graph import Graph
-from benchmarker.plugins.common.hyperparameters import Hyperparameters
-from benchmarker.plugins.pytorch import devices
-from benchmarker.plugins.pytorch.composed import ComposedOptimizer
+from benchmarker.plugins.common.composed import state_arrays
+from benchmarker.plugins.numpy.evaluation import RuleProgram
+from benchmarker.plugins.pytorch.devices import NativeDevice, seconds_between
 from benchmarker.plugins.pytorch.functions import Functions
-from benchmarker.plugins.pytorch.modifiers import add_modifiers
-from benchmarker.plugins.pytorch.native_programs import GradientProgram, InferenceProgram, TrainingProgram
-from benchmarker.plugins.pytorch.operators import PytorchOperators
-from benchmarker.plugins.pytorch.restoring import Restoring
-from benchmarker.plugins.pytorch.tensors import Tensors
-from benchmarker.plugins.pytorch.training import (
-    TrainingSteps,
-    contracted,
-    gradient_step,
-    is_native,
-    loss_and_gradients,
-    loss_scaler,
-    make_optimizer,
-    micro_training_step,
-    scaled_training_step,
-    set_constants,
-    state_of,
-    training_parts,
-    training_step,
-)
-from benchmarker.training.optimizers.advance import places
+from benchmarker.plugins.pytorch.profiler import profiled
+from benchmarker.plugins.pytorch.tensors import Tensors, to_numpy
+from benchmarker.plugins.pytorch.training import TrainingSteps
 
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-    from benchmarker.plugins.pytorch import Options
+    from benchmarker.api.profile import Profile
+    from benchmarker.api.training_state import TrainingState
 
     Array = npt.NDArray[Any]
 
 
-class PytorchFramework(Framework):
-    """PyTorch."""
+class _PytorchProgram(RuleProgram):
+    """A graph as one generated function over native tensors; its other methods are shared by all modes.
 
-    operators = PytorchOperators
-    later_imports = ("torch._dynamo", "torch.fx", "torch.optim")
+    Parameters
+    ----------
+    graph, tensors, device, compiled
+        As given to :meth:`Framework.build`, and the parameters made native.
+    with_ranges : callable
+        Makes the step over functions that tell a profiler of the nodes.
+    """
 
-    def __init__(self) -> None:
-        import torch
-
-        self._torch: Any = torch
-
-    def version(self) -> str:
-        return str(self._torch.__version__)
-
-    def configure(self, device: Device, *, threads: int, seed: int) -> str:
-        torch = self._torch
-        torch.set_num_threads(threads)
-        # These would run whole operators side by side; PyTorch takes their number only once a process.
-        with contextlib.suppress(RuntimeError):
-            torch.set_num_interop_threads(1)
-        torch.manual_seed(seed)
-        return devices.start(device)
-
-    def build(
+    def __init__(
         self,
         graph: Graph,
-        parameters: Mapping[str, Array],
-        *,
-        mode: str,
+        tensors: Tensors,
         device: Device,
-        precision: str,
-        optimizer: Optimizer,
-        options: Options,
-    ) -> Program:
-        torch = self._torch
-        backward = mode != "inference"
-        devices.allow_tf32(precision == "tf32")
-        torch.backends.cudnn.benchmark = options.cudnn_benchmark
-        types = {"fp64": torch.float64, "bf16": torch.bfloat16, "fp16": torch.float16}
-        wanted = types.get(precision, torch.float32)
-        # A network that goes backward in half precision keeps float32 parameters and casts operator by operator.
-        mixed = backward and graph.loss is not None and precision in ("bf16", "fp16")
-        autocast = wanted if mixed else None
-        tensors = Tensors(
-            graph,
-            parameters,
-            device=torch.device("cpu") if device.type == "cpu" else torch.device("cuda", device.index),
-            dtype=torch.float32 if mixed else wanted,
-            channels_last=options.channels_last,
-            sparse=not options.compile,  # torch.compile takes no sparse tensors
-            training=backward,
-        )
-        functions = Functions(graph, tensors, device, autocast, options)
-        if not backward:
-            return InferenceProgram(graph, tensors, device, options.compile, functions)
-        build = _training_program if mode == "training" else _gradient_program
-        return build(graph, tensors, device, precision, optimizer, functions, options)
+        compiled: bool,
+        with_ranges: Callable[[], Callable[..., Any]],
+    ) -> None:
+        self._compiled = compiled
+        self._with_ranges = with_ranges
+        self._graph = graph
+        self._tensors = tensors
+        self._device = NativeDevice(device)
+        # A call saved at each step of a CPU.
+        self._waits = device.type != "cpu"
 
-    def libraries(self) -> dict[str, str]:
-        torch = self._torch
-        found = _versions(torch.__config__.show() + torch.__config__.parallel_info())
-        found["cpu_capability"] = torch.backends.cpu.get_cpu_capability()
-        return {**found, **devices.libraries()}
+    def load(self, batch: Mapping[str, Array]) -> tuple[Any, ...]:
+        return tuple(self._tensors.put(i.name, batch[i.name]) for i in self._graph.inputs)
 
-    def out_of_memory_signs(self) -> Sequence[str]:
-        return devices.OUT_OF_MEMORY_SIGNS
+    def parameters(self) -> dict[str, Array]:
+        native = self._tensors.native
+        return {name: self._tensors.decode(name, native[name]) for name in native}
 
+    def assign(self, values: Mapping[str, Array]) -> None:
+        for name, value in values.items():
+            self._tensors.assign(name, value)
 
-def _training_program(
-    graph: Graph,
-    tensors: Tensors,
-    device: Device,
-    precision: str,
-    optimizer: Optimizer,
-    functions: Functions,
-    options: Options,
-) -> TrainingProgram:
-    if graph.loss is None:
-        raise UnsupportedError(f"problem '{graph.name}' has no loss, so it cannot be trained; use inference")
-    if "lstm" in graph.operators and precision == "fp16" and device.type == "cpu":
-        _require_fp16_lstm()
-    results = (graph.loss,)
-    loss_of = functions.make(results, training=True)
-    known = Hyperparameters(optimizer)
-    update = _optimizer(known, graph, tensors, precision)
-    scaler = loss_scaler(device.type) if precision == "fp16" else None
+    def fetch(self, output: Any) -> tuple[Array, ...]:
+        outputs = output if isinstance(output, tuple) else (output,)
+        return tuple(to_numpy(tensor) for tensor in outputs)
 
-    def whole(loss_of: Callable[..., Any]) -> Callable[..., Any]:
-        return scaled_training_step(loss_of, update, scaler) if scaler else training_step(loss_of, update)
+    def synchronize(self, output: Any) -> None:
+        if self._waits:
+            self._device.wait()
 
-    def with_ranges() -> Callable[..., Any]:
-        return whole(functions.make(results, training=True, ranges=True))
+    def profile(self, batch: tuple[Any, ...], steps: int) -> Profile:
+        step = self._with_ranges()
+        return profiled(lambda: self.synchronize(step(*batch)), steps, self._device.type)
 
-    restoring = Restoring(graph, tensors, device, optimizer, update, scaler)
-    steps = TrainingSteps(
-        whole(loss_of),
-        training_parts(loss_of, update, scaler),
-        micro_training_step(loss_of, update, scaler),
-        functools.partial(state_of, optimizer, update, tensors.trainable),
-        functools.partial(_set_hyperparameters, known, update),
-        restoring.told,
-        restoring.put,
-        restoring.skipped,
-        None if is_native(optimizer) else known.built_rule,
-        known.built_rule if is_native(optimizer) and optimizer.modifiers.ema else None,
-    )
-    gradients = _verified_gradients(graph, tensors, functions, loss_of, scaler)
-    further = (options.compile, with_ranges, gradients, _evaluated(graph, functions))
-    return TrainingProgram(steps, graph, tensors, device, *further)
+    def memory(self) -> dict[str, int]:
+        return self._device.memory()
+
+    def reset_memory(self) -> None:
+        self._device.reset_memory()
+
+    def compilations(self) -> int:
+        """Return how many graphs ``torch.compile`` has made in this process; none where it is not used."""
+        import torch
+
+        return int(torch._dynamo.utils.counters["stats"]["unique_graphs"]) if self._compiled else 0
+
+    def device_event(self) -> Any:
+        return self._device.event()
+
+    def device_seconds(self, first: Any, last: Any) -> float:
+        return seconds_between(first, last)
 
 
-def _optimizer(known: Hyperparameters, graph: Graph, tensors: Tensors, precision: str) -> Any:
-    """Return what updates the parameters: PyTorch's own where it is the same function."""
-    chosen = known.optimizer
-    if is_native(chosen):
-        return _native_optimizer(chosen, graph, tensors, precision)
-    if precision == "fp16":
-        raise UnsupportedError(
-            f"PyTorch has no optimizer '{chosen.kind}', and what scales a loss in precision 'fp16' takes none but "
-            "its own; use fp32 or bf16"
-        )
-    return ComposedOptimizer(known, places(graph, chosen.modifiers.decay_of), tensors.native)
+class InferenceProgram(_PytorchProgram):
+    """The graph forward, without what autograd would keep."""
+
+    def __init__(
+        self, graph: Graph, tensors: Tensors, device: Device, compiled: bool, functions: Functions
+    ) -> None:
+        import torch
+
+        self._inference_mode = torch.inference_mode()  # made once: that takes as long as entering it
+        self._forward = functions.make(graph.outputs, training=False)
+
+        def with_ranges() -> Callable[..., Any]:
+            forward = functions.make(graph.outputs, training=False, ranges=True)
+            wrapped: Callable[..., Any] = torch.inference_mode()(forward)
+            return wrapped
+
+        super().__init__(graph, tensors, device, compiled, with_ranges)
+
+    def infer(self, batch: tuple[Any, ...]) -> Any:
+        with self._inference_mode:
+            return self._forward(*batch)
 
 
-def _native_optimizer(chosen: Optimizer, graph: Graph, tensors: Tensors, precision: str) -> Any:
-    where = places(graph, chosen.modifiers.decay_of)
-    undecayed = [tensor for name, p in where.items() if not p.decays for tensor in tensors.native[name]]
-    native = make_optimizer(chosen, tensors.trainable, undecayed, scaled=precision == "fp16")
-    if chosen.modifiers:
-        add_modifiers(native, chosen.modifiers, tensors.trainable)
-    return native
+class _DifferentiatedProgram(_PytorchProgram):
+    """Goes backward too.
+
+    Parameters
+    ----------
+    graph, tensors, device, compiled, with_ranges
+        As of :class:`_PytorchProgram`.
+    gradients : callable
+        Value and gradients of a mini-batch, in the order of ``tensors.trainable``.
+    make_forward : callable
+        Makes the function for :meth:`infer`, which only evaluation between steps needs.
+    """
+
+    def __init__(
+        self,
+        graph: Graph,
+        tensors: Tensors,
+        device: Device,
+        compiled: bool,
+        with_ranges: Callable[[], Callable[..., Any]],
+        gradients: Callable[..., tuple[Any, list[Any]]],
+        make_forward: Callable[[], Callable[..., Any]],
+    ) -> None:
+        super().__init__(graph, tensors, device, compiled, with_ranges)
+        self._gradients = gradients
+        self._make_forward = make_forward
+
+    @functools.cached_property
+    def _forward(self) -> Callable[..., Any]:
+        return self._make_forward()
+
+    def infer(self, batch: tuple[Any, ...]) -> Any:
+        import torch
+
+        with torch.no_grad():
+            return self._forward(*batch)
+
+    def gradients(self, batch: tuple[Any, ...]) -> tuple[float, dict[str, Array]]:
+        value, flat = self._gradients(*batch)
+        return float(value.detach()), self._by_parameter(flat)
+
+    def _by_parameter(self, flat: Sequence[Any]) -> dict[str, Array]:
+        """Return what there is one of for each trainable tensor, in their order, by parameter."""
+        found = dict(zip(map(id, self._tensors.trainable), flat))
+        decode, native = self._tensors.decode, self._tensors.native
+        return {
+            p.name: decode(p.name, [found[id(tensor)] for tensor in native[p.name]])
+            for p in self._graph.trainable
+        }
 
 
-def _set_hyperparameters(known: Hyperparameters, native: Any, values: Mapping[str, float]) -> None:
-    known.take(values)
-    set_constants(native, values)
+class TrainingProgram(_DifferentiatedProgram):
+    """Forward, loss, backward and update.
+
+    Parameters
+    ----------
+    steps : TrainingSteps
+        Of a mini-batch, in one and in parts, and of micro-batches; and the optimizer's state and constants.
+    further
+        As of :class:`_DifferentiatedProgram`.
+    """
+
+    def __init__(self, steps: TrainingSteps, *further: Any) -> None:
+        super().__init__(*further)
+        self._step, self._parts, self._micro = steps.whole, steps.parts, steps.micro
+        self._state, self._set_constants = steps.state, steps.set_constants
+        self._native_state, self._restore = steps.native_state, steps.restore
+        self._skipped = steps.skipped
+        self.composed_rule, self.averaging_rule = steps.composed_rule, steps.averaging_rule
+
+    def train_step(self, batch: tuple[Any, ...]) -> Any:
+        return self._step(*batch)
+
+    def train_parts(self, batch: tuple[Any, ...]) -> Iterator[tuple[str, Any]]:
+        return self._parts(*batch)
+
+    def train_micro(self, batches: Sequence[tuple[Any, ...]]) -> Any:
+        return self._micro(batches)
+
+    def set_hyperparameters(self, values: Mapping[str, float]) -> None:
+        self._set_constants(values)
+
+    def native_state(self) -> dict[str, Array]:
+        return self._native_state()
+
+    def restore(self, state: TrainingState) -> None:
+        self._restore(state)
+
+    def skipped_updates(self, steps: int) -> int | None:
+        return self._skipped(steps)
+
+    def optimizer_state(self) -> dict[str, dict[str, Array]]:
+        natives = {p.name: self._tensors.native[p.name] for p in self._graph.trainable}
+        return {
+            letter: state_arrays(natives, slots, self._tensors.decode, to_numpy)
+            for letter, slots in self._state().items()
+        }
 
 
-def _gradient_program(
-    graph: Graph,
-    tensors: Tensors,
-    device: Device,
-    precision: str,
-    optimizer: Optimizer,
-    functions: Functions,
-    options: Options,
-) -> GradientProgram:
-    results = graph.outputs if graph.loss is None else (graph.loss,)
+class GradientProgram(_DifferentiatedProgram):
+    """Forward and backward."""
 
-    def step(value_of: Callable[..., Any]) -> Callable[..., Any]:
-        return gradient_step(value_of, tensors.trainable, len(graph.upstream))
+    def __init__(self, step: Callable[..., tuple[Any, Any]], *further: Any) -> None:
+        super().__init__(*further)
+        self._step = step
 
-    def with_ranges() -> Callable[..., Any]:
-        return step(functions.make(results, training=True, ranges=True))
-
-    value_of = functions.make(results, training=True)
-    gradients = _verified_gradients(graph, tensors, functions, value_of, None)
-    further = (options.compile, with_ranges, gradients, _evaluated(graph, functions))
-    return GradientProgram(step(value_of), graph, tensors, device, *further)
-
-
-def _verified_gradients(
-    graph: Graph, tensors: Tensors, functions: Functions, value_of: Callable[..., Any], scaler: Any
-) -> Callable[..., tuple[Any, list[Any]]]:
-    """Return what verification calls: the timed function itself, but for its dropout."""
-    if "dropout" in graph.operators:
-        results = graph.outputs if graph.loss is None else (graph.loss,)
-        value_of = functions.make(results, training=True, dropout=False)
-    loss_of = contracted(value_of, len(graph.upstream)) if graph.upstream else value_of
-    return loss_and_gradients(loss_of, tensors.trainable, tensors.state, scaler)
-
-
-def _evaluated(graph: Graph, functions: Functions) -> Callable[[], Callable[..., Any]]:
-    return functools.partial(functions.make, graph.outputs, training=False)
-
-
-def _require_fp16_lstm() -> None:
-    """Refuse to train an LSTM in fp16 on a processor for which PyTorch has no kernel."""
-    import torch
-
-    try:
-        with torch.autocast("cpu", torch.float16):
-            torch.nn.LSTM(1, 1)(torch.zeros(1, 1, 1))
-    except RuntimeError as error:
-        raise UnsupportedError(
-            "PyTorch cannot train an LSTM in precision 'fp16' on this processor; use fp32 or bf16"
-        ) from error
-
-
-_VERSIONS = {
-    "mkl": r"Math Kernel Library Version ([\d.]+)",
-    "onednn": r"MKL-DNN v([\d.]+)",
-    "openmp": r"a\.k\.a\. OpenMP ([\d.]+)",
-    "blas": r"BLAS_INFO=(\w+)",
-}
-
-
-def _versions(text: str) -> dict[str, str]:
-    """Read versions out of PyTorch's description of its build."""
-    matches = {name: re.search(pattern, text) for name, pattern in _VERSIONS.items()}
-    return {name: match.group(1) for name, match in matches.items() if match}
+    def gradient_step(self, batch: tuple[Any, ...]) -> tuple[Any, Any]:
+        return self._step(*batch)

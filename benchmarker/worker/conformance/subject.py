@@ -14,7 +14,7 @@ from benchmarker.data import values
 from benchmarker.graph.graph import Graph
 from benchmarker.graph.support import missing_operators
 from benchmarker.graph.types import Distribution, TensorType
-from benchmarker.plugins.numpy.program import NumpyFramework
+from benchmarker.plugins.numpy.framework import NumpyFramework
 from benchmarker.worker.conformance.result import (
     OPERATOR_TOLERANCE,
     CheckFailed,

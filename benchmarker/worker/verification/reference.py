@@ -67,7 +67,7 @@ def build(
 ) -> Callable[..., NumpyProgram]:
     """Return what builds the reference's programs in a precision; the rest is as in ``NumpyProgram``."""
     from benchmarker.api.framework import Device, NoOptions
-    from benchmarker.plugins.numpy.program import NumpyFramework
+    from benchmarker.plugins.numpy.framework import NumpyFramework
 
     framework = NumpyFramework()
 

@@ -26,7 +26,7 @@ WORDS = (
 PACED = """
 import time
 from benchmarker.api.framework import FrameworkPlugin
-from benchmarker.plugins.numpy.program import NumpyFramework
+from benchmarker.plugins.numpy.framework import NumpyFramework
 
 SECONDS = {seconds}
 

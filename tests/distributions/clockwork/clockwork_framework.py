@@ -11,7 +11,8 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from benchmarker.api import FrameworkPlugin
-from benchmarker.plugins.numpy.program import NumpyFramework, NumpyProgram
+from benchmarker.plugins.numpy.framework import NumpyFramework
+from benchmarker.plugins.numpy.program import NumpyProgram
 
 
 @dataclass(frozen=True)

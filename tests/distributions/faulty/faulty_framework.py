@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import Any
 
 from benchmarker.api import FrameworkPlugin
+from benchmarker.plugins.numpy.framework import NumpyFramework
 from benchmarker.plugins.numpy.operators import NumpyOperators
-from benchmarker.plugins.numpy.program import NumpyFramework
 
 
 @dataclass(frozen=True)

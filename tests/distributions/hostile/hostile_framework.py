@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmarker.api import FrameworkPlugin
-from benchmarker.plugins.numpy.program import NumpyFramework
+from benchmarker.plugins.numpy.framework import NumpyFramework
 from benchmarker.worker.channel import Channel
 
 

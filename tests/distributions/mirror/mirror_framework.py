@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmarker.api import FrameworkPlugin
-from benchmarker.plugins.numpy.program import NumpyFramework
+from benchmarker.plugins.numpy.framework import NumpyFramework
 
 LOOKED_FOR = ("benchmarker", "leaked", "msgspec", "numpy", "pluggy", "psutil", "uv")
 

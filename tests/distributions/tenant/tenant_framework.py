@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmarker.api import FrameworkPlugin
-from benchmarker.plugins.numpy.program import NumpyFramework
+from benchmarker.plugins.numpy.framework import NumpyFramework
 
 LEAK_BYTES = 1 << 30
 KEPT: list[Any] = []
@@ -166,7 +166,7 @@ def tenant() -> Any:
 
 
 def torch_tenant() -> Any:
-    from benchmarker.plugins.pytorch.program import PytorchFramework
+    from benchmarker.plugins.pytorch.framework import PytorchFramework
 
     return looking(PytorchFramework)
 

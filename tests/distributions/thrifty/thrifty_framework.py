@@ -8,7 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from benchmarker.api import FrameworkPlugin
-from benchmarker.plugins.numpy.program import NumpyFramework, NumpyProgram
+from benchmarker.plugins.numpy.framework import NumpyFramework
+from benchmarker.plugins.numpy.program import NumpyProgram
 
 FOLDERS = ("THRIFTY_CODE_DIR", "THRIFTY_KERNEL_DIR")
 

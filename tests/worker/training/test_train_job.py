@@ -20,7 +20,8 @@ from benchmarker.data.splits import Split
 from benchmarker.errors import UnsupportedError
 from benchmarker.graph.network import Network
 from benchmarker.orchestration.references import reference_job
-from benchmarker.plugins.numpy.program import NumpyFramework, NumpyProgram
+from benchmarker.plugins.numpy.framework import NumpyFramework
+from benchmarker.plugins.numpy.program import NumpyProgram
 from benchmarker.training import schedules
 from benchmarker.training.fields import made, to_json
 from benchmarker.training.recipe import Training
