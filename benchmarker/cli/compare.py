@@ -205,7 +205,8 @@ def _interrupted(arguments: argparse.Namespace, request: ComparisonRequest, side
 def _print(arguments: argparse.Namespace, comparison: Comparison, passed: Gate | None) -> int:
     """Print a comparison and return the exit status."""
     from benchmarker.analysis.comparison.verdict import INCONCLUSIVE
-    from benchmarker.analysis.text.comparison import as_json, as_text, gate_sentences
+    from benchmarker.analysis.text.comparison import as_text
+    from benchmarker.analysis.text.comparison_sentences import as_json, gate_sentences
 
     if arguments.json:
         print(json.dumps(as_json(comparison, passed)))
@@ -224,7 +225,7 @@ def _print(arguments: argparse.Namespace, comparison: Comparison, passed: Gate |
 
 def _with_itself(arguments: argparse.Namespace, request: ComparisonRequest) -> int:
     """Compare a record with itself, and print what that says of the machine."""
-    from benchmarker.analysis.text.comparison import self_comparison_json, self_comparison_text
+    from benchmarker.analysis.text.comparison_sentences import self_comparison_json, self_comparison_text
 
     with _display(arguments) as display:
         on_read = reading(quiet=arguments.quiet or arguments.json)

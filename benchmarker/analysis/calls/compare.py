@@ -16,9 +16,9 @@ from benchmarker.analysis.comparison.request import ComparisonRequest
 from benchmarker.analysis.comparison.resolution import Resolution
 from benchmarker.analysis.comparison.self_comparison import SelfComparison
 from benchmarker.analysis.results.collection import Results
-from benchmarker.analysis.text.comparison import (
+from benchmarker.analysis.text.comparison import as_text
+from benchmarker.analysis.text.comparison_sentences import (
     as_json,
-    as_text,
     gate_sentences,
     self_comparison_json,
     self_comparison_text,

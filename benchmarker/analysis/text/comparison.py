@@ -1,30 +1,35 @@
-"""A comparison for people and as JSON: the ratio with its interval before the verdict, and never without."""
+"""A comparison as a table with notes on how to read it."""
 
 from __future__ import annotations
 
-import json
-import math
 import textwrap
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict
+from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
 from benchmarker.analysis.comparison.compare import OTHER_VALUES, UNPAIRED, Comparison, Number, Row
-from benchmarker.analysis.comparison.gate import Gate
 from benchmarker.analysis.comparison.paired_test import MIN_PAIRS
-from benchmarker.analysis.comparison.self_comparison import SelfComparison
-from benchmarker.analysis.comparison.verdict import EQUIVALENT, INCONCLUSIVE, LEVEL
+from benchmarker.analysis.comparison.verdict import INCONCLUSIVE, LEVEL
+from benchmarker.analysis.text.comparison_words import (
+    ALWAYS_SAID,
+    NONE,
+    conditions,
+    interval_text,
+    joined,
+    label,
+    percent_text,
+    ratio_text,
+    skipped_text,
+    title_of,
+    told_apart_by,
+    value_text,
+)
 from benchmarker.analysis.text.layout import Column, align_points, table
 from benchmarker.analysis.text.slowdown import least_slowdown
 from benchmarker.analysis.text.units import duration, significant, time_unit
 from benchmarker.errors import plural
 from benchmarker.records.precision import CONTAMINATED
-from benchmarker.statistics import CONFIDENCE
 
-_NONE = "-"
-_SAID = ("problem", "mode", "batch_size", "precision", "device", "threads")
-"""Keys that are said even where all rows have the same."""
 _MAX_RANGE = 1e4
 """Step times that lie farther apart have a unit each."""
 _MAX_EFFECT, _MAX_PAIRS = 10, 1000
@@ -39,118 +44,6 @@ _UNPAIRED = (
 )
 
 
-# --- JSON ------------------------------------------------------------------------------------------
-
-
-def as_json(comparison: Comparison, passed: Gate | None) -> dict[str, Any]:
-    return {
-        "confidence": CONFIDENCE,
-        "correction": "Holm",
-        "rows": [_row(row) for row in comparison.rows],
-        "notes": list(comparison.notes),
-        "gate": None if passed is None else _gate(comparison, passed),
-    }
-
-
-def _row(row: Row) -> dict[str, Any]:
-    values = asdict(row)
-    # Readers of the JSON know these by names of their own.
-    values["left_out"] = values.pop("skipped")
-    for side in ("first", "other"):
-        values[side]["aspects"] = values[side].pop("factors")
-    verdict = values.pop("verdict") or {"verdict": None, "p": None, "p_adjusted": None}
-    return {"sentence": sentence(row), **verdict, **values}
-
-
-def _gate(comparison: Comparison, passed: Gate) -> dict[str, Any]:
-    def places(rows: Sequence[Row]) -> list[int]:
-        return [i for i, row in enumerate(comparison.rows) if any(row is one for one in rows)]
-
-    return {"limit": passed.limit, "slower": places(passed.slower), "untold": places(passed.untold)}
-
-
-def self_comparison_json(found: SelfComparison) -> dict[str, Any]:
-    return {
-        "resolution": None if found.resolution is None else asdict(found.resolution),
-        "kept": found.kept,
-        "left_out": dict(found.pairing.skipped),
-        "sentence": self_comparison_text(found),
-    }
-
-
-# --- sentences -------------------------------------------------------------------------------------
-
-
-def sentence(row: Row) -> str:
-    """Return what a row says: the two sides, the ratio with its interval, and the verdict or why there is none."""
-    verdict = row.verdict.verdict if row.verdict else None
-    words = {None: "against", EQUIVALENT: "is equivalent to", INCONCLUSIVE: "against"}
-    relation = words.get(verdict, f"is {verdict} than")
-    end = f"no verdict: {row.why_none}" if row.why_none else ""
-    if verdict == INCONCLUSIVE:
-        end = INCONCLUSIVE
-    parts = [f"ratio {_number(row.ratio)}", _known(row), end]
-    return f"{label(row.other, row.first)} {relation} {label(row.first, row.other)}: {_joined(parts)}"
-
-
-def _known(row: Row) -> str:
-    if row.paired is None:
-        return f"{plural(row.other.processes, 'process')} against {row.first.processes}"
-    return f"95 % interval {_interval(row)} of {row.paired.pairs} pairs"
-
-
-def label(number: Number, against: Number) -> str:
-    """Return the framework of a side, with what tells it from the other; the side as asked for if nothing does."""
-    factors = number.factors
-    differing = [name for name, value in factors.items() if value != against.factors.get(name, value)]
-    if not differing:
-        return f"'{number.side}'"
-    if "framework.name" in differing:
-        # Another framework has options and an environment of its own.
-        differing = [
-            name for name in differing if not name.startswith(("framework.options.", "environment."))
-        ]
-    named = f"{factors['framework.name']} {factors['framework.version'] or ''}".strip()
-    more = [name for name in differing if name not in ("framework.name", "framework.version")]
-    return _joined([named, *(f"{name.split('.')[-1]} {_text(factors[name])}" for name in more)])
-
-
-def gate_sentences(passed: Gate) -> Iterator[str]:
-    """Yield what is to be said of rows that are too slow, or of which that cannot be told."""
-    works = _works([*passed.slower, *passed.untold])
-    told = ["slower by more than"] * len(passed.slower)
-    told += ["cannot tell whether it is slower by more than"] * len(passed.untold)
-    for row, work, how in zip((*passed.slower, *passed.untold), works, told):
-        yield f"{how} {_percent(_bound(row, passed))}: {work}: {sentence(row)}"
-
-
-def _bound(row: Row, passed: Gate) -> float:
-    return max(passed.limit, row.margin.value)
-
-
-def self_comparison_text(found: SelfComparison) -> str:
-    """Return what an A/A comparison says, and whether it bounds the margin from now on."""
-    resolution, pairing = found.resolution, found.pairing
-    out = _skipped(pairing.skipped)
-    if resolution is None:
-        return (
-            f"nothing can be told of what this machine resolves: {plural(len(pairing.pairs), 'pair')}, of which "
-            f"{len(pairing.counting)} count{f' ({out})' if out else ''}"
-        )
-    verdict, width = resolution.verdict, resolution.half_width
-    alarm = "" if verdict in (EQUIVALENT, INCONCLUSIVE) else f"; a false alarm: {verdict}"
-    bound = f"margins on this machine are at least {_percent(2 * width)} now"
-    end = bound if found.kept else "not kept, since disturbed processes were counted"
-    return (
-        f"{resolution.problem} on {resolution.framework} against itself, "
-        f"{_joined([plural(resolution.pairs, 'pair'), out])}: the ratio is known to within "
-        f"{_percent(width)}{alarm}; {end}"
-    )
-
-
-# --- the table -------------------------------------------------------------------------------------
-
-
 class Parts(NamedTuple):
     """What is shown of a comparison: what all rows share, the table's columns, and how to read it."""
 
@@ -162,19 +55,19 @@ class Parts(NamedTuple):
 def parts(comparison: Comparison) -> Parts:
     """Return what is shown of a comparison, in whatever form."""
     rows = _shown(comparison.rows)
-    flat = _conditions(rows)
-    telling = _telling(flat)
-    said = [_said(name, flat[0][name]) for name in _SAID if name not in telling]
+    flat = conditions(rows)
+    telling = told_apart_by(flat)
+    said = [_said(name, flat[0][name]) for name in ALWAYS_SAID if name not in telling]
     columns = [
         *([Column("row", _places(rows), numeric=True, key=True)] if len(rows) > 1 else []),
         *(
-            Column(_title(name), tuple(_text(keys.get(name)) for keys in flat), breaks="_")
+            Column(title_of(name), tuple(value_text(keys.get(name)) for keys in flat), breaks="_")
             for name in telling
         ),
         *_sides(rows),
         *_numbers(rows),
     ]
-    return Parts(_joined([*said, *_same_sides(rows), _same_pairs(rows)]), columns, _notes(comparison, rows))
+    return Parts(joined([*said, *_same_sides(rows), _same_pairs(rows)]), columns, _notes(comparison, rows))
 
 
 def as_text(comparison: Comparison, *, width: int = 80) -> str:
@@ -195,47 +88,10 @@ def _places(rows: Sequence[Row]) -> tuple[str, ...]:
     return tuple(str(place) for place in range(1, len(rows) + 1))
 
 
-def _title(name: str) -> str:
-    return name.removesuffix(".name").rpartition(".")[2].replace("_", " ")
-
-
 def _said(name: str, value: Any) -> str:
     if name == "threads":
         return plural(value, "thread")
     return f"batch {value}" if name == "batch_size" else str(value)
-
-
-def _flat(keys: Mapping[str, Any]) -> dict[str, Any]:
-    found: dict[str, Any] = {}
-    for name, value in keys.items():
-        inner = value if isinstance(value, Mapping) else None
-        found.update({name: value} if inner is None else {f"{name}.{n}": v for n, v in inner.items()})
-    return found
-
-
-def _conditions(rows: Sequence[Row]) -> list[dict[str, Any]]:
-    """Return what holds for both sides of each row: its work, and factors in which the sides of no row differ."""
-    shared = [
-        name
-        for name in rows[0].first.factors
-        if all(row.first.factors.get(name) == row.other.factors.get(name) for row in rows)
-    ]
-    return [{**_flat(row.keys), **{name: row.first.factors.get(name) for name in shared}} for row in rows]
-
-
-def _telling(keys: Sequence[Mapping[str, Any]]) -> list[str]:
-    """Return the keys that tell works apart: those that vary among works which the keys before them do not.
-
-    What is said of all rows else is among them wherever it varies.
-    """
-    telling: list[str] = []
-    for name in dict.fromkeys(name for one in keys for name in one):
-        alike = {json.dumps([one.get(n) for n in telling], sort_keys=True) for one in keys}
-        finer = {json.dumps([one.get(n) for n in (*telling, name)], sort_keys=True) for one in keys}
-        varies = len({json.dumps(one.get(name), sort_keys=True) for one in keys}) > 1
-        if len(finer) > len(alike) or (name in _SAID and varies):
-            telling.append(name)
-    return telling
 
 
 def _sides(rows: Sequence[Row]) -> list[Column]:
@@ -277,11 +133,11 @@ def _numbers(rows: Sequence[Row]) -> list[Column]:
     columns = [
         Column(f"base{heading}", steps([row.first for row in rows]), numeric=True),
         Column(f"other{heading}", steps([row.other for row in rows]), numeric=True),
-        Column("ratio", align_points([_number(row.ratio) for row in rows]), numeric=True),
-        Column("95 % interval", tuple(_interval(row) for row in rows), numeric=True),
+        Column("ratio", align_points([ratio_text(row.ratio) for row in rows]), numeric=True),
+        Column("95 % interval", tuple(interval_text(row) for row in rows), numeric=True),
         Column("verdict", tuple(row.verdict.verdict if row.verdict else "none" for row in rows)),
     ]
-    counts = tuple(str(row.paired.pairs) if row.paired else _NONE for row in rows)
+    counts = tuple(str(row.paired.pairs) if row.paired else NONE for row in rows)
     if len(set(counts)) > 1:
         columns.append(Column("pairs", counts, numeric=True))
     if any(row.smallest_effect is not None for row in rows):
@@ -291,12 +147,9 @@ def _numbers(rows: Sequence[Row]) -> list[Column]:
 
 def _effect(row: Row) -> str:
     if row.smallest_effect is None:
-        return _NONE
+        return NONE
     effect = row.smallest_effect - 1
-    return _percent(effect) if effect <= _MAX_EFFECT else f"over {_percent(_MAX_EFFECT)}"
-
-
-# --- notes -----------------------------------------------------------------------------------------
+    return percent_text(effect) if effect <= _MAX_EFFECT else f"over {percent_text(_MAX_EFFECT)}"
 
 
 def _notes(comparison: Comparison, rows: Sequence[Row]) -> list[str]:
@@ -353,7 +206,9 @@ def _by_row(rows: Sequence[Row], said: Sequence[Sequence[str]]) -> list[str]:
 def _verdict(rows: Sequence[Row]) -> str:
     judged = [row for row in rows if row.verdict]
     several = f", after Holm's correction over {len(judged)} rows" if len(judged) > 1 else ""
-    said = [[f"{_percent(row.margin.value)} ({row.margin.reason})"] if row.verdict else [] for row in rows]
+    said = [
+        [f"{percent_text(row.margin.value)} ({row.margin.reason})"] if row.verdict else [] for row in rows
+    ]
     margins = list(dict.fromkeys(text for texts in said for text in texts))
     if len(margins) > 1:
         each = " ".join(_by_row(rows, said))
@@ -370,7 +225,7 @@ def _of_row(row: Row) -> Iterator[str]:
     if row.why_none and row.why_none != UNPAIRED:
         yield f"no verdict: {row.why_none}"
     if row.verdict and row.skipped:
-        yield _skipped(row.skipped)
+        yield skipped_text(row.skipped)
     disturbed = sum(number.trust.get(CONTAMINATED, 0) for number in (row.first, row.other))
     if row.verdict and disturbed:
         yield f"{disturbed} of {row.first.processes + row.other.processes} processes that count were disturbed"
@@ -378,8 +233,8 @@ def _of_row(row: Row) -> Iterator[str]:
         yield f"{plural(row.elsewhere, 'pair')} of other campaigns not counted"
     if row.paired is not None and row.paired.non_normal:
         yield (
-            f"non-normal: the mean says {_number(row.ratio)}, the Hodges-Lehmann shift "
-            f"{_number(row.paired.hodges_lehmann)}, Wilcoxon's p is {row.paired.signed_rank_p:.2g}"
+            f"non-normal: the mean says {ratio_text(row.ratio)}, the Hodges-Lehmann shift "
+            f"{ratio_text(row.paired.hodges_lehmann)}, Wilcoxon's p is {row.paired.signed_rank_p:.2g}"
         )
     if row.verdict and row.verdict.verdict == INCONCLUSIVE:
         yield _inconclusive(row)
@@ -395,51 +250,3 @@ def _inconclusive(row: Row) -> str:
     if row.verdict is not None and row.verdict.p <= LEVEL:
         return "shown by its own interval, but not after the correction"
     return "the ratio is too near the edge of the margin to tell"
-
-
-def _skipped(skipped: Mapping[str, int]) -> str:
-    counts = ", ".join(f"{count} {reason}" for reason, count in skipped.items())
-    return f"pairs left out: {counts}" if counts else ""
-
-
-def _works(rows: Sequence[Row]) -> list[str]:
-    """Return the work of each row, with what tells it from the other rows' work."""
-    flat = _conditions(rows) if rows else []
-    telling = [name for name in _telling(flat) if name not in ("problem", "mode", "batch_size")]
-    return [
-        _joined(
-            [
-                f"{keys['problem']} {keys['mode']}, batch {keys['batch_size']}",
-                *(f"{_title(name)} {_text(keys.get(name))}" for name in telling),
-            ]
-        )
-        for keys in flat
-    ]
-
-
-# --- words -----------------------------------------------------------------------------------------
-
-
-def _number(ratio: float) -> str:
-    return significant(ratio, 4 if ratio >= 1 else 3)
-
-
-def _interval(row: Row) -> str:
-    if row.paired is None:
-        return _NONE
-    low, high = map(_number, row.paired.ci95)
-    return f"[{low}, {high}]"
-
-
-def _percent(share: float) -> str:
-    return f"{significant(100 * share, 2)} %" if math.isfinite(share) else _NONE
-
-
-def _text(value: Any) -> str:
-    if value is None:
-        return "none"
-    return value if isinstance(value, str) else json.dumps(value)
-
-
-def _joined(texts: Sequence[str]) -> str:
-    return ", ".join(filter(None, texts))
