@@ -63,11 +63,12 @@ def run_blueprint(arguments: argparse.Namespace, blueprint: Blueprint | None) ->
     experiment_run = ExperimentRun.planned(given(arguments), blueprint, arguments.results)
     if arguments.resume:
         experiment_run.resume()
+    notes = experiment_run.checkpoint(resumes=arguments.resume)
+    if arguments.resume:
         tell_skipped(experiment_run.damaged)
         if not arguments.quiet and not arguments.json:
             done, every = len(experiment_run.before), len(experiment_run.campaign.every())
             _tell(f"{done} of {every} runs have an ok record in {experiment_run.folder} and are left out")
-    notes = experiment_run.checkpoint(resumes=arguments.resume)
     for note in notes if not arguments.quiet else ():
         _tell(note)
     return _show_plan(arguments, experiment_run) if arguments.dry_run else _run(arguments, experiment_run)

@@ -61,9 +61,11 @@ class Augmentation:
         Raises
         ------
         UsageError
-            On an unknown name or option, a value that an option does not take, or a step that stands twice where it
-            makes no sense.
+            On what is no list, an unknown name or option, a value that an option does not take, or a step that stands
+            twice where it makes no sense.
         """
+        if isinstance(items, (str, Mapping)):
+            raise UsageError(f"augmentation must be a list of steps, got {items!r}")
         steps = tuple(map(_parse_step, items))
         for once in (Normalize, Mixup, LabelSmoothing):
             if sum(isinstance(step, once) for step in steps) > 1:

@@ -21,7 +21,7 @@ from benchmarker.experiment.spec import Experiment, RunSpec, specification
 from benchmarker.experiment.suitability import unsupported_reasons
 from benchmarker.records.assembly.acceptance import judge
 from benchmarker.records.assembly.facts import FinishedRun
-from benchmarker.records.store import DEFAULT_FOLDER, Store
+from benchmarker.records.store import DEFAULT_FOLDER, Store, require_writable
 
 if TYPE_CHECKING:
     from benchmarker.experiment.blueprint.loading import Blueprint, BlueprintFault
@@ -223,14 +223,16 @@ class ExperimentRun:
         Raises
         ------
         UsageError
-            If the folder cannot be written.
+            If the folder, or that of checkpoints, cannot be written.
         """
         from benchmarker.orchestration.orchestrator import Orchestrator
 
+        asked = self.experiment
+        if asked.checkpoints and asked.checkpoint_every:
+            require_writable(Path(asked.checkpoints), "checkpoints", "--checkpoints")
         store = Store(self.folder)
         store.check_writable()
         prepare()
-        asked = self.experiment
         orchestrator = Orchestrator(
             store,
             progress,

@@ -46,6 +46,27 @@ class InvalidRecordError(ValueError):
     """A record breaks a rule of its schema."""
 
 
+def require_writable(folder: Path, what: str, option: str) -> None:
+    """Make a folder and write a file in it.
+
+    Raises
+    ------
+    UsageError
+        If that cannot be done.
+    """
+    probe = folder / f".probe-{os.urandom(8).hex()}"
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        publish(probe, b"")
+    except OSError as error:
+        raise UsageError(
+            f"{what} must go to a folder that can be written, got '{folder}' ({error.strerror}); choose another with "
+            f"{option}"
+        ) from None
+    finally:
+        remove(probe)
+
+
 class Store:
     """A results folder that records are added to.
 
@@ -66,17 +87,7 @@ class Store:
         UsageError
             If that cannot be done.
         """
-        probe = self.folder / f".probe-{os.urandom(8).hex()}"
-        try:
-            self.folder.mkdir(parents=True, exist_ok=True)
-            publish(probe, b"")
-        except OSError as error:
-            raise UsageError(
-                f"results must go to a folder that can be written, got '{self.folder}' "
-                f"({error.strerror}); choose another with --results"
-            ) from None
-        finally:
-            remove(probe)
+        require_writable(self.folder, "results", "--results")
 
     def save(
         self, record: Mapping[str, Any], log_text: str | None = None, trace: bytes | None = None

@@ -118,7 +118,7 @@ class Limits:
         """Return the most steps that the training may take, at least one."""
         stated = [] if self.steps is None else [self.steps]
         if self.epochs is not None:
-            stated.append(round(self.epochs * steps_per_epoch))
+            stated.append(round(min(self.epochs * steps_per_epoch, MAX_COUNT)))
         return max(1, min(stated))
 
 

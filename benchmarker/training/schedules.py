@@ -7,6 +7,7 @@ and unit differ, has a say. The first update uses index 0.
 from __future__ import annotations
 
 import hashlib
+import itertools
 import math
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
@@ -112,7 +113,7 @@ class Schedule:
         for name in values:
             if name not in (*_COMMON, *_OWN[kind]):
                 having = [other for other, own in _OWN.items() if name in own]
-                yield (name,), f"is not of a schedule of kind '{kind}'; {', '.join(having)} have it"
+                yield (name,), f"is not of a schedule of kind '{kind}', but of {', '.join(having)}"
         for name in _NEEDED.get(kind, ()):
             if name not in values:
                 yield (), f"of kind '{kind}' needs '{name}'"
@@ -149,7 +150,7 @@ def table(schedule: Schedule, base: float, steps: int, steps_per_epoch: int, wha
     Raises
     ------
     UsageError
-        If the schedule is shorter than the training, or what it says lies beyond it.
+        If the schedule is shorter than the training, what it says lies beyond it, or it grows beyond all numbers.
     """
     import numpy as np  # who only reads recipes needs none
 
@@ -167,7 +168,19 @@ def table(schedule: Schedule, base: float, steps: int, steps_per_epoch: int, wha
     # One by one with Python's own arithmetic: libraries of vectors round differently.
     rising = (base * (first + (1.0 - first) * i / warmup) for i in range(warmup))
     following = (base * share(i) for i in range(warmup, steps))
-    return np.array([*rising, *following], np.float64)
+    try:
+        found = np.fromiter(itertools.chain(rising, following), np.float64, steps)
+    except OverflowError:
+        raise _not_finite(what) from None
+    if not np.isfinite(found).all():
+        raise _not_finite(what)
+    return found
+
+
+def _not_finite(what: str) -> UsageError:
+    return UsageError(
+        f"the schedule of the {what} grows beyond all numbers; take a factor that is nearer to 1"
+    )
 
 
 def table_digest(values: Table) -> str:

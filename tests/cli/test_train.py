@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -97,7 +98,8 @@ def test_one_training_is_a_summary_and_several_a_table(command: Command, numpy_h
     assert "steps (" in text
     assert "evaluation left out" in text
     assert "by the float64 reference" in text
-    several = command("train", recipe, *numpy_here, "--seeds=3")
+    wide = replace(command, environment={**command.environment, "COLUMNS": "200"})
+    several = wide("train", recipe, *numpy_here, "--seeds=3")
     assert several.status == 0, several.stderr
     assert "quick (closed): accuracy of at least 0.5 on the test split" in several.stdout
     assert "3 of 3 [0.29, 1.00]" in several.stdout
@@ -189,6 +191,14 @@ def test_what_makes_no_sense_is_one_sentence(
             "quick.toml:13: training.evaluate_evry is not known; did you mean 'evaluate_every'?",
         ),
         ("division = 'opne'", "did you mean 'open'?"),
+        (
+            "[training.schedules.learning_rate]\nkind = 'exponential'\nfactor = 1e300\nevery = 1",
+            "the schedule of the learning rate grows beyond all numbers",
+        ),
+        (
+            "augmentation = 'flip'",
+            "training.augmentation cannot be that: augmentation must be a list of steps",
+        ),
     ],
 )
 def test_a_recipe_that_makes_no_sense_is_refused_with_its_place(
@@ -197,6 +207,44 @@ def test_a_recipe_that_makes_no_sense_is_refused_with_its_place(
     finished = command("train", quick(command, more=more), *numpy_here)
     assert finished.status == 2
     assert sentence in finished.stderr
+    assert finished.stderr.count("\n") == 1
+
+
+@pytest.mark.parametrize("limits", ["epochs = 1e300", "epochs = 1e308", "steps = 2147483647"])
+def test_a_training_beyond_all_bounds_is_refused(
+    limits: str, command: Command, numpy_here: list[str]
+) -> None:
+    recipe = quick(command)
+    (command.folder / recipe).write_text((command.folder / recipe).read_text().replace("epochs = 3", limits))
+    finished = command("train", recipe, *numpy_here)
+    assert finished.status == 2
+    assert "a training takes at most 10,000,000 steps, got 2,147,483,647; lower its limits" in finished.stderr
+    assert finished.stderr.count("\n") == 1
+    assert not (command.folder / "results").exists()
+
+
+@pytest.mark.parametrize("where", ["quick.toml", "/proc/no-such-folder"])
+def test_a_folder_of_checkpoints_that_cannot_be_written_is_refused(
+    where: str, command: Command, numpy_here: list[str]
+) -> None:
+    more = ("--checkpoint-every=1", f"--checkpoints={where}")
+    finished = command("train", quick(command), *numpy_here, *more)
+    assert finished.status == 2
+    assert f"checkpoints must go to a folder that can be written, got '{where}'" in finished.stderr
+    assert finished.stderr.count("\n") == 1
+    assert not (command.folder / "results").exists()
+
+
+def test_patterns_of_weight_decay_that_no_parameter_has_are_refused(
+    command: Command, numpy_here: list[str]
+) -> None:
+    recipe = quick(command)
+    decay = "momentum = 0.9, weight_decay = 0.1, decay_of = 'layer2.* conv*'"
+    text = (command.folder / recipe).read_text().replace("momentum = 0.9", decay)
+    (command.folder / recipe).write_text(text)
+    finished = command("train", recipe, *numpy_here)
+    assert finished.status == 2
+    assert "quick.toml:3: optimizer: weight decay is of 'conv*', which no parameter of" in finished.stderr
     assert finished.stderr.count("\n") == 1
 
 

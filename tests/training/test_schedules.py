@@ -115,7 +115,7 @@ def test_what_does_not_fit_the_training_is_one_sentence(fields: dict[str, Any], 
     [
         ({"kind": "cosin"}, "did you mean 'cosine'?"),
         ({"kind": "cosine", "powr": 2}, "is not known; did you mean 'power'?"),
-        ({"kind": "cosine", "power": 2.0}, "is not of a schedule of kind 'cosine'; polynomial have it"),
+        ({"kind": "cosine", "power": 2.0}, "is not of a schedule of kind 'cosine', but of polynomial"),
         ({"kind": "step"}, "of kind 'step' needs 'at'"),
         ({"kind": "table", "values": []}, "must be a list of numbers"),
         ({"kind": "constant", "warmup": -1}, "must be a number of at least 0"),

@@ -15,6 +15,8 @@ from benchmarker.worker.training.loop import Plan
 from benchmarker.worker.training.rates import Rates
 
 MIN_STEPS = 2
+MAX_STEPS = 10_000_000
+"""Schedules are tables of all of them; the recipe of ImageNet takes 450,000."""
 
 
 def plan_of(
@@ -45,6 +47,8 @@ def plan_of(
     plan = Plan.of(training, graph.batch_size, data.train.distinct)
     if plan.most < MIN_STEPS:
         raise UsageError(f"a training takes at least {MIN_STEPS} steps, got {plan.most}; raise its limits")
+    if plan.most > MAX_STEPS:
+        raise UsageError(f"a training takes at most {MAX_STEPS:,} steps, got {plan.most:,}; lower its limits")
     rates = Rates.of(training, optimizer, plan.most, plan.steps_per_epoch)
     most = max(MIN_STEPS, min(plan.most, training.max_steps or plan.most))
     return data, replace(plan, most=most), rates

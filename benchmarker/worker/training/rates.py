@@ -66,13 +66,13 @@ class Rates:
         found.setdefault("learning_rate", np.full(steps, optimizer.learning_rate))
         return Rates(found, optimizer)
 
-    def _changing(self) -> frozenset[int]:
-        """Return the steps before which a constant changes; the program is built with those of none of them."""
-        found: set[int] = set()
+    def _changing(self) -> bytes:
+        """Return of each step whether a constant changes before it; the program is built with those of none."""
+        found = np.zeros(len(next(iter(self._tables.values()))), np.bool_)
         for name, values in self._tables.items():
-            before = np.concatenate([[getattr(self._optimizer, name)], values[:-1]])
-            found.update(np.flatnonzero(values != before).tolist())
-        return frozenset(found)
+            found[:1] |= values[:1] != getattr(self._optimizer, name)
+            found[1:] |= values[1:] != values[:-1]
+        return found.tobytes()
 
     def optimizer(self, index: int) -> Optimizer:
         """Return the optimizer as it is at a step."""
@@ -84,12 +84,12 @@ class Rates:
 
     def give(self, program: Program, index: int) -> None:
         """Give a program the constants of a step, if they are others than before it."""
-        if index in self._changes:
+        if self._changes[index]:
             program.set_hyperparameters(self.at(index))
 
     def give_base(self, program: Program) -> None:
         """Give a program the constants that schedules started from."""
-        if self._changes:
+        if any(self._changes):
             program.set_hyperparameters({name: getattr(self._optimizer, name) for name in self._tables})
 
     def numbers(self, steps: int) -> dict[str, float]:
