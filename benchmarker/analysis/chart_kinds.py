@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from benchmarker.api.chart_kind import ChartKind
 
+_RECIPE = ("training.recipe.name", "comparable.hash")
 
-def _kind(name: str, description: str, module: str = "") -> ChartKind:
-    return ChartKind(name, description, f"benchmarker.analysis.charts.{module or name}:chart")
+
+def _kind(name: str, description: str, module: str = "", each: tuple[str, ...] = ()) -> ChartKind:
+    return ChartKind(name, description, f"benchmarker.analysis.charts.{module or name}:chart", each)
 
 
 FRAMEWORKS = _kind("frameworks", "step time or throughput of frameworks side by side, by problem")
@@ -18,13 +20,13 @@ SAMPLES = _kind("samples", "every sample over time: warm-up, steady state, chang
 ROOFLINE = _kind("roofline", "achieved FLOP/s against arithmetic intensity, under the machine's roofs")
 BREAKDOWN = _kind("breakdown", "measured parts of a step, and predicted cost by operator")
 LEARNING = _kind("learning", "loss and accuracy against steps and against time")
-TRAINING_CURVES = _kind("training_curves", "quality of trainings by a recipe, over their seeds")
-TIME_TO_TARGET = _kind("time_to_target", "share of trainings that have reached their target")
+TRAINING_CURVES = _kind("training_curves", "quality of trainings by a recipe, over their seeds", each=_RECIPE)
+TIME_TO_TARGET = _kind("time_to_target", "share of trainings that have reached their target", each=_RECIPE)
 PERFORMANCE_PROFILE = _kind(
     "performance_profile", "share of recipes trained within a multiple of the best time, with its score"
 )
-DIVERGENCE = _kind("divergence", "how far trainings are from the float64 reference, over steps")
-DIVERGENCE_MAP = _kind("divergence_map", "the same as a heat map of parameters by steps")
+DIVERGENCE = _kind("divergence", "how far trainings are from the float64 reference, over steps", each=_RECIPE)
+DIVERGENCE_MAP = _kind("divergence_map", "the same as a heat map of parameters by steps", each=_RECIPE)
 MEMORY = _kind("memory", "peak memory beside what the graph predicts, and energy per sample")
 SPEEDUP = _kind("speedup", "heat map of problems by frameworks: step time over a baseline's")
 DIFFERENCES = _kind(

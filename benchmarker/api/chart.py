@@ -30,6 +30,8 @@ class Axis:
         Of a ``category`` axis, in order.
     zero : bool
         Whether the axis must show 0 (bars do).
+    most : float or None
+        A value that an axis with 0 must show too: 100 of a share that may not be reached.
     """
 
     label: str
@@ -37,6 +39,7 @@ class Axis:
     scale: str = "linear"
     categories: tuple[str, ...] = ()
     zero: bool = False
+    most: Number | None = None
 
 
 @dataclass(frozen=True)
@@ -66,6 +69,8 @@ class Series:
         Whether a line has signs along it, which tell it from others without colour.
     band : bool
         Whether ``low`` and ``high`` of a line are the edges of a shaded band, not intervals of single values.
+    hollow : bool
+        For points that are only bounds: what they stand for is beyond them.
     """
 
     name: str
@@ -80,6 +85,7 @@ class Series:
     faint: bool = False
     marked: bool = True
     band: bool = False
+    hollow: bool = False
 
 
 _FINE_STEP = 8

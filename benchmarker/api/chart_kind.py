@@ -20,11 +20,15 @@ class ChartKind:
         takes valid records and returns a :class:`~benchmarker.api.chart.Chart`, or raises
         :class:`~benchmarker.errors.UsageError` where the records show nothing of the kind. Its keyword-only
         arguments are the kind's options: of type bool, int, float, str, Literal, or such or None.
+    each : tuple of str
+        Members of records, by dotted name, for whose values pages have a picture each, of the records that have them
+        all; empty for one picture of all records.
     """
 
     name: str
     description: str
     implementation: str
+    each: tuple[str, ...] = ()
 
     def benchmarker_chart(self) -> ChartKind:
         """Return itself."""

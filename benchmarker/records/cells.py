@@ -9,8 +9,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from benchmarker.experiment.keys import canonical
+from benchmarker.experiment.options import RUN_OPTIONS
 from benchmarker.records.keys import configuration, step_key
-from benchmarker.records.lookup import Record, value_at
+from benchmarker.records.lookup import Record, specification_of, value_at
 from benchmarker.statistics import across_processes, geometric_mean
 
 _FOUND = (
@@ -30,7 +31,7 @@ def _found(record: Record) -> str:
 
 @dataclass(frozen=True)
 class Cell:
-    """Records that differ in nothing but the process.
+    """Records that differ in nothing but the process; of trainings by a recipe, in the seed too.
 
     Parameters
     ----------
@@ -49,6 +50,11 @@ class Cell:
     def well(self) -> tuple[Mapping[str, Any], ...]:
         """The records that ended well; only these have numbers."""
         return tuple(record for record in self.records if record["status"] == "ok")
+
+    @property
+    def asked(self) -> dict[str, Any]:
+        """What was asked of all its runs, as a specification."""
+        return {**specification_of(self.first), **(_OF_TRAININGS if _is_by_recipe(self.first) else {})}
 
     @property
     def work(self) -> str:
@@ -121,6 +127,18 @@ def _tally(words: Sequence[str]) -> str:
     return ", ".join(f"{count} {word}" for word, count in counts.items())
 
 
+_OF_TRAININGS = {name: RUN_OPTIONS[name].default for name in ("seed", "divergence")}
+"""In what trainings by a recipe differ that are told of together, and what stands for all of them."""
+
+
+def _is_by_recipe(record: Record) -> bool:
+    return value_at(record, "specification.training") is not None
+
+
+def _configuration(record: Record) -> str:
+    return configuration(record, ("repetition", *(_OF_TRAININGS if _is_by_recipe(record) else ())))
+
+
 def cells(records: Iterable[Mapping[str, Any]]) -> list[Cell]:
     """Return the cells of an experiment in the order of their first records.
 
@@ -128,13 +146,13 @@ def cells(records: Iterable[Mapping[str, Any]]) -> list[Cell]:
     """
     records = list(records)
     found = {
-        configuration(record): _found(record)
+        _configuration(record): _found(record)
         for record in reversed(records)
         if value_at(record, "framework.full") is not None
     }
     joined: dict[tuple[str, str], list[Mapping[str, Any]]] = {}
     for record in records:
-        alike = configuration(record)
+        alike = _configuration(record)
         known = value_at(record, "framework.full") is not None
         facts = _found(record) if known else found.get(alike, "")
         joined.setdefault((alike, facts), []).append(record)

@@ -36,6 +36,11 @@ def value_at(record: Mapping[str, Any], path: str) -> Any:
     return value
 
 
+def work_name(record: Mapping[str, Any]) -> str:
+    """Return what ran, as people call it: the recipe that was trained by, else the problem."""
+    return str(value_at(record, "specification.training.name") or record["problem"]["name"])
+
+
 def specification_elsewhere(record: Mapping[str, Any]) -> dict[str, Any]:
     """Return what was asked for, as far as a record from before ``specification`` (1.1) tells."""
     return {name: value_at(record, at) for name, at in _ELSEWHERE.items()}

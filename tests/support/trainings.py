@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from typing import Any
 
+from benchmarker.records.migration import newest
+from tests.conftest import ROOT
 from tests.support.records import make_record
 
 TARGET = 0.9
@@ -82,4 +85,15 @@ def two_recipes() -> list[dict[str, Any]]:
         trained([10, 95], framework=framework, recipe=recipe, slowness=slowness)
         for recipe, slowness in (("a", 1.0), ("b", 3.0))
         for framework in ("numpy", "jax")
+    ]
+
+
+def kept_trainings(recipes: Sequence[str], frameworks: Sequence[str]) -> list[Any]:
+    """Return kept records of real trainings, ten seeds each, in the order in which they were made."""
+    paths = sorted((ROOT / "results" / "training").glob("*.json"))
+    records = [json.loads(path.read_text(encoding="utf-8")) for path in paths]
+    return [
+        newest(record)
+        for record in records
+        if record["training"]["recipe"]["name"] in recipes and record["framework"]["name"] in frameworks
     ]

@@ -13,7 +13,7 @@ from benchmarker.analysis.text.factors import (
 )
 from benchmarker.errors import plural
 from benchmarker.records.cells import Cell
-from benchmarker.records.lookup import Record, specification_of
+from benchmarker.records.lookup import Record, work_name
 
 _WORK = ("problem", "parameters", "mode", "batch size", "data")
 _MAX_LENGTH = 60
@@ -49,7 +49,7 @@ def names(
     versions = Factor("version", tuple(framework_label(record).partition(" ")[2] for record in known), False)
     for factor in (
         versions,
-        *specification_factors(list(map(specification_of, known))),
+        *specification_factors([cell.asked for cell in cells]),
         *environment_factors(known),
     ):
         if len(set(zip(where, texts))) == len(texts):
@@ -73,8 +73,8 @@ def _works(cells: Sequence[Cell], told: Sequence[str]) -> tuple[str, ...]:
     first: dict[str, Cell] = {}
     for cell in cells:
         first.setdefault(cell.work, cell)
-    texts = {work: str(cell.first["problem"]["name"]) for work, cell in first.items()}
-    factors = specification_factors([specification_of(cell.first) for cell in first.values()])
+    texts = {work: _work_name([cell for cell in cells if cell.work == work]) for work in first}
+    factors = specification_factors([cell.asked for cell in first.values()])
     for factor in (factor for factor in factors if factor.title in _WORK):
         needed = len(set(texts.values())) < len(texts) and _tells_apart(factor, list(texts.values()))
         if needed or (factor.title in told and len(set(factor.texts)) > 1):
@@ -83,6 +83,12 @@ def _works(cells: Sequence[Cell], told: Sequence[str]) -> tuple[str, ...]:
                 for i, (work, text) in enumerate(texts.items())
             }
     return tuple(short(texts[cell.work]) for cell in cells)
+
+
+def _work_name(cells: Sequence[Cell]) -> str:
+    """Return what cells of the same step are called; the problem where they are of several recipes."""
+    found = {work_name(cell.first) for cell in cells}
+    return str(cells[0].first["problem"]["name"]) if len(found) > 1 else found.pop()
 
 
 def title_of(what: str, cells: Sequence[Cell]) -> str:

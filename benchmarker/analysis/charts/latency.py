@@ -13,7 +13,7 @@ from benchmarker.analysis.charts.samples import block_steps, has_course, steady_
 from benchmarker.analysis.charts.selection import few_series, gather, largest_group
 from benchmarker.api.chart import Axis, Chart, Panel, Series
 from benchmarker.records.cells import Cell
-from benchmarker.records.lookup import Record
+from benchmarker.records.lookup import Record, work_name
 
 _MAX_POINTS = 300
 """Quantiles that are drawn of more samples."""
@@ -48,7 +48,7 @@ def chart(records: Sequence[Record], *, log: bool | None = None) -> Chart:
     axis = Axis("step time", unit.name, scale="log" if logarithmic else "linear")
     return Chart(
         kind="latency",
-        title=title_of(f"Step times of {cells[0].first['problem']['name']}", cells),
+        title=title_of(f"Step times of {work_name(cells[0].first)}", cells),
         caption=caption(gathered, _what(cells, samples)),
         panels=(
             Panel(

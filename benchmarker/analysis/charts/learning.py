@@ -13,7 +13,7 @@ from benchmarker.analysis.charts.quantities import times
 from benchmarker.analysis.charts.selection import Selection, few_series, gather, keep, largest_group
 from benchmarker.api.chart import Axis, Chart, Panel, Series
 from benchmarker.records.cells import Cell
-from benchmarker.records.lookup import Record, specification_of, value_at
+from benchmarker.records.lookup import Record, specification_of, value_at, work_name
 
 _STEPS = "training steps, warm-up included"
 _TIME = "time spent in steps, warm-up included"
@@ -64,7 +64,7 @@ def chart(records: Sequence[Record], *, log: bool = False) -> Chart:
     accuracies = [line for name, group in named.items() if (line := _accuracy(name, group))]
     loss = Axis("loss of a mini-batch", "", scale="log" if log else "linear", zero=not log)
     accuracy = Axis("accuracy on the training data", "%")
-    problem, data = cells[0].first["problem"]["name"], value_at(cells[0].first, "inputs.data.name")
+    problem, data = work_name(cells[0].first), value_at(cells[0].first, "inputs.data.name")
     return Chart(
         kind="learning",
         title=title_of(f"Training of {problem}{f' on {data}' if data else ''}", cells),

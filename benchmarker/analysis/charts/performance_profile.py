@@ -89,7 +89,7 @@ def _curves(profiles: Sequence[Profile], found: Selection, by: str, limit: float
     series = [_steps(profile, limit, colour) for profile, colour in zip(profiles, places)]
     return Panel(
         Axis("multiple of the best", zero=False),
-        Axis("share of recipes", "%", zero=True),
+        Axis("share of recipes", "%", zero=True, most=100.0),
         series=tuple(series),
     )
 

@@ -200,7 +200,7 @@ def limit_workloads(gathered: Selection, most: int = MAX_WORKLOADS) -> Selection
 
 
 def _setting(cell: Cell, places: Sequence[str]) -> str:
-    stated = specification_of(cell.first)
+    stated = cell.asked
     return canonical([stated[name] for name in _settings(stated, places)])
 
 

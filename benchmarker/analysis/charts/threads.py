@@ -11,7 +11,7 @@ from benchmarker.analysis.charts.selection import Selection, few_series, gather,
 from benchmarker.api.chart import Axis, Chart, Panel, Series
 from benchmarker.errors import UsageError
 from benchmarker.records.cells import Cell
-from benchmarker.records.lookup import Record, value_at
+from benchmarker.records.lookup import Record, value_at, work_name
 from benchmarker.statistics import paired_ratio
 
 _PAIRED = (
@@ -44,7 +44,7 @@ def chart(records: Sequence[Record]) -> Chart:
     known = keep(on_cpu, lambda cell: _threads(cell) > 0, "of an unknown number of threads")
     gathered = few_series(_one_campaign(known), _labels, places=("threads",))
     cells, labels = gathered.cells, _labels(gathered.cells)
-    work = short(cells[0].first["problem"]["name"])
+    work = short(work_name(cells[0].first))
     return Chart(
         kind="threads",
         title=title_of(f"{work} by CPU threads", cells),

@@ -13,7 +13,7 @@ from benchmarker.analysis.comparison.trainings import TrainingGroup
 from benchmarker.api.chart import Axis, Chart, Panel, Series
 from benchmarker.records.lookup import Record
 
-_CENSORED = "A point marks where a run ended without: it counts as one that takes longer."
+_CENSORED = "A hollow point marks where a run ended without: it counts as one that takes longer."
 
 
 def chart(records: Sequence[Record], *, log: bool = False) -> Chart:
@@ -63,20 +63,25 @@ def chart(records: Sequence[Record], *, log: bool = False) -> Chart:
 def _panel(trainings: Trainings, axis: Axis, times_of: Callable[[TrainingGroup], Sequence[Time]]) -> Panel:
     look = zip(trainings.labels, trainings.groups, colours(trainings.frameworks))
     series = [one for name, group, colour in look for one in _series(name, times_of(group), colour)]
-    return Panel(axis, Axis("share of runs that have reached it", "%", zero=True), series=tuple(series))
+    return Panel(
+        axis, Axis("share of runs that have reached it", "%", zero=True, most=100.0), series=tuple(series)
+    )
 
 
 def _series(name: str, found: Sequence[Time], colour: int) -> list[Series]:
     """Return the steps of a distribution, and the ends of runs that are not in it."""
     reached = sorted(time.value for time in found if time.reached)
     missed = sorted(time.value for time in found if not time.reached)
-    share = 100 / len(found)
-    end = max(time.value for time in found)
-    places = [*reached[:1], *reached, end] if reached else [end]
-    shares = [0.0, *(share * (index + 1) for index in range(len(reached)))] if reached else [0.0]
-    shares = [*shares, shares[-1]] if reached else shares
-    drawn = [Series(name, "steps", tuple(places), tuple(shares), colour=colour)]
+    share, end = 100 / len(found), max(time.value for time in found)
+    shares = [share * (index + 1) for index in range(len(reached))]
+    drawn = []
+    if reached:
+        drawn.append(Series(name, "steps", (reached[0], *reached), (0.0, *shares), colour=colour))
+    if reached and end > reached[-1]:
+        last = (shares[-1], shares[-1])
+        drawn.append(Series("", "steps", (reached[-1], end), last, colour=colour, marked=False))
     if missed:
         at = tuple(share * sum(value <= place for value in reached) for place in missed)
-        drawn.append(Series("", "points", tuple(missed), at, colour=colour))
+        called = "" if reached else name
+        drawn.append(Series(called, "points", tuple(missed), at, colour=colour, hollow=True))
     return drawn

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import random
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from statistics import median
@@ -15,6 +14,7 @@ MAX_ARRANGEMENTS = 200_000
 """Of the labels of two groups: beyond this so many are drawn instead of all being tried."""
 DRAWN_ARRANGEMENTS = 20_000
 _SLACK = 1e-9
+_MAX_ELEMENTS = 1_000_000
 Floats = npt.NDArray[np.float64]
 
 
@@ -126,15 +126,12 @@ def log_rank_p(first: Sequence[Time], second: Sequence[Time], *, faster: bool = 
     """
     scores = _log_rank_scores([*first, *second])
     size, centre = len(first), sum(scores) * len(first) / len(scores)
-    measure: Callable[[float], float] = float if faster else abs
-    found = measure(sum(scores[:size]) - centre) - _SLACK
+    measure: Callable[[Floats], Floats] = np.positive if faster else np.abs
+    found = measure(np.asarray(sum(scores[:size]) - centre)) - _SLACK
     if math.comb(len(scores), size) <= MAX_ARRANGEMENTS:
-        sums = _sums(scores, size) - centre
-        return float(np.mean((sums if faster else np.abs(sums)) >= found))
-    generator = random.Random(0)
-    drawn = (sum(generator.sample(scores, size)) for _ in range(DRAWN_ARRANGEMENTS))
-    as_far = sum(measure(one - centre) >= found for one in drawn)
-    return (as_far + 1) / (DRAWN_ARRANGEMENTS + 1)
+        return float(np.mean(measure(_sums(scores, size) - centre) >= found))
+    as_far = np.count_nonzero(measure(_drawn_sums(scores, size) - centre) >= found)
+    return float(as_far + 1) / (DRAWN_ARRANGEMENTS + 1)
 
 
 def _sums(scores: Sequence[float], size: int) -> Floats:
@@ -146,6 +143,15 @@ def _sums(scores: Sequence[float], size: int) -> Floats:
         joined = [np.concatenate([old, less + score]) for less, old in zip(of_size, of_size[1:])]
         of_size = [of_size[0], *joined]
     return of_size[size]
+
+
+def _drawn_sums(scores: Sequence[float], size: int) -> Floats:
+    """Return the sum of so many scores for each of the arrangements that are drawn, a part of them at a time."""
+    generator = np.random.default_rng(0)
+    rows = max(1, _MAX_ELEMENTS // len(scores))
+    counts = [min(rows, DRAWN_ARRANGEMENTS - done) for done in range(0, DRAWN_ARRANGEMENTS, rows)]
+    parts = (generator.permuted(np.tile(scores, (count, 1)), axis=1) for count in counts)
+    return np.concatenate([part[:, :size].sum(axis=1) for part in parts])
 
 
 def excess(first: Sequence[Time], second: Sequence[Time]) -> float:

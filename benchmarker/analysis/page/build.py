@@ -15,6 +15,7 @@ from benchmarker.analysis.page.interactive.pictures import Gallery, gallery
 from benchmarker.analysis.page.overview import overview
 from benchmarker.analysis.page.runs import Runs, gather
 from benchmarker.analysis.page.table import Row, table
+from benchmarker.analysis.page.trainings import Trainings, trainings
 from benchmarker.errors import UsageError
 from benchmarker.files import staged
 from benchmarker.machine.trust import GRADES
@@ -36,7 +37,7 @@ class Page:
     runs : int
         Number of runs.
     pictures : tuple of str
-        Kinds of picture.
+        The kind of each picture.
     skipped : tuple of (str, str)
         Files that are not in it, and why.
     broken : tuple of str
@@ -92,8 +93,10 @@ def make_page(
             f"a page needs at least one valid record that passes the filters, got none{_first(missing)}"
         )
     shown = gallery([run.record for run in found.runs], note)
+    note("comparing trainings")
+    trained = trainings([run.record for run in found.runs])
     note("writing the page")
-    html = _html(found.newest_first(), shown, title=title, skipped=missing, plotly=plotly)
+    html = _html(found.newest_first(), shown, trained, title=title, skipped=missing, plotly=plotly)
     kinds = tuple(picture.chart.kind for picture in shown.pictures)
     return Page(html, len(found.runs), kinds, missing, shown.broken)
 
@@ -105,6 +108,7 @@ def _first(skipped: Sequence[tuple[str, str]]) -> str:
 def _html(
     found: Runs,
     shown: Gallery,
+    trained: Trainings,
     *,
     title: str,
     skipped: Sequence[tuple[str, str]],
@@ -119,6 +123,7 @@ def _html(
         made_at=f"{datetime.now(timezone.utc):%Y-%m-%d %H:%M} UTC",
         version=__version__,
         overview=overview(records),
+        trained=trained,
         table=rows,
         keys=[run.key for run in found.runs],
         choices=_choices(rows.rows),

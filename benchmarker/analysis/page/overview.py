@@ -10,7 +10,7 @@ from benchmarker.analysis.page.table import TONES, when
 from benchmarker.analysis.text.factors import framework_label
 from benchmarker.analysis.text.units import size
 from benchmarker.machine.trust import GRADES
-from benchmarker.records.lookup import Record, value_at
+from benchmarker.records.lookup import Record, value_at, work_name
 
 _MAX_NAMED = 12
 _ORDER = {word: place for place, word in enumerate(("ok", "passed", *GRADES))}
@@ -46,7 +46,7 @@ class Overview:
 def overview(records: Sequence[Record]) -> Overview:
     started = sorted(when(record["started_at"]) for record in records)
     facts = (
-        ("problems", _named(f"{record['problem']['name']} ({record['mode']})" for record in records)),
+        ("problems", _named(f"{work_name(record)} ({record['mode']})" for record in records)),
         ("frameworks", _named(framework_label(record) for record in records)),
         ("machines", _named(map(machine, records))),
         ("when, UTC", (started[0] if started[0] == started[-1] else f"{started[0]} to {started[-1]}",)),

@@ -12,6 +12,7 @@ from benchmarker.analysis.page.sections import Section, sections
 from benchmarker.analysis.page.table import when
 from benchmarker.analysis.text.factors import framework_label
 from benchmarker.errors import StoreError
+from benchmarker.records.lookup import work_name
 from benchmarker.records.schema import Record, shape_faults
 
 _ALL_POINTS, _MIN_POINTS, _MAX_POINTS = 150_000, 20, 300
@@ -118,7 +119,7 @@ def _new_name(name: str, names: set[str]) -> str:
 
 
 def _title(record: Record) -> str:
-    what = f"{record['problem']['name']}, {record['mode']}, on {framework_label(record)}"
+    what = f"{work_name(record)}, {record['mode']}, on {framework_label(record)}"
     return f"{what}: {record['status'].replace('_', ' ')}, {when(record['started_at'])} UTC"
 
 

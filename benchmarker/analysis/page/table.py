@@ -9,7 +9,7 @@ from typing import Any
 from benchmarker.analysis.text.factors import framework_label
 from benchmarker.analysis.text.units import significant
 from benchmarker.machine.trust import GRADES
-from benchmarker.records.lookup import Record, value_at
+from benchmarker.records.lookup import Record, value_at, work_name
 
 TONES = {
     **dict.fromkeys(("ok", "passed", "clean"), "good"),
@@ -134,7 +134,7 @@ def _row(record: Record) -> Row:
     cells = (
         Cell(when(record["started_at"])),
         Cell(framework_label(record)),
-        Cell(str(record["problem"]["name"])),
+        Cell(work_name(record)),
         Cell(grade, GRADES.index(grade) if grade in GRADES else None, TONES.get(grade, "")),
         Cell(status, tone=TONES.get(status, "")),
         Cell(str(record["mode"])),
@@ -150,7 +150,7 @@ def _row(record: Record) -> Row:
     )
     choices = {
         "framework": str(record["framework"]["name"]),
-        "problem": str(record["problem"]["name"]),
+        "problem": work_name(record),
         "status": status,
         "trust": grade,
     }

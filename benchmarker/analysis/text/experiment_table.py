@@ -26,7 +26,7 @@ from benchmarker.analysis.text.quality import (
 from benchmarker.analysis.text.summary import record_summary
 from benchmarker.analysis.text.units import duration, significant, time_unit
 from benchmarker.records.cells import Cell, cells
-from benchmarker.records.lookup import Record, specification_of
+from benchmarker.records.lookup import Record
 from benchmarker.records.precision import excluded
 from benchmarker.statistics import MIN_FOR_INTERVAL, MIN_PROCESSES
 
@@ -66,7 +66,7 @@ def comparison_table(records: Iterable[Mapping[str, Any]], *, width: int = 80) -
     known = [cell.first for cell in rows]
     frameworks = tuple(map(framework_label, known))
     conditions = [
-        *specification_factors(list(map(specification_of, known))),
+        *specification_factors([cell.asked for cell in rows]),
         _precision(rows),
         *environment_factors(known),
     ]

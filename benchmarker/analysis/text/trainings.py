@@ -33,7 +33,7 @@ from benchmarker.errors import plural
 from benchmarker.records.lookup import Record
 
 _NONE = "-"
-_MISSED = "not reached"
+_MISSED = "missed"
 _MEDIAN = (
     "Seconds: by the clocks of training, loading and the first step; evaluation left out. A run that did not reach the "
     "target counts as slower than all that did."

@@ -48,19 +48,33 @@ def test_the_share_that_reached_the_target_counts_all_runs() -> None:
     numpy, missed, pytorch = sorted(
         by_steps.series, key=lambda one: (one.name == "pytorch", one.kind == "points")
     )
-    assert numpy.x == (20, 20, 30, 30)
-    assert numpy.y == pytest.approx((0, 100 / 3, 200 / 3, 200 / 3))
-    assert (missed.x, missed.name) == ((30,), "")
+    assert numpy.x == (20, 20, 30)
+    assert numpy.y == pytest.approx((0, 100 / 3, 200 / 3))
+    assert (missed.x, missed.name, missed.hollow) == ((30,), "", True)
     assert missed.y == pytest.approx((200 / 3,))
-    assert pytorch.y == pytest.approx((0, 50, 100, 100))
+    assert pytorch.y == pytest.approx((0, 50, 100))
     (timed,) = (series for series in by_time.series if series.name == "pytorch")
     assert max(timed.x) == pytest.approx(2 + 2 * 1.9)
 
 
 def test_runs_of_which_none_reached_it_are_points_alone() -> None:
-    line, points = chart("time_to_target", [trained([1, 2]), trained([1, 2], seed=1)]).panels[0].series
-    assert line.y == (0.0,)
-    assert points.y == (0.0, 0.0)
+    (points,) = chart("time_to_target", [trained([1, 2]), trained([1, 2], seed=1)]).panels[0].series
+    assert (points.name, points.y, points.hollow) == ("numpy", (0.0, 0.0), True)
+
+
+def test_a_distribution_goes_on_without_a_sign_to_where_the_last_run_ended() -> None:
+    panel = chart("time_to_target", [trained([1, 95]), trained([1, 2, 3], seed=1)]).panels[0]
+    line, rest, missed = panel.series
+    assert (line.x, line.y) == ((10, 10), (0.0, 50.0))
+    assert (rest.x, rest.y, rest.marked, rest.name) == ((10, 20), (50.0, 50.0), False, "")
+    assert (missed.x, missed.y) == ((20,), (50.0,))
+    assert panel.y.most == 100
+
+
+def test_distributions_that_lie_upon_each_other_are_named() -> None:
+    same = [trained([10, 95], framework=name) for name in ("numpy", "jax")]
+    drawn = chart("time_to_target", [*same, trained([10, 20, 95], framework="mxnet")])
+    assert "Over steps the same at every seed: numpy, jax." in drawn.caption
 
 
 def test_other_recipes_are_left_out_and_told() -> None:

@@ -16,6 +16,7 @@ from benchmarker.analysis.page import make_page
 from benchmarker.records.schema import shape_faults
 from tests.support.browser import chromium
 from tests.support.records import make_failed_record, make_record
+from tests.support.trainings import kept_trainings
 
 
 @pytest.fixture(scope="module")
@@ -437,6 +438,17 @@ def test_nothing_overflows_a_narrow_screen(opened: Open) -> None:
     assert page.evaluate("document.documentElement.scrollWidth") == 360
     box = page.locator("#runs .scroll")
     assert box.evaluate("(element) => element.scrollWidth > element.clientWidth")
+
+
+def test_trainings_fit_a_narrow_screen_and_are_drawn(opened: Open) -> None:
+    records = kept_trainings(("digits_mlp", "breast_cancer"), ("numpy", "jax"))
+    page = opened(records, viewport={"width": 390, "height": 780}).page
+    page.get_by_role("link", name="Trainings").click()
+    assert page.locator("#trained tbody").count() == 2
+    for name in ("training_curves", "training_curves-2", "time_to_target-2"):
+        page.locator(f"#picture-{name} .drawing").first.scroll_into_view_if_needed()
+        page.wait_for_selector(f"#picture-{name} .drawing .main-svg")
+    assert page.evaluate("document.documentElement.scrollWidth") == 390
 
 
 def test_long_names_without_a_space_do_not_widen_a_narrow_screen(opened: Open) -> None:

@@ -28,6 +28,7 @@ from benchmarker.api.chart import Axis, Chart, Heat, Mark, Panel, Series
 from benchmarker.errors import UsageError
 from tests.conftest import ROOT
 from tests.support.records import PRESSURE, make_failed_record, make_record
+from tests.support.trainings import kept_trainings
 
 # --- thinning --------------------------------------------------------------------------------------
 
@@ -87,6 +88,11 @@ EVERY_KIND = [
         Axis("framework", scale="category"),
         Axis("problem", scale="category"),
         heat=Heat((HOSTILE,), ("one", "two"), ((1.0, None),), (("1.0", ""),), "ratio", centre=1.0),
+    ),
+    panel(
+        Series("a", "points", (1.0, 2.0), (1.0, 2.0), hollow=True),
+        x=Axis("step"),
+        y=Axis("b", zero=True, most=9),
     ),
 ]
 
@@ -169,6 +175,44 @@ def test_many_names_are_slanted_and_have_room() -> None:
 
 def test_times_are_in_utc() -> None:
     assert draw(chart(EVERY_KIND[6])).figures[0]["data"][0]["x"][0] == "2023-11-14 22:13:20.000"
+
+
+def test_points_that_are_bounds_are_open_and_a_share_reaches_to_all() -> None:
+    bound = Series("a", "points", (1.0,), (40.0,), hollow=True)
+    share = Axis("share", "%", zero=True, most=100.0)
+    (figure,) = draw(chart(panel(bound, x=Axis("step"), y=share))).figures
+    assert figure["data"][0]["marker"]["symbol"] == "circle-open"
+    assert figure["layout"]["yaxis"]["range"] == pytest.approx([0.0, 106.0])
+
+
+@pytest.mark.parametrize(
+    ("values", "every", "form"),
+    [
+        ((2e-6, 6e-6), "D1", ".1~e"),
+        ((0.02, 0.9), "D2", ",.3~r"),
+        ((50.0, 50.0), "D2", ",.3~r"),
+        ((1.0, 1e6), None, None),
+    ],
+)
+def test_ticks_of_a_logarithmic_axis_are_whole_numbers_with_their_power(
+    values: tuple[float, float], every: str | None, form: str | None
+) -> None:
+    line = Series("a", "line", (1.0, 2.0), values)
+    axis = draw(chart(panel(line, x=Axis("step"), y=Axis("share", scale="log")))).figures[0]["layout"][
+        "yaxis"
+    ]
+    assert (axis.get("dtick"), axis.get("tickformat")) == (every, form)
+
+
+def test_long_names_of_axes_and_scales_go_on_in_a_second_line() -> None:
+    long = "norm of the difference, share of the way that the reference has gone"
+    heat = Heat(("r",), ("a", "b"), ((0.5, 1.0),), (("1\n2 ms", ""),), long)
+    (figure,) = draw(chart(Panel(Axis("x"), Axis(long), heat=heat))).figures
+    trace = figure["data"][0]
+    assert "<br>" in figure["layout"]["yaxis"]["title"]["text"]
+    assert trace["colorbar"]["title"]["text"].replace("<br>", " ") == long
+    assert trace["text"] == [["1<br>2 ms", ""]]
+    assert numbers(chart(Panel(Axis("x"), Axis("y"), heat=heat))).rows[0] == ("r", "a", "1, 2 ms", "")
 
 
 def test_a_ratio_as_far_below_as_above_is_as_dark() -> None:
@@ -312,6 +356,33 @@ def test_a_page_names_what_it_leaves_out() -> None:
     assert [file for file, _ in page.skipped] == ["c.json", "b.json"]
     assert "it is &lt;empty&gt;" in page.html
     assert "2 files left out" in page.html
+
+
+def test_trainings_have_a_table_and_a_picture_of_each_recipe() -> None:
+    kept = kept_trainings(("digits_mlp", "breast_cancer"), ("numpy", "jax"))
+    page = make_page([make_record(), *kept])
+    assert page.pictures.count("training_curves") == page.pictures.count("time_to_target") == 2
+    ids = re.findall(r'<figure id="picture-([\w-]+)"', page.html)
+    assert {"training_curves", "training_curves-2", "time_to_target", "time_to_target-2"} <= set(ids)
+    assert len(set(ids)) == len(ids) == len(page.pictures)
+    assert page.pictures.count("performance_profile") == 1
+    table = re.search(r'<table id="trained">(.*?)</table>', page.html, re.DOTALL)
+    assert table
+    assert re.findall(r'rowspan="2">(\w+)<', table[1]) == ["digits_mlp", "breast_cancer"]
+    cells = re.findall(r"<t[hd][^>]*>([^<]*)</t[hd]>", table[1].partition("</thead>")[2])
+    assert cells[:5] == ["digits_mlp", "numpy 2.4.6", "10 of 10", "88", "[66, 110]"]
+    assert cells[7:13] == ["-", "first", "jax 0.10.2", "10 of 10", "88", "[66, 110]"]
+    assert cells[15:17] == ["equal", "slower"]
+
+
+def test_a_page_without_trainings_has_no_place_for_them() -> None:
+    failed = make_failed_record()
+    failed["specification"]["training"] = {"name": "digits"}
+    for records in ([make_record()], [failed]):
+        page = make_page(records)
+        assert "#trainings" not in page.html
+        assert "training_curves" not in page.pictures
+    assert "digits, " in page.html
 
 
 def test_a_page_needs_a_record_and_not_too_many() -> None:

@@ -18,8 +18,8 @@ def test_each_recipe_has_its_frameworks_below_it_the_first_first() -> None:
     lines = standings_table(RECORDS, width=120).splitlines()
     table = [line.split() for line in lines[lines.index("") - 6 : lines.index("")]]
     assert [row[0] for row in table] == ["small", "numpy", "jax", "other", "numpy", "jax"]
-    assert " ".join(table[1]) == "numpy 1.0 5 of 6 20 [10, not reached] 2.90 [1.90, not reached] - first"
-    assert " ".join(table[2]) == "jax 1.0 5 of 6 20 [10, not reached] 145 [95.0, not reached] equal slower"
+    assert " ".join(table[1]) == "numpy 1.0 5 of 6 20 [10, missed] 2.90 [1.90, missed] - first"
+    assert " ".join(table[2]) == "jax 1.0 5 of 6 20 [10, missed] 145 [95.0, missed] equal slower"
 
 
 def test_its_notes_say_how_it_was_tested() -> None:

@@ -117,7 +117,7 @@ def _fit(axes: Axes, panel: Panel) -> None:
     if panel.x.zero and panel.x.scale == "linear":
         axes.set_xlim(0, 1.04 * axes.dataLim.xmax or 1.0)
     if panel.y.zero and panel.y.scale == "linear":
-        axes.set_ylim(0, 1.06 * axes.dataLim.ymax or 1.0)
+        axes.set_ylim(0, 1.06 * max(axes.dataLim.ymax, panel.y.most or 0.0) or 1.0)
     for which, axis in (("x", panel.x), ("y", panel.y)):
         if axis.scale == "log":
             low, high = getattr(axes, f"get_{which}lim")()

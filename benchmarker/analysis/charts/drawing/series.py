@@ -78,6 +78,7 @@ def handle(series: Series) -> Any:
         color=colour,
         linestyle="none" if series.kind == "points" else _dash(series),
         marker=_marker(series),
+        markerfacecolor="white" if series.hollow else colour,
         markersize=5.5,
         alpha=_alpha(series),
     )
@@ -214,18 +215,21 @@ def _points(drawing: Drawing, series: Series) -> None:
     places = [place_of(p, axis) + (dodge and dodge * drawing.beside(series, p)[0]) for p in series.x]
     x, y = np.array(places), _numbers(series.y)
     many = len(x) > 2 * _MAX_MARKED
+    own = many or series.hollow
     drawing.axes.plot(
         x,
         y,
         linestyle="none",
         color=colour_at(series.colour),
+        markerfacecolor="white" if series.hollow and not many else colour_at(series.colour),
         marker="." if many else _marker(series),
         markersize=3 if many else 7 if len(x) < _FEW else 5,
-        markeredgecolor=colour_at(series.colour) if many else "white",
-        markeredgewidth=0 if many else 0.6,
+        markeredgecolor=colour_at(series.colour) if own else "white",
+        markeredgewidth=0 if many else 1.4 if series.hollow else 0.6,
         alpha=_alpha(series),
         label=series.name,
         zorder=3,
+        clip_on=not series.hollow,
     )
     _whiskers(drawing, series, x, y, colour_at(series.colour))
 

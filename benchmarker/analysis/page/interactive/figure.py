@@ -23,12 +23,16 @@ Figure = dict[str, Any]
 MAX_POINTS = 40_000
 """Of all series of a chart together."""
 _POINTS_OF_A_SERIES = (20, 600)
-_HEIGHT, _ROW_HEIGHT, _NAMED_HEIGHT, _FINE_HEIGHT = 380, 34, 20, 8
+_HEIGHT, _ROW_HEIGHT, _NAMED_HEIGHT, _FINE_HEIGHT = 400, 34, 20, 8
 _NAME_WIDTH, _LINE_OF_NAMES, _MAX_NAME = 20, 90, 44
 """Letters of a name on a line, of all names beside each other, and of one that is slanted."""
-_LABEL = 40
+_LABELS = {"x": 60, "y": 40}
 """Letters of what an axis shows on a line."""
+_SHORTEST_LABEL, _LETTER = 18, 8
+"""Letters of a line beside the bar of a table's colours, at least, and the height of a letter in pixels."""
 _MAX_LEVEL = 3
+_FEW_TIMES = 8
+"""Of the smallest value the largest: so close that each multiple of a power of ten is a tick."""
 _RATIOS = (1.01, 1.02, 1.05, 1.1, 1.25, 1.5, 2, 3, 5, 10, 20, 50, 100, 200, 500, 1000)
 
 
@@ -63,6 +67,11 @@ def as_text(text: str) -> str:
     return text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;").replace("$", "&#36;")
 
 
+def _lines(text: str, width: int) -> str:
+    """Return a text in lines of so many letters."""
+    return "<br>".join(map(as_text, textwrap.wrap(text, width)))
+
+
 def _figure(panel: Panel, limit: int) -> Figure:
     if panel.heat is not None:
         return _heat_figure(panel, panel.heat)
@@ -75,8 +84,8 @@ def _figure(panel: Panel, limit: int) -> Figure:
         named.add(one.name)
     kinds = {one.kind for one in panel.series}
     layout = {
-        "xaxis": _axis(panel.x, [x for one in panel.series for x in one.x]),
-        "yaxis": _axis(panel.y, [y for one in panel.series for y in one.y]),
+        "xaxis": _axis("x", panel.x, [x for one in panel.series for x in one.x]),
+        "yaxis": _axis("y", panel.y, [y for one in panel.series for y in one.y]),
         "barmode": "stack" if "stacked" in kinds else "group",
         "violinmode": "overlay",
         # Points of several series at one name stand beside each other, as bars do.
@@ -189,11 +198,11 @@ def _place(value: Place | None, axis: Axis) -> Any:
     return moment.strftime("%Y-%m-%d %H:%M:%S.%f")[:-3]
 
 
-def _axis(axis: Axis, values: Sequence[Place | None]) -> Figure:
+def _axis(which: str, axis: Axis, values: Sequence[Place | None]) -> Figure:
     unit = f" [{axis.unit}]" if axis.unit else ""
     found: Figure = {
         "title": {
-            "text": "<br>".join(map(as_text, textwrap.wrap(axis.label + unit, _LABEL))),
+            "text": _lines(axis.label + unit, _LABELS[which]),
             "standoff": 10,
         },
         "type": {"linear": "linear", "category": "category", "time": "date"}.get(axis.scale, "log"),
@@ -207,13 +216,17 @@ def _axis(axis: Axis, values: Sequence[Place | None]) -> Figure:
     }
     if axis.zero and axis.scale == "linear":
         found["rangemode"] = "tozero"
+        if axis.most is not None:
+            found["range"] = [0, 1.06 * axis.most]
     if axis.scale == "category":
         found |= _names(axis.categories)
     known = [value for value in values if isinstance(value, (int, float)) and value > 0]
     if axis.scale == "log2" and known:
         found |= _powers_of_two(known)
     if axis.scale == "log" and known and max(known) < 300 * min(known):
-        found["dtick"] = "D2"  # also 2 and 5 of each power of ten
+        # Also 2 and 5 of each power of ten, or all its multiples; without a format they were single digits.
+        found["dtick"] = "D1" if 1 < max(known) / min(known) <= _FEW_TIMES else "D2"
+        found["tickformat"] = ",.3~r" if min(known) >= 1e-3 else ".1~e"
     return found
 
 
@@ -291,9 +304,9 @@ def _heat_figure(panel: Panel, heat: Heat) -> Figure:
         "colorbar": _bar(heat),
         **_colours(heat),
     }
-    columns = {**_axis(panel.x, ()), "type": "category", "gridcolor": "@none", **_names(heat.columns)}
+    columns = {**_axis("x", panel.x, ()), "type": "category", "gridcolor": "@none", **_names(heat.columns)}
     rows = {
-        **_axis(panel.y, ()),
+        **_axis("y", panel.y, ()),
         **_names(heat.rows),
         "type": "category",
         "gridcolor": "@none",
@@ -301,7 +314,7 @@ def _heat_figure(panel: Panel, heat: Heat) -> Figure:
         "ticktext": [as_text(_short(name)) for name in heat.rows],
         "tickangle": 0,
     }
-    height = max(260, 150 + _row_height(heat) * len(heat.rows))
+    height = max(280, 170 + _row_height(heat) * len(heat.rows))
     if heat.fine:
         for axis, names in ((columns, heat.columns), (rows, heat.rows)):
             shown = slice(None, None, heat.named_every(len(names)))
@@ -370,4 +383,5 @@ def _ticks(most: float, *, both_ways: bool) -> list[float]:
 
 
 def _bar(heat: Heat) -> Figure:
-    return {"title": {"text": as_text(heat.label), "side": "right"}, "thickness": 14}
+    long = max(_SHORTEST_LABEL, _row_height(heat) * len(heat.rows) // _LETTER)
+    return {"title": {"text": _lines(heat.label, long), "side": "right"}, "thickness": 14}

@@ -50,6 +50,8 @@ def marker(series: Series, count: int) -> dict[str, Any]:
         "symbol": "circle" if points and many else SYMBOLS[series.colour % len(SYMBOLS)],
         "size": (4 if many or series.faint else 9) if points else 7,
     }
+    if points and series.hollow and not many:
+        return {**found, "symbol": f"{found['symbol']}-open", "line": {"width": 2}}
     if points and not many:
         found["line"] = {"color": "@page", "width": 0.6}
     if not points and count > _MAX_MARKED:

@@ -5,22 +5,28 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
+from benchmarker import registry
 from benchmarker.analysis.charts import chart, kinds
 from benchmarker.analysis.page.chart_table import Numbers, numbers
 from benchmarker.analysis.page.interactive.figure import Drawn, draw
 from benchmarker.api.chart import Chart, Panel
 from benchmarker.errors import PluginError, UsageError
+from benchmarker.experiment.keys import canonical
+from benchmarker.records.lookup import value_at
 from benchmarker.records.schema import Record
 
 _ALONG = ("devices", "batch_size", "threads")
 """Kinds that show how something changes from place to place, so that one place shows nothing."""
 _MAX_SERIES = 60
+_MAX_EACH = 20
+"""Pictures of one kind."""
 
 
 @dataclass(frozen=True)
 class Picture:
-    """What a picture shows, how the browser draws it, and its numbers as text."""
+    """What a picture shows, how the browser draws it, and its numbers as text; ``key`` is its name in links."""
 
+    key: str
     chart: Chart
     drawn: Drawn
     numbers: Numbers
@@ -44,19 +50,42 @@ class Gallery:
 
 def gallery(records: Sequence[Record], note: Callable[[str], None]) -> Gallery:
     """Return the pictures of some records; ``note`` is told which is being drawn."""
-    pictures, broken = [], []
+    pictures: list[Picture] = []
+    broken: list[str] = []
     for kind in kinds():
         note(f"drawing {kind}")
         try:
-            shown = chart(kind, records)
+            for some in _of_each(records, registry.chart(kind).each):
+                pictures += _pictures(kind, some, sum(one.chart.kind == kind for one in pictures))
         except PluginError as error:
             broken.append(str(error))
-        except UsageError:
-            continue  # these records do not allow it
-        else:
-            if is_worth_drawing(shown):
-                pictures.append(Picture(shown, draw(shown), numbers(shown)))
     return Gallery(tuple(pictures), tuple(broken))
+
+
+def _of_each(records: Sequence[Record], members: Sequence[str]) -> list[list[Record]]:
+    """Return the records of each picture of a kind: all of them, or those with the same values of some members."""
+    if not members:
+        return [list(records)]
+    found: dict[str, list[Record]] = {}
+    for record in records:
+        values = [value_at(record, member) for member in members]
+        if None not in values:
+            found.setdefault(canonical(values), []).append(record)
+    return list(found.values())[:_MAX_EACH]
+
+
+def _pictures(kind: str, records: Sequence[Record], before: int) -> list[Picture]:
+    """Return the picture of some records after so many, or none if they do not allow it or it shows nothing."""
+    try:
+        shown = chart(kind, records)
+    except PluginError:
+        raise
+    except UsageError:
+        return []  # these records do not allow it
+    if not is_worth_drawing(shown):
+        return []
+    key = f"{kind}-{before + 1}" if before else kind
+    return [Picture(key, shown, draw(shown), numbers(shown))]
 
 
 def is_worth_drawing(shown: Chart) -> bool:

@@ -47,7 +47,7 @@ const pictures = (() => {
     font: { color: theme.colour("ink"), size: 12.5, family: "system-ui, Liberation Sans, DejaVu Sans, sans-serif" },
     hoverlabel: { bgcolor: theme.colour("raised"), bordercolor: theme.colour("line"), font: { color: theme.colour("ink") } },
     modebar: { color: theme.colour("quiet"), activecolor: theme.colour("ink"), bgcolor: "rgba(0,0,0,0)" },
-    margin: { l: 50, r: 12, t: 14, b: 40 },
+    margin: { l: 50, r: 12, t: 34, b: 40 }, // what is on top is for the bar of tools
     width: paper ? widthOnPaper(holder) : holder.clientWidth,
     dragmode: "zoom",
   });

@@ -40,7 +40,9 @@ const swatchOf = (() => {
   const drawn = (trace) => {
     const line = { d: "M-11 0H11", stroke: trace.line?.color, "stroke-width": 2 };
     if (trace.line?.dash === "dash") line["stroke-dasharray"] = "6 3";
-    const sign = { d: signs[trace.marker?.symbol || "circle"], fill: trace.marker?.color };
+    const [symbol, open] = (trace.marker?.symbol || "circle").split("-open");
+    const ink = trace.marker?.color;
+    const sign = { d: signs[symbol], ...(open === undefined ? { fill: ink } : { fill: "none", stroke: ink, "stroke-width": 1.6 }) };
     const has = (part) => trace.mode.includes(part);
     return [...(has("lines") ? [shape("path", line)] : []), ...(has("markers") ? [shape("path", sign)] : [])];
   };

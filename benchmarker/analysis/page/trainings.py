@@ -1,0 +1,44 @@
+"""Who is at the target of each recipe first: the table of a page's trainings."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from benchmarker.analysis.comparison.standings import standings
+from benchmarker.analysis.text.factors import framework_label
+from benchmarker.analysis.text.trainings import STANDINGS, standing_notes, standing_rows
+from benchmarker.records.lookup import Record
+
+
+@dataclass(frozen=True)
+class Trainings:
+    """The table of trainings.
+
+    Parameters
+    ----------
+    head : tuple of str
+        The headings.
+    numeric : tuple of bool
+        Which of them are of numbers.
+    recipes : tuple of tuple of tuple of str
+        For each recipe the rows of its frameworks, the first at the target first; none if nothing was trained.
+    notes : tuple of str
+        What is to be known of it.
+    """
+
+    head: tuple[str, ...]
+    numeric: tuple[bool, ...]
+    recipes: tuple[tuple[tuple[str, ...], ...], ...]
+    notes: tuple[str, ...]
+
+
+def trainings(records: Sequence[Record]) -> Trainings:
+    """Return the table of those records that are trainings by recipes."""
+    found = standings(records, framework_label)
+    return Trainings(
+        head=STANDINGS,
+        numeric=tuple("median" in title for title in STANDINGS),
+        recipes=tuple(tuple(standing_rows(standing)) for standing in found),
+        notes=tuple(standing_notes(found)),
+    )
