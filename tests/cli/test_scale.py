@@ -12,7 +12,7 @@ from benchmarker.cli.main import main
 from benchmarker.records.migration import newest
 from benchmarker.records.store import Store
 from tests.conftest import ROOT
-from tests.support.records import make_failed_record, make_record
+from tests.support.records import PRESSURE, make_failed_record, make_record
 
 TRAINING = next((ROOT / "results").glob("*_pytorch-*_resnet50_training_*.json"))
 INFERENCE = next((ROOT / "results").glob("*_pytorch-*_resnet50_inference_*.json"))
@@ -61,6 +61,18 @@ def test_json_has_each_scheme_over_each_network(capsys: pytest.CaptureFixture[st
     assert [point["is_known"] for point in points] == [True, True, False]
     record = json.loads(TRAINING.read_text(encoding="utf-8"))
     assert points[0]["bytes_per_rank"] == 4 * record["problem"]["parameter_count"]
+
+
+def test_disturbed_steps_are_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["scale", str(TRAINING)]) == 0
+    assert "Disturbed" not in capsys.readouterr().out
+    record = newest(json.loads(TRAINING.read_text(encoding="utf-8")))
+    reason = {**PRESSURE, "severity": "contaminated", "value": 0.9, "limit": 0.2}
+    record["trust"].update(grade="contaminated", reasons=[reason])
+    path = tmp_path / TRAINING.name
+    path.write_text(json.dumps(record), encoding="utf-8")
+    assert main(["scale", str(path)]) == 0
+    assert "Disturbed: a record is contaminated" in capsys.readouterr().out
 
 
 def test_overlap_hides_what_is_sent_early(capsys: pytest.CaptureFixture[str]) -> None:

@@ -17,6 +17,7 @@ from benchmarker.analysis.text.factors import framework_label
 from benchmarker.errors import UsageError
 from benchmarker.graph.cost import graph_cost
 from benchmarker.records.lookup import Record, value_at
+from benchmarker.records.precision import CONTAMINATED
 from benchmarker.records.reading import read_record
 from benchmarker.records.schema import validate
 
@@ -55,7 +56,10 @@ def scaling_of(paths: Sequence[Path], kind: str) -> tuple[str, Scaling]:
         raise UsageError(
             "strong scaling takes records of different batch sizes, and two of these have the same"
         )
-    return f"{first['problem']['name']} by {framework_label(first)}", Scaling(kind, workloads)
+    disturbed = any(
+        value_at(record, "trust.grade") == CONTAMINATED for number in numbers for record in number
+    )
+    return f"{first['problem']['name']} by {framework_label(first)}", Scaling(kind, workloads, disturbed)
 
 
 def _read(path: Path) -> Record:

@@ -64,10 +64,13 @@ class Scaling:
         Whether each rank's mini-batch stays, or that of all.
     workloads : mapping
         By batch size; weak scaling takes the largest alone.
+    is_disturbed : bool
+        Whether something else disturbed the machine while a step was measured, as its record tells.
     """
 
     kind: str
     workloads: Mapping[int, Workload]
+    is_disturbed: bool = False
 
     @property
     def batch_size(self) -> int:

@@ -78,6 +78,8 @@ def _notes(scaling: Scaling, curves: Sequence[Curve], overlap: bool) -> Iterator
         f"Computing: the mean of the slowest rank, each rank's step being drawn from {steps} measured ones "
         "independently of the others."
     )
+    if scaling.is_disturbed:
+        yield "Disturbed: a record is contaminated; neither its steps nor what is predicted of them can be believed."
     if times.steps_each > 1:
         yield (
             f"Each of these is the mean of {times.steps_each} steps, so that single slow ones are not seen; a record "
@@ -100,6 +102,7 @@ def scaling_json(title: str, scaling: Scaling, curves: Sequence[Curve]) -> dict[
         "of": title,
         "scaling": scaling.kind,
         "batch_size": scaling.batch_size,
+        "disturbed": scaling.is_disturbed,
         "curves": [
             {
                 "scheme": curve.exchange.name,
