@@ -7,7 +7,6 @@ import functools
 import itertools
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
 from dataclasses import replace
 from datetime import datetime, timezone
 from pathlib import Path
@@ -16,11 +15,10 @@ from typing import TYPE_CHECKING, Any
 from benchmarker import registry
 from benchmarker.api.framework import FrameworkPlugin
 from benchmarker.api.launcher import Handler, Launcher
-from benchmarker.cache import evict, hold, release, temporary_folder
+from benchmarker.cache import temporary_folder
 from benchmarker.errors import BenchmarkerError, StoreError, UsageError, first_line
 from benchmarker.execution.claimed_version import version_check
 from benchmarker.execution.environments import Interpreter, resolve
-from benchmarker.execution.import_roots import import_roots
 from benchmarker.execution.isolated import run_isolated
 from benchmarker.execution.outcomes import Failure, log_tail
 from benchmarker.execution.variables import ProcessSettings
@@ -33,14 +31,7 @@ from benchmarker.experiment.suitability import unsupported_reason
 from benchmarker.machine.identity import without_names
 from benchmarker.orchestration.collector_session import CollectorSession, own_copy
 from benchmarker.orchestration.events import RunEvents
-from benchmarker.orchestration.references import (
-    MAX_REFERENCE_BYTES,
-    REFERENCE,
-    reference_folder,
-    reference_job,
-    reference_path,
-    verification_samples,
-)
+from benchmarker.orchestration.reference_runs import NoReference, References
 from benchmarker.orchestration.run_job import run_job
 from benchmarker.orchestration.run_record import (
     FAULTS,
@@ -51,7 +42,6 @@ from benchmarker.orchestration.run_record import (
 )
 from benchmarker.orchestration.turns import SIDES, WINDOW_SECONDS, Seat, UnwatchedSession, take_turns
 from benchmarker.records.assembly.acceptance import judge
-from benchmarker.records.assembly.cost import step_cost
 from benchmarker.records.assembly.facts import FinishedRun, RunFacts
 from benchmarker.records.attachments import attachments_of, naming
 from benchmarker.records.store import Store, record_name
@@ -59,14 +49,6 @@ from benchmarker.worker.job import RunJob
 
 if TYPE_CHECKING:
     from benchmarker.orchestration.checkpoints import Checkpointing
-
-
-class _NoReference(Exception):  # noqa: N818 - a run's end, not a fault of ours
-    """The reference could not be computed."""
-
-    def __init__(self, failed: Failure) -> None:
-        super().__init__(failed.message)
-        self.failure = failed
 
 
 class Orchestrator:
@@ -119,6 +101,7 @@ class Orchestrator:
         self._launchers: dict[tuple[str, int], Launcher] = {}
         self._preparing = threading.RLock()
         """Held while something is made that runs side by side would both make."""
+        self._references = References(progress.note, self._interpreter, self._preparing)
 
     def run(
         self, campaign: Campaign, before: Callable[[RunSpec], FinishedRun | None] = lambda spec: None
@@ -299,12 +282,12 @@ class Orchestrator:
             job = run_job(spec, data, log)
             if self._checkpointing is not None:
                 job = self._checkpointing.job(job, spec)
-            with self._reference(spec, job, log) as job:
+            with self._references.given(spec, job, log) as job:
                 return self._measure(spec, plugin, interpreter, job, log, facts, seat)
         except KeyboardInterrupt:
             failed = Failure("interrupted", "prepare", "KeyboardInterrupt", "interrupted by the user")
             return record_of(facts, failed, log)
-        except _NoReference as error:
+        except NoReference as error:
             return record_of(facts, error.failure, log, log_tail(log))
         except BenchmarkerError as error:
             return record_of(facts, Failure("failed", "prepare", type(error).__name__, str(error)), log)
@@ -388,43 +371,6 @@ class Orchestrator:
                 progress=self._progress.note,
             )
         return self._interpreters[key]
-
-    @contextmanager
-    def _reference(self, spec: RunSpec, job: RunJob, log: Path) -> Iterator[RunJob]:
-        """Give the job with its reference, which no process evicts meanwhile."""
-        if not spec.verify:
-            yield job
-            return
-        flops = step_cost(spec).forward_flops / spec.batch_size
-        job = replace(job, verification_samples=verification_samples(job, flops))
-        folder = reference_folder()
-        path = reference_path(folder, job, import_roots((job.problem,)))
-        with self._preparing:
-            while not hold(path):
-                evict(folder, "*.npz", max_bytes=MAX_REFERENCE_BYTES)
-                self._compute_reference(spec, job, path, log)
-        try:
-            yield replace(job, reference=str(path))
-        finally:
-            release(path)
-
-    def _compute_reference(self, spec: RunSpec, job: RunJob, path: Path, log: Path) -> None:
-        """Compute a reference by an isolated run."""
-        self._progress.note("computing the reference in NumPy (once for these weights and this mini-batch)")
-        plugin = registry.framework(REFERENCE)
-        reference_spec = RunSpec(REFERENCE, spec.problem)
-        answer = run_isolated(
-            reference_job(job, path),
-            plugin,
-            self._interpreter(reference_spec, plugin),
-            settings=ProcessSettings(timeout=spec.timeout),
-            handler=RunEvents(Progress()).handle,
-            log=log,
-        )
-        failed = answer.failure_unless_interrupted()
-        if failed is not None:
-            message = f"the reference could not be computed: {failed.message}; --no-verify runs without it"
-            raise _NoReference(replace(failed, stage="reference", message=message))
 
 
 def _check_unchanged(spec: RunSpec) -> None:

@@ -1,0 +1,103 @@
+"""References that are computed by isolated runs, each once for all runs that are verified with it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import replace
+from pathlib import Path
+
+from benchmarker import registry
+from benchmarker.api.framework import FrameworkPlugin
+from benchmarker.cache import evict, hold, release
+from benchmarker.execution.environments import Interpreter
+from benchmarker.execution.import_roots import import_roots
+from benchmarker.execution.isolated import run_isolated
+from benchmarker.execution.outcomes import Failure
+from benchmarker.execution.variables import ProcessSettings
+from benchmarker.experiment.progress import Progress
+from benchmarker.experiment.spec import RunSpec
+from benchmarker.orchestration.events import RunEvents
+from benchmarker.orchestration.references import (
+    MAX_REFERENCE_BYTES,
+    REFERENCE,
+    reference_folder,
+    reference_job,
+    reference_path,
+    verification_samples,
+)
+from benchmarker.records.assembly.cost import step_cost
+from benchmarker.worker.job import RunJob
+
+
+class NoReference(Exception):  # noqa: N818 - a run's end, not a fault of ours
+    """The reference could not be computed."""
+
+    def __init__(self, failed: Failure) -> None:
+        super().__init__(failed.message)
+        self.failure = failed
+
+
+class References:
+    """Gives jobs their references.
+
+    Parameters
+    ----------
+    note : callable
+        Told of what takes time.
+    interpreter : callable
+        Returns that of a run's framework.
+    making : context manager
+        Held while one is made, which runs side by side would both make.
+    """
+
+    def __init__(
+        self,
+        note: Callable[[str], None],
+        interpreter: Callable[[RunSpec, FrameworkPlugin], Interpreter],
+        making: AbstractContextManager[bool],
+    ) -> None:
+        self._note = note
+        self._interpreter = interpreter
+        self._making = making
+
+    @contextmanager
+    def given(self, spec: RunSpec, job: RunJob, log: Path) -> Iterator[RunJob]:
+        """Give the job with its reference, which no process evicts meanwhile.
+
+        Raises
+        ------
+        NoReference
+            If it cannot be computed.
+        """
+        if not spec.verify:
+            yield job
+            return
+        flops = step_cost(spec).forward_flops / spec.batch_size
+        job = replace(job, verification_samples=verification_samples(job, flops))
+        folder = reference_folder()
+        path = reference_path(folder, job, import_roots((job.problem,)))
+        with self._making:
+            while not hold(path):
+                evict(folder, "*.npz", max_bytes=MAX_REFERENCE_BYTES)
+                self._compute(spec, job, path, log)
+        try:
+            yield replace(job, reference=str(path))
+        finally:
+            release(path)
+
+    def _compute(self, spec: RunSpec, job: RunJob, path: Path, log: Path) -> None:
+        self._note("computing the reference in NumPy (once for these weights and this mini-batch)")
+        plugin = registry.framework(REFERENCE)
+        answer = run_isolated(
+            reference_job(job, path),
+            plugin,
+            self._interpreter(RunSpec(REFERENCE, spec.problem), plugin),
+            settings=ProcessSettings(timeout=spec.timeout),
+            handler=RunEvents(Progress()).handle,
+            log=log,
+        )
+        failed = answer.failure_unless_interrupted()
+        if failed is not None:
+            message = f"the reference could not be computed: {failed.message}; --no-verify runs without it"
+            raise NoReference(replace(failed, stage="reference", message=message))
