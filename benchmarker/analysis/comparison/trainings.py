@@ -12,7 +12,7 @@ from benchmarker.analysis.comparison.censored import Time, excess, holm, log_ran
 from benchmarker.analysis.comparison.matching import Side
 from benchmarker.errors import UsageError, plural
 from benchmarker.records.keys import differences
-from benchmarker.records.lookup import Record
+from benchmarker.records.lookup import Record, work_name
 from benchmarker.training.reference_runs import ReferenceRuns
 
 SIGNIFICANCE = 0.05
@@ -184,7 +184,7 @@ def by_recipe(records: Sequence[Record]) -> list[list[Record]]:
 
 def recipe_names(records: Sequence[Record]) -> tuple[str, ...]:
     """Return the recipes of records, one each; with what else tells them apart where several are called the same."""
-    names = [str(record["specification"]["training"]["name"]) for record in records]
+    names = list(map(work_name, records))
     several = {name for name in names if names.count(name) > 1}
     return tuple(
         f"{name}, {plural(record['execution']['threads'] or 0, 'thread')} ({index + 1})"
@@ -254,6 +254,12 @@ def _corrected(
 
 def _check_comparable(records: Sequence[Record]) -> None:
     first, *others = records
+    recipes = list(dict.fromkeys(map(work_name, records)))
+    if len(recipes) > 1:
+        raise UsageError(
+            f"trainings are compared of one recipe, got {', '.join(recipes)}: choose one on each side, e.g. with "
+            f"specification.training.name={recipes[0]}"
+        )
     for record in others:
         unequal = differences(first["comparable"], record["comparable"])
         if unequal:

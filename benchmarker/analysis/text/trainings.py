@@ -86,7 +86,7 @@ def _block(
         f"{target['split']} split"
     )
     columns = [
-        Column(title, tuple(group.label for group in groups)),
+        Column(title, tuple(group.label for group in groups), breaks="=._"),
         Column("reached", tuple(map(_reached, groups))),
         _numeric("steps, median", [_steps(group) for group in groups]),
         Column("95 % interval", tuple(_interval(group.steps, _whole) for group in groups)),
@@ -177,8 +177,11 @@ def comparison_text(comparison: Comparison, *, width: int = 80) -> str:
     groups = comparison.groups
     notes = [*_notes(groups), *_every_time(groups), *_steps_compared(groups), *_convergence(groups)]
     notes += [_told(row, comparison.first.label) for row in comparison.rows]
-    verdicts = Column("verdict", ("baseline", *(row.verdict for row in comparison.rows)))
-    return _block(comparison.first.well[0], "side", groups, [verdicts], notes, width)
+    verdicts = [
+        Column("verdict on steps", (_NONE, *(row.steps_verdict for row in comparison.rows))),
+        Column("verdict on seconds", ("baseline", *(row.verdict for row in comparison.rows))),
+    ]
+    return _block(comparison.first.well[0], "side", groups, verdicts, notes, width)
 
 
 def _told(row: Row, first: str) -> str:

@@ -112,6 +112,9 @@ def test_the_text_tells_all_of_it() -> None:
     assert "b against a: 3 times the seconds, 1 times the steps of 3 times the seconds each" in text
     assert "Equal in steps, at each of 6 seeds: a, b." in text
     assert "a 6 of 6 [0.54, 1.00] 102.5 [90, 120] 1.025 [0.900, 1.20]" in text
+    assert "1.025 [0.900, 1.20]" in text
+    assert "- baseline b 6 of 6" in text
+    assert "equal slower Reached:" in text
     missing = comparison_text(compared(side("a", STEPS, 0.01), side("b", [None] * 6, 0.01)), width=200)
     assert "[missed, missed]" in missing
     assert "no ratio, since half of the trainings and more missed the target" in missing
@@ -121,12 +124,19 @@ def test_json_has_null_for_what_was_not_reached() -> None:
     told = compared(side("a", STEPS, 0.01), side("b", [None, *STEPS[1:]], 0.01)).to_json()
     assert told["sides"][1]["steps_to_target"][0] is None
     assert told["rows"][0]["equal_steps"] is False
+    assert told["rows"][0]["steps_verdict"] == "no difference shown"
 
 
 def test_what_cannot_be_compared_is_one_sentence() -> None:
     other = Side("b", [trained(seed, 100, 1.0, recipe="b") for seed in range(4)])
     with pytest.raises(
         UsageError, match="trainings are compared of one recipe that does the same work: recipe is"
+    ):
+        compare_trainings([side("a", STEPS, 0.01), other])
+    for record in other.records:
+        record["specification"]["training"] = {**ASKED, "name": "large"}
+    with pytest.raises(
+        UsageError, match=r"one recipe, got small, large: .* specification\.training\.name=small$"
     ):
         compare_trainings([side("a", STEPS, 0.01), other])
     with pytest.raises(UsageError, match="two sides at least"):
