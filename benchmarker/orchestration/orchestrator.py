@@ -42,6 +42,7 @@ from benchmarker.orchestration.run_record import (
 )
 from benchmarker.orchestration.turns import SIDES, WINDOW_SECONDS, Seat, UnwatchedSession, take_turns
 from benchmarker.records.assembly.acceptance import judge
+from benchmarker.records.assembly.anonymous import anonymous_trace
 from benchmarker.records.assembly.facts import FinishedRun, RunFacts
 from benchmarker.records.attachments import attachments_of, naming
 from benchmarker.records.store import Store, record_name
@@ -223,6 +224,7 @@ class Orchestrator:
         text = log_text(log)
         text = without_names(text, spec.problem.file) if spec.anonymous else text
         trace = trace_bytes(log) if record["profile"] else None
+        trace = anonymous_trace(trace, spec.problem.file) if trace and spec.anonymous else trace
         try:
             path = self._store.save(record, text, trace)
         except StoreError as error:

@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+import gzip
+import json
+import zlib
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from benchmarker.experiment.options import RUN_OPTIONS
 from benchmarker.machine.identity import without_folders, without_names
+
+MAX_TRACE_TEXT_BYTES = 256 << 20
+"""Of a trace that is not compressed; a longer one is left out rather than kept with names."""
 
 _PATHS = tuple(name for name, option in RUN_OPTIONS.items() if option.holds_path)
 """Members of a specification that may hold a path, and in it a name."""
@@ -36,3 +42,18 @@ def anonymised(record: dict[str, Any], problem: Path | None) -> dict[str, Any]:
         without_names(part) if part.startswith(_PATH_OPTIONS) else part for part in found["command"]
     ]
     return found
+
+
+def anonymous_trace(data: bytes, problem: Path | None) -> bytes | None:
+    """Return a gzip-compressed trace without names and folders; None for one that cannot be read."""
+    try:
+        # What a worker has left may be anything, also a few bytes that become very many.
+        reader = zlib.decompressobj(16 + zlib.MAX_WBITS)
+        text = reader.decompress(data, MAX_TRACE_TEXT_BYTES)
+        document = json.loads(text) if reader.eof else None
+    except (zlib.error, ValueError, RecursionError):
+        return None
+    if document is None:
+        return None
+    told = json.dumps(without_names(document, problem), separators=(",", ":"))
+    return gzip.compress(told.encode("ascii"), mtime=0)
