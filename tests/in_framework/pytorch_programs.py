@@ -19,6 +19,7 @@ import numpy as np
 from benchmarker.api.framework import Device, Program
 from benchmarker.api.optimizer import Optimizer
 from benchmarker.api.profile import Profile
+from benchmarker.api.training_state import TrainingState
 from benchmarker.api.update_rule import ParameterPlace
 from benchmarker.errors import UnsupportedError
 from benchmarker.graph.graph import Graph
@@ -41,14 +42,19 @@ from benchmarker.worker.measurement.micro_batching import MicroBatched
 TOLERANCES = {"fp32": 2e-5, "bf16": 0.05, "fp16": 0.01}
 
 
-def build(graph: Graph, mode: str, precision: str = "fp32", **options: Any) -> Program:
+MOMENTUM = Optimizer("momentum", learning_rate=0.1)
+
+
+def build(
+    graph: Graph, mode: str, precision: str = "fp32", optimizer: Optimizer = MOMENTUM, **options: Any
+) -> Program:
     return PytorchFramework().build(
         graph,
         draw_parameters(graph, 0),
         mode=mode,
         device=Device("cpu"),
         precision=precision,
-        optimizer=Optimizer("momentum", learning_rate=0.1),
+        optimizer=optimizer,
         options=Options(**options),
     )
 
@@ -223,6 +229,24 @@ def check_a_loss_scale_that_overflows_is_lowered() -> None:
     net.output(y)
     net.loss(net.reduce_sum(y))
     agrees(net.graph(), "fp16")
+
+
+def check_updates_that_a_loss_scale_left_out_are_counted() -> None:
+    graph = rectified()
+    program = build(graph, "training", "fp16", Optimizer("adam", learning_rate=0.01))
+    batch = program.load(draw_batch(graph, 0))
+    for _ in range(2):
+        program.train_step(batch)
+    assert program.skipped_updates(2) == 0
+    native = {**program.native_state(), "loss_scale": np.array([2.0**80, 0.0])}
+    state = TrainingState(2, program.parameters(), program.optimizer_state(), {}, native)
+    program.restore(state)
+    program.train_step(batch)  # overflows
+    after = program.parameters()
+    assert all(np.array_equal(after[p.name], state.parameters[p.name]) for p in graph.trainable)
+    assert program.skipped_updates(3) == 1
+    assert build(graph, "training", "fp16").skipped_updates(0) is None
+    assert build(graph, "training").skipped_updates(0) is None
 
 
 def check_a_difference_goes_straight_into_hubers_loss() -> None:

@@ -114,3 +114,16 @@ def test_a_file_keeps_its_constants_and_takes_others() -> None:
     assert rule.name == chosen.kind
     assert chosen.digest == rule.digest
     assert (chosen.rule.learning_rate, chosen.rule.power) == (0.5, 1.0)  # type: ignore[attr-defined]
+
+
+@pytest.mark.framework("pytorch")
+def test_a_rule_of_whole_parameters_is_refused_where_one_is_kept_in_parts(command: Command) -> None:
+    what = ("--problem=lstm_char", "--optimizer=lars", "--batch-size=2", "--steps=2", "--warmup=1")
+    finished = command("run", "--framework=pytorch", *what, "--json")
+    assert finished.status == 1
+    (record,) = finished.records
+    assert (record["status"], record["error"]["type"]) == ("failed", "UnsupportedError")
+    assert record["error"]["message"] == (
+        "optimizer 'lars' sees each parameter as a whole, and here 'lstm.b' is kept in 2 tensors or together with "
+        "others; choose another optimizer"
+    )
