@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import os
 import re
 from collections.abc import Callable, Mapping
@@ -67,7 +68,8 @@ _USER_FOLDER = re.compile(
 
 def without_names(value: Any, file: Path | None = None) -> Any:
     """Return a JSON value whose texts name neither host, user nor anybody's folder, nor the folder of ``file``."""
-    return _in_texts(value, lambda text: _without_words(_without_folders(text, file)))
+    # A trace says the same few thousand words again and again.
+    return _in_texts(value, functools.cache(lambda text: _without_words(_without_folders(text, file))))
 
 
 def without_folders(value: Any, file: Path | None = None) -> Any:
