@@ -9,7 +9,7 @@ import numpy as np
 
 from benchmarker.api.update_rule import ParameterPlace, UpdateRule
 from benchmarker.plugins.chainer.operators import ChainerOperators
-from benchmarker.plugins.common.composed import RuleSteps, native_place, require_whole, started
+from benchmarker.plugins.common.composed import ComposedState, RuleSteps, native_place, require_whole, started
 from benchmarker.plugins.common.hyperparameters import Hyperparameters
 from benchmarker.plugins.common.straight_line import straight_line
 from benchmarker.training.optimizers.update_graph import PARAMETER, UpdateGraph, totals_graph, update_graph
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     Array = npt.NDArray[Any]
 
 
-class ComposedUpdates:
+class ComposedUpdates(ComposedState):
     """What moves parameters along their gradients by a rule, called as ``Updates`` are.
 
     Parameters
@@ -94,14 +94,6 @@ class ComposedUpdates:
     def set_constants(self, values: Mapping[str, float]) -> None:
         """Use other constants from the next update on."""
         self._known.take(values)
-
-    def go_on(self, steps: int, numbers: Mapping[str, float]) -> None:
-        """Have the next update be that after ``steps``, with what the rule has kept until then."""
-        self._numbers.go_on(steps, numbers)
-
-    def state(self) -> dict[str, list[Any]]:
-        """Return each letter of the state of all parameters, in their order; None of those that lack it."""
-        return {letter: [part.state.get(letter) for part in self._parts] for letter in self._rule.state}
 
 
 class _Part:

@@ -48,6 +48,22 @@ class RuleSteps:
         self._step, self._memory = steps, dict(numbers)
 
 
+class ComposedState:
+    """What updates of native tensors by a rule keep between two of them; ``_parts`` have a ``state`` by letter each."""
+
+    _rule: UpdateRule
+    _numbers: RuleSteps
+    _parts: Sequence[Any]
+
+    def go_on(self, steps: int, numbers: Mapping[str, float]) -> None:
+        """Have the next update be that after ``steps``, with what the rule has kept until then."""
+        self._numbers.go_on(steps, numbers)
+
+    def state(self) -> dict[str, list[Any]]:
+        """Return each letter of the state of all native tensors, in their order; None of those that lack it."""
+        return {letter: [part.state.get(letter) for part in self._parts] for letter in self._rule.state}
+
+
 def require_whole(rule: UpdateRule, name: str, count: int) -> None:
     """Refuse a rule that sees tensors as wholes where a parameter is kept in several native ones.
 

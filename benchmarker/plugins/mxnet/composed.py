@@ -9,7 +9,7 @@ import numpy as np
 
 from benchmarker.api.update_rule import ParameterPlace, UpdateRule
 from benchmarker.errors import UnsupportedError
-from benchmarker.plugins.common.composed import RuleSteps, native_place, require_whole, started
+from benchmarker.plugins.common.composed import ComposedState, RuleSteps, native_place, require_whole, started
 from benchmarker.plugins.common.hyperparameters import Hyperparameters
 from benchmarker.plugins.mxnet.fusion import fusion
 from benchmarker.plugins.mxnet.lowering import Lowering, Settings
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     Array = npt.NDArray[Any]
 
 
-class ComposedUpdates:
+class ComposedUpdates(ComposedState):
     """Updates weights by a rule: one executor for each, on arrays that are made once.
 
     Parameters
@@ -59,8 +59,8 @@ class ComposedUpdates:
         self._mx: Any = mxnet
         self._context = context
         self._rule = known.built_rule
-        self._steps = RuleSteps(known)
-        self._numbers = mxnet.nd.zeros((len(self._steps.names),), ctx=context)
+        self._numbers = RuleSteps(known)
+        self._given = mxnet.nd.zeros((len(self._numbers.names),), ctx=context)
         self._totals: dict[str, Any] = {}
         self._parts = []
         for slot in slots:
@@ -82,8 +82,8 @@ class ComposedUpdates:
         lowering = Lowering(made.graph, Settings(self._context, False, False, False))
         symbol = lowering.outputs()
         given = dict(part.arrays)
-        for index, name in enumerate(self._steps.names):
-            given[f"number.{name}"] = self._numbers[index : index + 1]
+        for index, name in enumerate(self._numbers.names):
+            given[f"number.{name}"] = self._given[index : index + 1]
         given.update({f"total.{name}": array for name, array in self._totals.items()})
         for name, value in lowering.constants.items():
             given[name] = self._mx.nd.array(value, ctx=self._context, dtype=value.dtype.name)
@@ -94,20 +94,12 @@ class ComposedUpdates:
 
     def update(self) -> None:
         """Queue the update of every parameter."""
-        self._numbers[:] = np.array(self._steps.next(), np.float32)
+        self._given[:] = np.array(self._numbers.next(), np.float32)
         for place, executor in enumerate(self._added):
             for total, found in zip(self._totals.values(), executor.forward(is_train=False)):
                 total[:] = found if place == 0 else total + found
         for executor, part in zip(self._executors, self._parts):
             part.take(executor.forward(is_train=False))
-
-    def go_on(self, steps: int, numbers: Mapping[str, float]) -> None:
-        """Have the next update be that after ``steps``, with what the rule has kept until then."""
-        self._steps.go_on(steps, numbers)
-
-    def letters(self) -> dict[str, list[Any]]:
-        """Return each letter of the state of all slots, in their order; None of those that lack it."""
-        return {letter: [part.state.get(letter) for part in self._parts] for letter in self._rule.state}
 
 
 class _Part:

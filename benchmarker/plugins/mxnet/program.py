@@ -288,7 +288,7 @@ class MxnetProgram(RestorableProgram):
     def optimizer_state(self) -> dict[str, dict[str, Array]]:
         updates = self._updating()
         if isinstance(updates, ComposedUpdates):
-            return {letter: self._composed_state(slots) for letter, slots in updates.letters().items()}
+            return {letter: self._composed_state(slots) for letter, slots in updates.state().items()}
         found = updates.state()
         return {letter: self._state(arrays, factor) for letter, (arrays, factor) in found.items()}
 

@@ -51,7 +51,7 @@ class RestorableProgram(RuleProgram):
         self.assign(state.parameters)
         if isinstance(updates, ComposedUpdates):
             updates.go_on(state.steps, state.numbers)
-            for letter, kept in updates.letters().items():
+            for letter, kept in updates.state().items():
                 self._put(kept, 1.0, state.optimizer[letter])
         else:
             self._put_native(updates, state)

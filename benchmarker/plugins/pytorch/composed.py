@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from benchmarker.api.update_rule import ParameterPlace, Shape, UpdateRule
-from benchmarker.plugins.common.composed import RuleSteps, native_place, require_whole, started
+from benchmarker.plugins.common.composed import ComposedState, RuleSteps, native_place, require_whole, started
 from benchmarker.plugins.common.hyperparameters import Hyperparameters
 from benchmarker.plugins.pytorch.lowering import lower
 from benchmarker.plugins.pytorch.tensors import to_numpy
@@ -16,7 +16,7 @@ from benchmarker.training.optimizers.update_graph import PARAMETER, UpdateGraph,
 Step = Callable[..., Any]
 
 
-class ComposedOptimizer:
+class ComposedOptimizer(ComposedState):
     """Updates tensors as PyTorch's optimizers do: by ``step()``, from the gradients that backward left.
 
     Parameters
@@ -68,14 +68,6 @@ class ComposedOptimizer:
                 totals = [a + b for a, b in zip(totals, found)] if totals else list(found)
             for part in self._parts:
                 part.follow(*numbers, *totals)
-
-    def go_on(self, steps: int, numbers: Mapping[str, float]) -> None:
-        """Have the next update be that after ``steps``, with what the rule has kept until then."""
-        self._numbers.go_on(steps, numbers)
-
-    def state(self) -> dict[str, list[Any]]:
-        """Return each letter of the state of all tensors, in their order; None of those that lack it."""
-        return {letter: [part.state.get(letter) for part in self._parts] for letter in self._rule.state}
 
 
 class _Functions:
