@@ -11,6 +11,7 @@ from benchmarker.analysis.charts.labels import framework_of, names, title_of
 from benchmarker.analysis.charts.palette import colours
 from benchmarker.analysis.charts.quantities import times
 from benchmarker.analysis.charts.selection import Selection, few_series, gather, keep, largest_group
+from benchmarker.analysis.charts.trainings import is_training
 from benchmarker.api.chart import Axis, Chart, Panel, Series
 from benchmarker.records.cells import Cell
 from benchmarker.records.lookup import Record, specification_of, value_at, work_name
@@ -41,7 +42,7 @@ def chart(records: Sequence[Record], *, log: bool = False) -> Chart:
     Parameters
     ----------
     records : sequence of dict
-        Any; other problems are left out.
+        Any; other problems are left out, and trainings by a recipe, whose accuracy is that of another split.
     log : bool
         Whether the loss has a logarithmic axis.
 
@@ -51,7 +52,10 @@ def chart(records: Sequence[Record], *, log: bool = False) -> Chart:
         If no training that ended well has losses or an accuracy.
     """
     trained = gather(
-        records, "trainings that ended well, with losses or an accuracy", _learned, "without losses"
+        records,
+        "trainings of a stated length that ended well, with losses or an accuracy",
+        _learned,
+        "without losses, or by a recipe",
     )
     others = "of other problems or settings"
     of_one = largest_group(_with_data(trained), lambda cell: cell.work, _trained_steps, others)
@@ -132,7 +136,7 @@ def _labels(cells: Sequence[Cell]) -> tuple[str, ...]:
 
 
 def _learned(record: Record) -> bool:
-    return bool(value_at(record, "learning.steps")) or _has_accuracy(record)
+    return not is_training(record) and (bool(value_at(record, "learning.steps")) or _has_accuracy(record))
 
 
 def _has_accuracy(record: Record) -> bool:

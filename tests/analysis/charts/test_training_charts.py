@@ -89,6 +89,15 @@ def test_records_of_runs_show_none(kind: str) -> None:
         chart(kind, [make_record([0.1] * 24)])
 
 
+def test_the_accuracy_of_another_split_is_not_drawn_as_that_of_the_training_data() -> None:
+    recorded = trained([10, 60, 95])
+    recorded["mode"], recorded["metrics"]["accuracy"] = "training", 0.95
+    with pytest.raises(UsageError, match="needs trainings of a stated length"):
+        chart("learning", [recorded])
+    recorded["training"] = None
+    assert chart("learning", [recorded]).panels[-1].y.label == "accuracy on the training data"
+
+
 @pytest.mark.parametrize("log", [False, True])
 @pytest.mark.parametrize("kind", ["training_curves", "time_to_target"])
 def test_they_are_drawn_by_both_libraries(kind: str, log: bool) -> None:
