@@ -9,7 +9,7 @@ import os
 import signal
 import subprocess
 import sys
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -67,7 +67,8 @@ def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Mark tests with what their fixtures need, and sort them: the longest first, what times something last.
 
-    How long is told by a limit of their own, then by how many of a group start commands.
+    How long is told by a limit of their own, then by whether they share what a framework's process found, which one
+    worker waits for, then by how many of a group start commands.
     """
     for item in items:
         fixtures = set(getattr(item, "fixturenames", ()))
@@ -77,13 +78,21 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker("browser")
     groups = {item: _group(item) for item in items}
     limits: dict[str, float] = {}
+    shared: defaultdict[str, bool] = defaultdict(bool)
     commands: Counter[str] = Counter()
     for item, group in groups.items():
         limits[group] = max(limits.get(group, 0.0), _limit(item))
-        commands[group] += "command" in getattr(item, "fixturenames", ())
+        fixtures = set(getattr(item, "fixturenames", ()))
+        shared[group] |= bool(fixtures & FRAMEWORK_FIXTURES)
+        commands[group] += "command" in fixtures
         if group != item.nodeid:
             item.add_marker(pytest.mark.xdist_group(group))
-    items.sort(key=lambda item: (groups[item] == ALONE, -limits[groups[item]], -commands[groups[item]]))
+
+    def order(item: pytest.Item) -> tuple[bool, float, bool, int]:
+        group = groups[item]
+        return group == ALONE, -limits[group], not shared[group], -commands[group]
+
+    items.sort(key=order)
 
 
 def _group(item: pytest.Item) -> str:

@@ -379,9 +379,16 @@ def halve(record: dict[str, Any]) -> None:
 def clockwork(command: Command, tmp_path: Path) -> Command:
     """The command with a framework whose steps take 40 ms, and three processes of it in ``results``."""
     timed = with_clockwork(command, tmp_path / "modules")
-    made = timed(*STEADY, *SHORT, f"--set=clockwork.wait_ms={STEP_MS}", "--repeats=3", "--quiet")
-    assert made.status == 0, made.stderr
+    measure(timed, "results")
     return timed
+
+
+def measure(timed: Command, results: str) -> list[Path]:
+    """Return the records of three processes."""
+    waits = f"--set=clockwork.wait_ms={STEP_MS}"
+    made = timed(*STEADY, *SHORT, waits, "--repeats=3", "--quiet", f"--results={results}")
+    assert made.status == 0, made.stderr
+    return saved(timed.folder / results)
 
 
 def only(finished: Finished) -> dict[str, Any]:
@@ -392,15 +399,19 @@ def only(finished: Finished) -> dict[str, Any]:
 
 def test_a_number_is_reproduced_and_one_that_was_halved_is_not(clockwork: Command) -> None:
     originals = saved(clockwork.folder / "results")
-    again = clockwork("rerun", str(originals[1]), "--repeats=3", "--results=again", "--json")
-    found = only(again)
+    # On a busy machine both may be too wide to tell, which is then measured again.
+    for attempt in range(6):
+        new = clockwork.folder / f"again{attempt}"
+        again = clockwork("rerun", str(originals[1]), "--repeats=3", f"--results={new.name}", "--json")
+        found = only(again)
+        if found["verdict"] != "cannot tell":
+            break
+        originals = measure(clockwork, f"results{attempt}")
     assert (found["verdict"], again.status) == ("reproduced", 0), found
     assert found["original"]["processes"] == found["now"]["processes"] == 3
-    assert sorted(clockwork.folder / path for path in found["new_records"]) == saved(
-        clockwork.folder / "again"
-    )
+    assert sorted(clockwork.folder / path for path in found["new_records"]) == saved(new)
     assert all(same for _, _, same in found["function"].values())
-    records = [json.loads(path.read_text()) for path in saved(clockwork.folder / "again")]
+    records = [json.loads(path.read_text()) for path in saved(new)]
     first = json.loads(originals[0].read_text())
     assert {record["comparable"]["hash"] for record in records} == {first["comparable"]["hash"]}
     assert {record["replication"]["campaign"] for record in records} != {first["replication"]["campaign"]}

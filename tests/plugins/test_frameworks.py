@@ -9,7 +9,7 @@ import pytest
 from packaging.utils import canonicalize_name
 
 from tests.conftest import CACHE_HOME, Command, Finished
-from tests.support.framework_process import kept_compilations
+from tests.support.framework_process import QUICK_XLA, kept_compilations
 
 FRAMEWORKS = ("pytorch", "tensorflow", "mxnet", "chainer")
 ALL = f"--framework={','.join(FRAMEWORKS)}"
@@ -45,9 +45,7 @@ def why_not(record: dict[str, Any]) -> str:
 @pytest.mark.parametrize("framework", ["numpy", *FRAMEWORKS, "jax"])
 def test_it_conforms(command: Command, framework: str) -> None:
     if framework == "jax":
-        # XLA then compiles the hundreds of small programs twice as fast.
-        command.environment["XLA_FLAGS"] = "--xla_backend_optimization_level=0"
-        command.environment.update(kept_compilations(CACHE_HOME))
+        command.environment.update({**QUICK_XLA, **kept_compilations(CACHE_HOME)})
     finished = command("check", framework, "--json", timeout=900)
     report = json.loads(finished.stdout)
     failed = [
