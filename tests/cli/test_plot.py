@@ -73,7 +73,7 @@ def test_a_file_that_is_there_stays(folder: Path, capsys: pytest.CaptureFixture[
         (["frameworks", "-o", "nowhere/picture.svg"], "folder that exists, got 'nowhere'"),
         (["frameworks", "--results", "nowhere"], "exists, got 'nowhere'"),
         (["frameworks", "framework=chainer"], "needs runs that ended well"),
-        (["learning"], "needs trainings that ended well"),
+        (["learning"], "needs trainings of a stated length that ended well"),
     ],
 )
 def test_what_is_wrong_is_one_sentence(
