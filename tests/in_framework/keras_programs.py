@@ -22,7 +22,8 @@ from benchmarker.graph.graph import Graph
 from benchmarker.graph.network import Network
 from benchmarker.graph.types import Distribution
 from benchmarker.plugins.keras import Options
-from benchmarker.plugins.keras import program as programs
+from benchmarker.plugins.keras import framework as frameworks
+from benchmarker.plugins.keras.framework import JIT
 from benchmarker.plugins.keras.program import KerasProgram
 from benchmarker.worker.conformance import Subject, conformance_checks
 from benchmarker.worker.conformance.subject import draw_batch, draw_parameters, reference_program
@@ -35,7 +36,7 @@ def described(backend: str) -> tuple[Framework, FrameworkPlugin]:
     """Return the framework over ``backend`` and what it says of itself."""
     module = importlib.import_module(f"benchmarker.plugins.keras.backend_{backend}")
     plugin: FrameworkPlugin = module.benchmarker_framework()
-    return getattr(programs, plugin.implementation.partition(":")[2])(), plugin
+    return getattr(frameworks, plugin.implementation.partition(":")[2])(), plugin
 
 
 def pictures() -> Graph:
@@ -107,9 +108,7 @@ def check_nothing_is_transposed_on_the_timed_path(framework: Framework, backend:
 
 
 def check_the_option_jit_is_what_compile_takes(framework: Framework, backend: str) -> None:
-    chosen = {
-        jit: build(framework, pictures(), "inference", jit=jit)._model.jit_compile for jit in programs.JIT
-    }
+    chosen = {jit: build(framework, pictures(), "inference", jit=jit)._model.jit_compile for jit in JIT}
     assert chosen == {"auto": backend == "jax", "on": True, "off": False}
 
 
@@ -239,7 +238,7 @@ def check_a_profile_where_there_are_no_single_operators_is_refused(
 def check_every_value_of_jit_computes_the_same(framework: Framework, backend: str) -> None:
     graph, batch = dense(), draw_batch(dense(), 0)
     values = []
-    for jit in programs.JIT:
+    for jit in JIT:
         program = build(framework, graph, "gradient", jit=jit)
         (loss,) = program.fetch(program.gradient_step(program.load(batch))[0])
         values.append(float(loss))
@@ -271,7 +270,7 @@ def check_other_values_are_taken(framework: Framework, backend: str) -> None:
 
 
 def check_another_backend_is_refused(framework: Framework, backend: str) -> None:
-    other = programs.OverJax if backend != "jax" else programs.OverPytorch
+    other = frameworks.OverJax if backend != "jax" else frameworks.OverPytorch
     assert f"KERAS_BACKEND={other.backend}" in refusal(other)
 
 
