@@ -7,14 +7,10 @@ all frameworks, pair by pair. NumPy is left out: its own rules are the text. ``p
 from __future__ import annotations
 
 import argparse
-import json
 import statistics
-import subprocess
-import sys
-import tempfile
-from pathlib import Path
-from typing import Any
+from collections.abc import Sequence
 
+from fresh_process import paired_ratio, record_of
 from rows import ROOT, Row, finish, make_parser, ratio
 
 GOAL = 1.10
@@ -31,40 +27,26 @@ FRAMEWORKS = (
 RULES = {"native": "momentum", "composed": str(ROOT / "benchmarks" / "by_hand" / "composed_momentum.py")}
 
 
-def record_of(arguments: argparse.Namespace, framework: str, variant: str) -> dict[str, Any]:
-    """Return the record of a fresh process."""
-    with tempfile.TemporaryDirectory() as folder:
-        command = [
-            *(sys.executable, "-m", "benchmarker", "run", f"--framework={framework}", "--problem=resnet18"),
-            *(
-                f"--optimizer={RULES[variant]}",
-                "--learning-rate=0.01",
-                f"--batch-size={arguments.batch_size}",
-            ),
-            *(
-                f"--set=image_size={arguments.image_size}",
-                "--set=classes=100",
-                f"--seconds={arguments.seconds}",
-            ),
-            *("--no-verify", "--monitors=none", f"--results={folder}", "--quiet"),
-        ]
-        subprocess.run(command, cwd=ROOT, stdout=subprocess.DEVNULL, check=False)
-        (path,) = Path(folder).glob("*.json")
-        record: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
-    if record["status"] != "ok":
-        raise SystemExit(f"a run ended as {record['status']}: {record['error']['message']}")
-    if record["optimizer"]["variant"] != variant:
-        raise SystemExit(f"{framework} ran the rule {record['optimizer']['variant']}, not {variant}")
-    return record
+def command_of(arguments: argparse.Namespace, framework: str, variant: str) -> list[str]:
+    """Return the command of a run with a rule."""
+    return [
+        *("run", f"--framework={framework}", "--problem=resnet18", f"--optimizer={RULES[variant]}"),
+        *("--learning-rate=0.01", f"--batch-size={arguments.batch_size}"),
+        *(f"--set=image_size={arguments.image_size}", "--set=classes=100"),
+    ]
 
 
-def pair(arguments: argparse.Namespace, framework: str, number: int) -> float:
-    """Return the composed over the native step of two fresh processes."""
-    order = list(RULES) if number % 2 == 0 else list(reversed(RULES))
-    took = {v: record_of(arguments, framework, v)["timing"]["step_seconds"]["median"] for v in order}
-    found = float(took["composed"] / took["native"])
-    print(f"{framework} {number + 1}: {found:.3f}", file=sys.stderr, flush=True)
-    return found
+def ratios_of(arguments: argparse.Namespace, framework: str) -> list[float]:
+    """Return the composed over the native step of each pair, once it is known that each is what it is called."""
+    for variant in RULES:
+        ran = record_of([*command_of(arguments, framework, variant), "--steps=1"])["optimizer"]["variant"]
+        if ran != variant:
+            raise SystemExit(f"{framework} ran the rule {ran}, not {variant}")
+    steps: dict[str, Sequence[str]] = {
+        variant: [*command_of(arguments, framework, variant), f"--seconds={arguments.seconds}"]
+        for variant in RULES
+    }
+    return [paired_ratio(framework, number, steps, over="native") for number in range(arguments.pairs)]
 
 
 def main() -> int:
@@ -77,7 +59,7 @@ def main() -> int:
     parser.add_argument("--framework", default=",".join(FRAMEWORKS))
     arguments = parser.parse_args()
     frameworks = arguments.framework.split(",")
-    ratios = {f: [pair(arguments, f, number) for number in range(arguments.pairs)] for f in frameworks}
+    ratios = {framework: ratios_of(arguments, framework) for framework in frameworks}
     rows = [
         Row(f"{framework}: composed / native step", found, None, ratio) for framework, found in ratios.items()
     ]

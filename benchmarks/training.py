@@ -8,32 +8,15 @@ training tells, at a constant rate. The last row has the geometric mean of all f
 from __future__ import annotations
 
 import argparse
-import json
 import statistics
-import subprocess
-import sys
-import tempfile
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any
 
-from rows import ROOT, Row, finish, make_parser, ratio
+from fresh_process import paired_ratio, record_of
+from rows import Row, finish, make_parser, ratio
 
 GOAL = 1.01
 FRAMEWORKS = ("pytorch", "tensorflow", "jax", "mxnet", "chainer", "numpy")
-QUIETLY = ("--no-verify", "--monitors=none", "--quiet")
-
-
-def record_of(command: Sequence[str]) -> dict[str, Any]:
-    """Return the record of a fresh process."""
-    with tempfile.TemporaryDirectory() as folder:
-        line = [sys.executable, "-m", "benchmarker", *command, *QUIETLY, f"--results={folder}"]
-        subprocess.run(line, cwd=ROOT, stdout=subprocess.DEVNULL, check=False)
-        (path,) = Path(folder).glob("*.json")
-        record: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
-    if record["status"] != "ok":
-        raise SystemExit(f"a run ended as {record['status']}: {record['error']['message']}")
-    return record
 
 
 def training_of(arguments: argparse.Namespace, framework: str) -> list[str]:
@@ -55,20 +38,11 @@ def run_of(training: dict[str, Any]) -> list[str]:
     return ["run", *given, f"--data={data}", f"--steps={training['training']['steps']}"]
 
 
-def pair(arguments: argparse.Namespace, framework: str, run: Sequence[str], number: int) -> float:
-    """Return the step of a training over that of a run, of two fresh processes."""
-    commands = {"train": training_of(arguments, framework), "run": run}
-    order = list(commands) if number % 2 == 0 else list(reversed(commands))
-    took = {name: record_of(commands[name])["timing"]["step_seconds"]["median"] for name in order}
-    found = float(took["train"] / took["run"])
-    print(f"{framework} {number + 1}: {found:.3f}", file=sys.stderr, flush=True)
-    return found
-
-
 def ratios_of(arguments: argparse.Namespace, framework: str) -> list[float]:
     """Return the ratio of each pair."""
-    run = run_of(record_of(training_of(arguments, framework)))
-    return [pair(arguments, framework, run, number) for number in range(arguments.pairs)]
+    training = training_of(arguments, framework)
+    commands: dict[str, Sequence[str]] = {"train": training, "run": run_of(record_of(training))}
+    return [paired_ratio(framework, number, commands, over="run") for number in range(arguments.pairs)]
 
 
 def main() -> int:

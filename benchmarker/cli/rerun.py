@@ -134,13 +134,9 @@ def _originals(names: Sequence[str], results: Path) -> list[_Original]:
 
 
 def _read(path: Path) -> dict[str, Any]:
-    from benchmarker.records.schema import validate
-    from benchmarker.records.store import read_record
+    from benchmarker.analysis.reproduction import valid_record
 
-    record = read_record(path)
-    faults = validate(record)
-    if faults:
-        raise UsageError(f"'{path}' is not a valid record: {faults[0]}")
+    record = valid_record(path)
     if record.get("imported"):
         raise UsageError(f"'{path}' cannot be run again: another program measured it, and it was imported")
     if record["status"] != "ok" or not record["timing"]["step_seconds"]:

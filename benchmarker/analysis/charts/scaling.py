@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from benchmarker.analysis.scaling.scale import Curve, Point, Scaling
 from benchmarker.analysis.text.units import time_unit
@@ -26,12 +26,12 @@ def chart(title: str, scaling: Scaling, curves: Sequence[Curve]) -> Chart:
         At least one; the first :data:`MAX_CURVES` are drawn.
     """
     shown = curves[:MAX_CURVES]
-    steps = len(scaling.workloads[scaling.batch_size].times.seconds)
+    times = scaling.workloads[scaling.batch_size].times
     left_out = f" {len(curves) - len(shown)} more are not drawn." if len(curves) > len(shown) else ""
     return Chart(
         kind="scaling",
         title=f"Predicted: {title}, {scaling.kind} scaling",
-        caption=f"Predicted from {steps} steps of one rank, not measured. Bands: 95 % of steps.{left_out}",
+        caption=f"Predicted from {times.described} of one rank, not measured. Bands: 95 % of steps.{left_out}",
         panels=(_efficiency(shown), _steps(shown)),
     )
 
@@ -49,19 +49,7 @@ def _axis() -> Axis:
 
 
 def _efficiency(curves: Sequence[Curve]) -> Panel:
-    lines = [
-        Series(
-            _name(curve),
-            "line",
-            _ranks(curve),
-            tuple(100 * point.efficiency for point in curve.points),
-            low=tuple(_percent(point, point.prediction.high) for point in curve.points),
-            high=tuple(_percent(point, point.prediction.low) for point in curve.points),
-            colour=index,
-            band=True,
-        )
-        for index, curve in enumerate(curves)
-    ]
+    lines = _lines(curves, _percent)
     ranks = _ranks(curves[0])
     ideal = Series("ideal", "line", ranks, (100.0,) * len(ranks), colour=_IDEAL_COLOUR, dashed=True)
     return Panel(_axis(), Axis("efficiency", "%", zero=True), "Efficiency", (*lines, ideal))
@@ -75,17 +63,24 @@ def _percent(point: Point, seconds: float) -> float:
 def _steps(curves: Sequence[Curve]) -> Panel:
     found = [point.prediction for curve in curves for point in curve.points]
     factor, unit = time_unit(one.step_seconds for one in found) or (1.0, "s")
-    lines = [
-        Series(
-            _name(curve),
-            "line",
-            _ranks(curve),
-            tuple(point.prediction.step_seconds / factor for point in curve.points),
-            low=tuple(point.prediction.low / factor for point in curve.points),
-            high=tuple(point.prediction.high / factor for point in curve.points),
-            colour=index,
-            band=True,
-        )
-        for index, curve in enumerate(curves)
-    ]
-    return Panel(_axis(), Axis("step", unit, scale="log"), "Step", tuple(lines))
+    lines = _lines(curves, lambda point, seconds: seconds / factor)
+    return Panel(_axis(), Axis("step", unit, scale="log"), "Step", lines)
+
+
+def _lines(curves: Sequence[Curve], value: Callable[[Point, float], float]) -> tuple[Series, ...]:
+    """Return a line for each curve, of what a step of so many seconds at a point is worth."""
+    return tuple(_line(index, curve, value) for index, curve in enumerate(curves))
+
+
+def _line(index: int, curve: Curve, value: Callable[[Point, float], float]) -> Series:
+    ends = [sorted((value(p, p.prediction.low), value(p, p.prediction.high))) for p in curve.points]
+    return Series(
+        _name(curve),
+        "line",
+        _ranks(curve),
+        tuple(value(point, point.prediction.step_seconds) for point in curve.points),
+        low=tuple(low for low, _ in ends),
+        high=tuple(high for _, high in ends),
+        colour=index,
+        band=True,
+    )

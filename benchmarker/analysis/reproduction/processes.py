@@ -4,11 +4,29 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from pathlib import Path
+from typing import Any
 
+from benchmarker.errors import UsageError
 from benchmarker.records.keys import number_key
 from benchmarker.records.lookup import Record
+from benchmarker.records.reading import read_record
 from benchmarker.records.schema import validate
 from benchmarker.records.store import iter_records
+
+
+def valid_record(path: Path) -> dict[str, Any]:
+    """Return the record of a file.
+
+    Raises
+    ------
+    UsageError
+        If it is not valid.
+    """
+    record = read_record(path)
+    faults = validate(record)
+    if faults:
+        raise UsageError(f"'{path}' is not a valid record: {faults[0]}")
+    return record
 
 
 def processes_beside(record: Record, path: Path) -> list[Record]:

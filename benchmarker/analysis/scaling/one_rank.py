@@ -7,8 +7,8 @@ from pathlib import Path
 from statistics import median
 
 from benchmarker import registry
-from benchmarker.analysis.charts.samples import block_steps, steady_samples
-from benchmarker.analysis.reproduction.processes import processes_beside
+from benchmarker.analysis.charts.samples import block_steps, has_course, steady_samples
+from benchmarker.analysis.reproduction.processes import processes_beside, valid_record
 from benchmarker.analysis.scaling.prediction import Workload
 from benchmarker.analysis.scaling.readiness import backward_share, buckets_of
 from benchmarker.analysis.scaling.scale import STRONG, Scaling
@@ -16,12 +16,13 @@ from benchmarker.analysis.scaling.slowest import StepTimes
 from benchmarker.analysis.text.factors import framework_label
 from benchmarker.errors import UsageError
 from benchmarker.graph.cost import graph_cost
-from benchmarker.records.lookup import Record, value_at
+from benchmarker.records.lookup import Record, value_at, work_name
 from benchmarker.records.precision import CONTAMINATED
-from benchmarker.records.reading import read_record
-from benchmarker.records.schema import validate
 
-_ALIKE = ("framework.full", "problem.name", "precision", "device.name", "execution.threads")
+_ALIKE = (
+    *("framework.full", "framework.options", "problem.name", "problem.parameters", "precision"),
+    *("device.name", "execution.threads"),
+)
 """What records of several batch sizes have in common."""
 
 
@@ -59,16 +60,15 @@ def scaling_of(paths: Sequence[Path], kind: str) -> tuple[str, Scaling]:
     disturbed = any(
         value_at(record, "trust.grade") == CONTAMINATED for number in numbers for record in number
     )
-    return f"{first['problem']['name']} by {framework_label(first)}", Scaling(kind, workloads, disturbed)
+    return f"{work_name(first)} by {framework_label(first)}", Scaling(kind, workloads, disturbed)
 
 
 def _read(path: Path) -> Record:
-    record = read_record(path)
-    faults = validate(record)
-    if faults:
-        raise UsageError(f"'{path}' is not a valid record: {faults[0]}")
+    record = valid_record(path)
     if record["status"] != "ok" or not record["timing"]["step_seconds"]:
         raise UsageError(f"'{path}' has no timed steps: its run ended as '{record['status']}'")
+    if not has_course(record):
+        raise UsageError(f"'{path}' has the mean of its steps alone; several of their times are needed")
     return record
 
 

@@ -40,6 +40,14 @@ class StepTimes:
         return float(ordered[max(rank, 1) - 1])
 
     @property
+    def described(self) -> str:
+        """What the values are, e.g. ``"20 measured steps"``."""
+        count = len(self.seconds)
+        return (
+            f"{count} means of {self.steps_each} steps" if self.steps_each > 1 else f"{count} measured steps"
+        )
+
+    @property
     def max_ranks_known(self) -> int:
         """The most ranks whose slowest one is likely among the values: of more, the true one may be slower."""
         return len(self.seconds)

@@ -75,16 +75,13 @@ def _notes(scaling: Scaling, curves: Sequence[Curve], overlap: bool) -> Iterator
     times = scaling.workloads[scaling.batch_size].times
     steps = len(times.seconds)
     yield (
-        f"Computing: the mean of the slowest rank, each rank's step being drawn from {steps} measured ones "
+        f"Computing: the mean of the slowest rank, each rank's step being drawn from {times.described} "
         "independently of the others."
     )
     if scaling.is_disturbed:
         yield "Disturbed: a record is contaminated; neither its steps nor what is predicted of them can be believed."
     if times.steps_each > 1:
-        yield (
-            f"Each of these is the mean of {times.steps_each} steps, so that single slow ones are not seen; a record "
-            "with --sampling=latency has them."
-        )
+        yield ("Means of several steps do not show single slow ones; a record with --sampling=latency does.")
     if any(curve.exchange.overlaps and overlap for curve in curves):
         yield "Not hidden: what is sent after the last gradient is there; others are sent in buckets before."
     if any(not point.prediction.is_known for curve in curves for point in curve.points):
