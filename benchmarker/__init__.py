@@ -11,6 +11,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from benchmarker.version import __version__ as __version__
+from benchmarker.version import warn_of_namesake
 
 if TYPE_CHECKING:
     from benchmarker.analysis.calls.compare import compare as compare
@@ -28,6 +29,7 @@ _PLACES = {
     "load_results": "benchmarker.analysis.results.collection:load_results",
     "run": "benchmarker.analysis.calls.run:run",
 }
+warn_of_namesake()
 
 
 def __getattr__(name: str) -> Any:

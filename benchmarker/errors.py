@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from benchmarker.version import DISTRIBUTION
+
 
 class BenchmarkerError(Exception):
     """Base of all errors whose text is meant for the user.
@@ -46,10 +48,27 @@ class ProtocolError(BenchmarkerError):
     ----------
     what : str
         What it did, as the end of a sentence, e.g. ``"it sent the event 'ready' a second time"``.
+
+    Attributes
+    ----------
+    rank : int
+        Which one of a group it was.
     """
 
     def __init__(self, what: str) -> None:
         super().__init__(f"the worker broke the protocol: {what}")
+        self.what = what
+        self.rank = 0
+
+
+def missing_package(what: str, package: str, extra: str) -> str:
+    """Return that something needs a package that is not installed, and what installs the extra that brings it."""
+    return f"{what} needs {package}, which is not installed: {install_extra(extra)}"
+
+
+def install_extra(extra: str) -> str:
+    """Return what installs an extra of ours."""
+    return f"pip install '{DISTRIBUTION}[{extra}]'"
 
 
 def require(condition: bool, message: str) -> None:

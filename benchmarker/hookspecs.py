@@ -20,8 +20,9 @@ if TYPE_CHECKING:
     from benchmarker.api.framework import FrameworkPlugin
     from benchmarker.api.launcher import Launcher
     from benchmarker.api.problem import Problem
+    from benchmarker.api.problem_scheme import ProblemScheme
     from benchmarker.api.recipe import RecipeFile
-    from benchmarker.api.scheme import ProblemScheme
+    from benchmarker.api.scheme import Scheme
     from benchmarker.api.suite import Suite
     from benchmarker.api.update_rule import UpdateRule
 
@@ -143,7 +144,15 @@ class OptimizerHooks:
 
 
 class SchemeHooks:
-    """Group ``benchmarker.schemes``."""
+    """Group ``benchmarker.schemes``; a scheme's class is such a plug-in itself."""
+
+    @hookspec
+    def benchmarker_scheme(self) -> Scheme:  # type: ignore[empty-body]
+        """Return the scheme, with its usual constant."""
+
+
+class ProblemSchemeHooks:
+    """Group ``benchmarker.problem_schemes``."""
 
     @hookspec
     def benchmarker_problem_scheme(self) -> ProblemScheme:  # type: ignore[empty-body]
@@ -163,7 +172,8 @@ _HOOKS: dict[str, tuple[type[Any], tuple[str, ...]]] = {
     "charts": (ChartHooks, ("benchmarker_chart",)),
     "recipes": (RecipeHooks, ("benchmarker_recipe",)),
     "optimizers": (OptimizerHooks, ("benchmarker_optimizer",)),
-    "schemes": (SchemeHooks, ("benchmarker_problem_scheme",)),
+    "schemes": (SchemeHooks, ("benchmarker_scheme",)),
+    "problem_schemes": (ProblemSchemeHooks, ("benchmarker_problem_scheme",)),
 }
 """The hooks of each kind, and those of which a plugin must define one."""
 _RENAMED = {"benchmarker_watch_apart": "benchmarker_watch_untimed"}

@@ -10,11 +10,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from benchmarker.api.containment import LOAD_SECONDS, contained
-from benchmarker.api.scheme import ProblemReference
+from benchmarker.api.problem_scheme import ProblemReference
+from benchmarker.api.scheme import Scheme, named
 from benchmarker.errors import BenchmarkerError, PluginError, UsageError, did_you_mean, first_line
-from benchmarker.execution.distributions import distributions, entry_points, name_and_version, normalised
+from benchmarker.execution.distributions import checkout_entry_points, installed_points, normalised
 from benchmarker.problems import files
-from benchmarker.version import __version__
+from benchmarker.version import DISTRIBUTION, FORMER_DISTRIBUTION, OWN_DISTRIBUTIONS, __version__
 
 if TYPE_CHECKING:
     from benchmarker.api.chart_kind import ChartKind
@@ -22,23 +23,24 @@ if TYPE_CHECKING:
     from benchmarker.api.framework import FrameworkPlugin
     from benchmarker.api.launcher import Launcher
     from benchmarker.api.problem import Problem
+    from benchmarker.api.problem_scheme import ProblemScheme
     from benchmarker.api.recipe import RecipeFile
-    from benchmarker.api.scheme import ProblemScheme
     from benchmarker.api.suite import Suite
     from benchmarker.api.update_rule import UpdateRule
 
-OWN_DISTRIBUTION = "benchmarker"
+PREFIX = "benchmarker"  # of the groups of entry points
 KINDS = (
     "frameworks",
     "problems",
     "recipes",
     "optimizers",
+    "schemes",
     "suites",
     "datasets",
     "collectors",
     "launchers",
     "charts",
-    "schemes",
+    "problem_schemes",
 )
 
 
@@ -60,37 +62,23 @@ class PluginEntry:
     @property
     def is_ours(self) -> bool:
         """Whether it comes with benchmarker itself."""
-        return normalised(self.distribution) == OWN_DISTRIBUTION
+        return normalised(self.distribution) in OWN_DISTRIBUTIONS
 
 
 def _checkout_entries() -> list[PluginEntry]:
-    """Read the built-in plugins from ``setup.cfg`` beside the package, for a checkout not installed."""
-    import configparser
-
-    path = Path(__file__).resolve().parent.parent / "setup.cfg"
-    parser = configparser.ConfigParser()
-    if not parser.read(path) or not parser.has_section("options.entry_points"):
-        return []
-    found = []
-    for group, lines in parser.items("options.entry_points"):
-        kind = group.removeprefix(f"{OWN_DISTRIBUTION}.")
-        if kind in KINDS:
-            for line in filter(None, map(str.strip, lines.splitlines())):
-                name, value = (part.strip() for part in line.split("=", 1))
-                found.append(PluginEntry(kind, name, value, OWN_DISTRIBUTION, __version__))
-    return found
+    """Return the built-in plugins of a checkout that is not installed."""
+    found = checkout_entry_points(Path(__file__).resolve().parent.parent / "setup.cfg", PREFIX)
+    return [PluginEntry(*entry, DISTRIBUTION, __version__) for entry in found if entry[0] in KINDS]
 
 
 @cache
 def entries() -> tuple[PluginEntry, ...]:
     """Return every entry point of our groups, in order of kind and name. Imports no plugin."""
-    found = []
-    kinds = {f"{OWN_DISTRIBUTION}.{kind}": kind for kind in KINDS}
-    for distribution in distributions():
-        points = [point for point in entry_points(distribution) if point.group in kinds]
-        if points:
-            origin = name_and_version(distribution) or ("unknown", "?")
-            found += [PluginEntry(kinds[point.group], point.name, point.value, *origin) for point in points]
+    kinds = {f"{PREFIX}.{kind}": kind for kind in KINDS}
+    found = [PluginEntry(kinds[p.group], p.name, p.value, *origin) for p, origin in installed_points(kinds)]
+    if any(entry.distribution == DISTRIBUTION for entry in found):
+        # Under the former name there may be an older installation of the same.
+        found = [entry for entry in found if entry.distribution != FORMER_DISTRIBUTION]
     # Of a checkout that is not installed, or was before it had a kind of plug-in.
     installed = {entry.kind for entry in found if entry.is_ours}
     if installed != set(KINDS):
@@ -100,17 +88,17 @@ def entries() -> tuple[PluginEntry, ...]:
 
 def noun(kind: str) -> str:
     """Return what one plugin of a kind is called."""
-    return "data set" if kind == "datasets" else kind[:-1]
+    return "data set" if kind == "datasets" else kind[:-1].replace("_", " ")
 
 
-def names(kind: str, distribution: str | None = None) -> tuple[str, ...]:
-    """Return the names of all plugins of a kind, or those of one distribution, in order. Imports none of them."""
-    chosen = (e for e in entries() if e.kind == kind and distribution in (None, e.distribution))
+def names(kind: str, *, ours: bool = False) -> tuple[str, ...]:
+    """Return the names of all plugins of a kind, or our own, in order. Imports none of them."""
+    chosen = (entry for entry in entries() if entry.kind == kind and (entry.is_ours or not ours))
     return tuple(dict.fromkeys(entry.name for entry in chosen))
 
 
 def find(kind: str, name: str) -> PluginEntry:
-    """Return the entry point of that name, or of a problem or optimizer the entry of the file that it names.
+    """Return the entry point of that name, or of a problem, optimizer or scheme that of the file it names.
 
     Raises
     ------
@@ -121,11 +109,12 @@ def find(kind: str, name: str) -> PluginEntry:
     """
     if kind == "problems":
         return problem_entry(ProblemReference.parse(name))
-    if kind == "optimizers" and name.endswith(".py"):
-        from benchmarker.training.optimizers.files import entry_of
-
-        return PluginEntry(kind, Path(name).name, *entry_of(Path(name)))
+    if kind in _FILES and name.endswith(".py"):
+        return PluginEntry(kind, Path(name).name, *files.load_object(f"{_FILES[kind]}:entry_of")(Path(name)))
     return _installed(kind, name)
+
+
+_FILES = {"optimizers": "benchmarker.training.optimizers.files", "schemes": "benchmarker.distributed.files"}
 
 
 def problem_entry(problem: ProblemReference) -> PluginEntry:
@@ -294,9 +283,11 @@ def with_digest(problem: ProblemReference) -> ProblemReference:
 
 def problem_scheme(name: str) -> ProblemScheme:
     """Return the problem scheme of that name."""
-    from benchmarker.api.scheme import ProblemScheme
+    from benchmarker.api.problem_scheme import ProblemScheme
 
-    described: ProblemScheme = _described(find("schemes", name), "benchmarker_problem_scheme", ProblemScheme)
+    described: ProblemScheme = _described(
+        find("problem_schemes", name), "benchmarker_problem_scheme", ProblemScheme
+    )
     return described
 
 
@@ -314,9 +305,7 @@ def update_rule(name: str) -> UpdateRule:
     Raises
     ------
     UsageError
-        If there is none; the nearest name is offered.
-    PluginError
-        If it is broken.
+        If there is none; the nearest name is offered. A broken one is a ``PluginError``.
     """
     from benchmarker.api.optimizer import add_rule
     from benchmarker.api.update_rule import UpdateRule
@@ -343,6 +332,18 @@ def rule_value(kind: str) -> str | None:
     """Return the value of an optimizer's entry for a worker, which knows benchmarker's own by itself."""
     entry = find("optimizers", asked_name(kind))
     return None if entry.is_ours else entry.value
+
+
+def scheme(text: str) -> Scheme:
+    """Return the scheme of that name or file, with its constant where one is given: ``averaging/16``."""
+    name, constant = named(text)
+    usual: Scheme = _described(find("schemes", name), "benchmarker_scheme", Scheme)
+    return usual if constant is None else usual.with_constant(constant)
+
+
+def scheme_value(text: str) -> str:
+    """Return the value of a scheme's entry, for a worker, which is told the constant beside it."""
+    return find("schemes", named(text)[0]).value
 
 
 def chart(name: str) -> ChartKind:

@@ -1,4 +1,4 @@
-"""The public face of the conformance suite, for the authors of framework plug-ins.
+"""What the authors of plug-ins test them with: of frameworks the conformance suite.
 
 >>> results = run_checks(MyFramework(), benchmarker_framework(), device=Device("cpu"), threads=2, seed=0)
 
@@ -10,6 +10,10 @@ or, one test for each check, under pytest::
         assert result.status != "failed", result.detail
 
 with ``subject = Subject(framework, plugin, device, seed)`` after ``framework.configure(...)``.
+
+A problem has :func:`problem_checks`, whose subject is :func:`reference_subject`; an optimizer :func:`follow_rule`,
+whose way is compared with one computed by hand; a scheme of distributed training :func:`follow_scheme`. Collectors,
+launchers, data sets and charts are tested by ``benchmarker.run``.
 """
 
 from __future__ import annotations
@@ -22,5 +26,22 @@ from benchmarker.worker.conformance import (
     packages_imported_by,
     run_checks,
 )
+from benchmarker.worker.conformance.authors import (
+    follow_rule,
+    follow_scheme,
+    problem_checks,
+    reference_subject,
+)
 
-__all__ = ["Check", "CheckResult", "Subject", "conformance_checks", "packages_imported_by", "run_checks"]
+__all__ = [
+    "Check",
+    "CheckResult",
+    "Subject",
+    "conformance_checks",
+    "follow_rule",
+    "follow_scheme",
+    "packages_imported_by",
+    "problem_checks",
+    "reference_subject",
+    "run_checks",
+]

@@ -32,6 +32,7 @@ SCRIPTS = (
     "micro_batching",
     "composed",
     "training",
+    "native_ranks",
     "simulation",
 )
 

@@ -144,13 +144,14 @@ def in_turns(commands: Mapping[str, Sequence[str]], rounds: int, threads: int, o
     return found
 
 
-def interpreter_of(framework: str) -> str:
+def interpreter_of(framework: str, *, ranks: bool = False) -> str:
     """Return the interpreter that a run of the framework would use; it is made if there is none."""
-    if framework == "numpy":
+    if framework == "numpy" and not ranks:
         return sys.executable
-    subprocess.run([sys.executable, "-m", "benchmarker", "env", "create", framework],
+    named = [framework, "--ranks"] if ranks else [framework]
+    subprocess.run([sys.executable, "-m", "benchmarker", "env", "create", *named],
                    env=environment(1), check=True, stdout=subprocess.DEVNULL)  # fmt: skip
-    return timed([sys.executable, "-m", "benchmarker", "env", "path", framework], 1).printed.strip()
+    return timed([sys.executable, "-m", "benchmarker", "env", "path", *named], 1).printed.strip()
 
 
 def differences(

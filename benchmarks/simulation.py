@@ -29,6 +29,7 @@ ALGORITHMS = {
     "tree": "all-reduce-tree",
     "neighbours": "neighbours",
     "server": "parameter-server",
+    "asynchronous": "asynchronous-server",
     "gather": "sparse/0.5",
 }
 """The scheme of each simulated algorithm; half of the gradients with their indices are as many bytes as all."""
@@ -77,10 +78,10 @@ def simulated(program: Path) -> list[Case]:
 
 def over_simulated(case: Case) -> float:
     """Return the formula's time over the simulated one."""
-    from benchmarker.distributed.exchanges import exchange_of
-    from benchmarker.distributed.networks import Network
+    from benchmarker.analysis.scaling.exchanges import exchange_of
+    from benchmarker.api.interconnect import Interconnect
 
-    network = Network("simulated", case.latency_seconds, case.bytes_per_second)
+    network = Interconnect("simulated", case.latency_seconds, case.bytes_per_second)
     exchange = exchange_of(ALGORITHMS[case.algorithm])
     return exchange.seconds(case.bytes, case.ranks, network) / case.seconds
 

@@ -64,6 +64,7 @@ def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:
     return min(len(os.sched_getaffinity(0)) + 1, MAX_WORKERS)
 
 
+@pytest.hookimpl(tryfirst=True)  # before pytest-xdist reads the groups
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Mark tests with what their fixtures need, and sort them: the longest first, what times something last.
 
@@ -218,6 +219,8 @@ def command(request: pytest.FixtureRequest, tmp_path: Path, plain_home: Path) ->
     environment["PYTHONPATH"] = os.pathsep.join(filter(None, [str(ROOT), environment.get("PYTHONPATH")]))
     environment["BENCHMARKER_HOME"] = str(home)
     environment["NO_COLOR"] = "1"
+    # Tests share the cores: threads that wait by spinning would hold up those of the other tests.
+    environment["OMP_WAIT_POLICY"] = "passive"
     environment["BENCHMARKER_TEST_FOLDER"] = str(tmp_path)
     return Command(tmp_path, environment)
 

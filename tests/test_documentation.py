@@ -1,9 +1,11 @@
-"""What pages and docstrings name is there: files and folders of this repository, dotted names of the package."""
+"""What pages and docstrings name is there: files and folders of this repository, dotted names, commands."""
 
 from __future__ import annotations
 
 import ast
+import contextlib
 import importlib
+import io
 import re
 from configparser import ConfigParser
 from pathlib import Path
@@ -11,14 +13,16 @@ from typing import Any
 
 import pytest
 
+from benchmarker.cli import main as cli
 from tests.conftest import ROOT
 from tests.support.package_sources import PACKAGE, files, name_of, tree
+from tests.support.page_snippets import commands_in, inline_commands, snippets
 
 PAGES = sorted(
     path
     for pattern in (
         "*.md",
-        "docs/*.md",
+        "docs/**/*.md",
         "analysis/*.md",
         "examples/**/*.md",
         "benchmarker/**/*.md",
@@ -28,8 +32,13 @@ PAGES = sorted(
     if path.name != "CHANGELOG.md"  # tells of names that were
 )
 """The pages that tell how things are today."""
+GENERATED = {
+    ROOT / "docs" / "reference" / name
+    for name in re.findall(r'"(\w+\.md)":', (ROOT / "docs" / "hooks" / "reference.py").read_text())
+}
+"""The pages that are made when the site is built (``tests/test_site.py``)."""
 TOPS = {path.name for path in (*ROOT.iterdir(), *PACKAGE.iterdir()) if path.is_dir()}
-MADE = ("results/", ".venv/")
+MADE = ("results/", ".venv/", "build/")
 """Folders whose files a reader makes."""
 DOTTED = re.compile(r"(?<![\w./\[])benchmarker(?:\.[A-Za-z_]\w*)+")
 ROLE = re.compile(r":(?:mod|func|class|data|attr|meth|exc):`~?(benchmarker[\w.]*)`")
@@ -148,9 +157,49 @@ def test_links_between_pages_lead_somewhere() -> None:
         (name_of(page), target)
         for page in PAGES
         for target in re.findall(r"\]\((?!https?:|#)([^)#\s]+)", page.read_text())
-        if not (page.parent / target).exists()
+        if not (page.parent / target).exists() and (page.parent / target).resolve() not in GENERATED
     ]
     assert missing == []
+
+
+def refusal(arguments: list[str]) -> str:
+    """Return what the command line's parser says against arguments; nothing if it takes them."""
+    is_run = not arguments or arguments[0].startswith("-") or arguments[0].endswith((".toml", ".py"))
+    name, *rest = ["run", *arguments] if is_run else arguments
+    if name not in cli.COMMANDS:
+        return f"no command {name}"
+    parser = cli._Parser(prog=name, allow_abbrev=False)
+    cli.command_module(name).add_arguments(parser)
+    said = io.StringIO()
+    with contextlib.redirect_stderr(said), contextlib.redirect_stdout(io.StringIO()):
+        try:
+            parser.parse_args(rest)
+        except SystemExit as ended:
+            return said.getvalue() if ended.code else ""
+    return ""
+
+
+@pytest.mark.parametrize("page", PAGES, ids=name_of)
+def test_commands_in_the_pages_are_taken(page: Path) -> None:
+    """What the tutorials run is run too, in ``tests/test_tutorials.py``."""
+    text = page.read_text()
+    blocks = [block.text for block in snippets(text) if block.language == "sh"]
+    calls = [call for block in blocks for call in commands_in(block)]
+    refused = {" ".join(call): refusal(call) for call in (*calls, *inline_commands(text))}
+    assert {call: said for call, said in refused.items() if said} == {}
+
+
+def test_a_command_that_is_not_taken_would_be_found() -> None:
+    lines = (
+        "ls && benchmarker --problem=gemm --frame=numpy  # so\nfor i in 1; do benchmarker lst; done > there\n"
+    )
+    first, second = commands_in(lines)
+    assert "unknown option '--frame'" in refusal(first)
+    assert refusal(second) == "no command lst"
+    assert list(inline_commands("`benchmarker list` and `benchmarker list operators`")) == [
+        ["list", "operators"]
+    ]
+    assert refusal(["list", "operators"]) == ""
 
 
 def test_what_is_not_there_would_be_found() -> None:

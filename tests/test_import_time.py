@@ -27,6 +27,7 @@ HEAVY = {
     "psutil",
     "pyarrow",
     "pynvml",
+    "rich",
     "tensorflow",
     "torch",
 }
@@ -51,6 +52,7 @@ def imported(command: Command, *arguments: str) -> set[str]:
         ("--help",),
         ("list",),
         ("list", "frameworks", "--json"),
+        ("list", "operators"),
         ("run", "--help"),
         ("env", "list"),
         ("report", "--help"),
@@ -101,7 +103,7 @@ def test_a_list_needs_neither_the_graph_nor_what_runs_workers(
     assert not found & {"packaging", "importlib.metadata", "email", "platform", "configparser"}
 
 
-PLUGINS_NOT_LOADED = [("list", kind) for kind in ("problems", "collectors", "launchers", "schemes")]
+PLUGINS_NOT_LOADED = [("list", kind) for kind in ("problems", "collectors", "launchers", "problem_schemes")]
 
 
 @pytest.mark.parametrize("arguments", [*PLUGINS_NOT_LOADED, ("run", "--help")], ids=" ".join)

@@ -1,21 +1,23 @@
-"""Notebooks and scripts of ``analysis/`` run from top to bottom over the kept records, without any framework."""
+"""Notebooks and scripts of ``analysis/`` run from top to bottom over the kept records, with its extra alone."""
 
 from __future__ import annotations
 
-import importlib.util
+import configparser
+import json
 import shutil
 import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import nbformat
 import pytest
+from jupyter_client.kernelspec import KernelSpecManager
 from jupyter_client.manager import KernelManager
 from nbclient import NotebookClient
 
 from tests.conftest import ROOT
+from tests.support.installing import install, make_venv
 from tests.support.package_sources import OWN_FRAMEWORK
 
 pytestmark = pytest.mark.timeout(600)
@@ -39,8 +41,22 @@ def clone(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def test_no_framework_is_there_to_help() -> None:
-    assert [name for name in FRAMEWORKS if importlib.util.find_spec(name)] == []
+@pytest.fixture(scope="module")
+def analyst(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return the Python of an analyst: the extra ``analysis``, and what Jupyter needs to start a kernel."""
+    parser = configparser.ConfigParser()
+    assert parser.read(ROOT / "setup.cfg")
+    needed = [parser["options"]["install_requires"], parser["options.extras_require"]["analysis"]]
+    python = make_venv(tmp_path_factory.mktemp("analyst"))
+    install(python, *filter(None, "\n".join(needed).splitlines()), "ipykernel")
+    return python
+
+
+def test_neither_a_framework_nor_what_tests_need_is_there_to_help(analyst: Path) -> None:
+    names = sorted({*FRAMEWORKS, "scipy", "sklearn", "polars"})
+    code = f"from importlib.util import find_spec; print([name for name in {names} if find_spec(name)])"
+    found = subprocess.run([analyst, "-c", code], capture_output=True, text=True, check=True)
+    assert found.stdout == "[]\n"
 
 
 def test_there_are_the_questions_of_analysts() -> None:
@@ -53,6 +69,7 @@ def test_there_are_the_questions_of_analysts() -> None:
         "rysia",
         "operators",
         "training",
+        "ranks",
     }
 
 
@@ -64,9 +81,14 @@ def pictures(notebook: Any) -> int:
 
 
 @pytest.fixture(scope="module")
-def kernel(clone: Path) -> Iterator[KernelManager]:
+def kernel(clone: Path, analyst: Path) -> Iterator[KernelManager]:
     """One kernel for all notebooks, which imports what they share once."""
-    manager = KernelManager(kernel_name="python3")
+    specification = clone / "kernels" / "analyst" / "kernel.json"
+    specification.parent.mkdir(parents=True)
+    argv = [str(analyst), "-m", "ipykernel_launcher", "-f", "{connection_file}"]
+    specification.write_text(json.dumps({"argv": argv, "display_name": "analyst", "language": "python"}))
+    known = KernelSpecManager(kernel_dirs=[str(clone / "kernels")], ensure_native_kernel=False)
+    manager = KernelManager(kernel_name="analyst", kernel_spec_manager=known)
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("PYTHONPATH", str(ROOT))
         manager.start_kernel(cwd=str(clone / "analysis"))
@@ -93,8 +115,8 @@ def test_a_notebook_runs_from_top_to_bottom(path: Path, kernel: KernelManager) -
     assert pictures(notebook) == kept > 0
 
 
-def test_the_script_draws_every_picture_that_the_records_have(clone: Path) -> None:
-    command = [sys.executable, "figures.py", "--output", "drawn"]
+def test_the_script_draws_every_picture_that_the_records_have(clone: Path, analyst: Path) -> None:
+    command = [str(analyst), "figures.py", "--output", "drawn"]
     done = subprocess.run(command, cwd=clone / "analysis", capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     drawn = {file.stem for file in (clone / "analysis" / "drawn").glob("*.svg")}

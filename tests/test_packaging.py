@@ -5,12 +5,19 @@ from __future__ import annotations
 import configparser
 import functools
 import importlib
+import re
+import tarfile
+from pathlib import Path
+from zipfile import ZipFile
 
 import pytest
+from packaging.metadata import Metadata
 
 from benchmarker import registry
 from benchmarker.api.options import option_types
+from benchmarker.version import DISTRIBUTION, __version__
 from tests.conftest import ROOT
+from tests.support.installing import build_both
 from tests.support.package_sources import (
     OWN_FRAMEWORK,
     PACKAGE,
@@ -24,7 +31,18 @@ from tests.support.package_sources import (
 
 DISTRIBUTIONS = {"PIL": "pillow", "cpuinfo": "py-cpuinfo", "pynvml": "nvidia-ml-py"}
 """Where the name of a distribution is not that of its module."""
-OPTIONAL = {"PIL", "duckdb", "jinja2", "matplotlib", "pandas", "plotly", "polars", "pyarrow", "sklearn"}
+OPTIONAL = {
+    "PIL",
+    "duckdb",
+    "jinja2",
+    "matplotlib",
+    "mpi4py",
+    "pandas",
+    "plotly",
+    "polars",
+    "pyarrow",
+    "sklearn",
+}
 
 
 @functools.cache
@@ -121,3 +139,70 @@ def test_everything_that_is_imported_is_required() -> None:
 def test_every_package_is_a_package() -> None:
     folders = {p.parent for p in files()}
     assert [name_of(folder) for folder in sorted(folders) if not (folder / "__init__.py").is_file()] == []
+
+
+# --- what is published ----------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def built(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
+    return build_both(ROOT, tmp_path_factory.mktemp("built"))
+
+
+def described(built: tuple[Path, Path]) -> Metadata:
+    """Return the wheel's metadata, every field of which must be valid."""
+    with ZipFile(built[1]) as wheel:
+        (name,) = (name for name in wheel.namelist() if name.endswith(".dist-info/METADATA"))
+        return Metadata.from_email(wheel.read(name), validate=True)
+
+
+def test_the_source_distribution_holds_what_a_reader_needs_and_no_more(built: tuple[Path, Path]) -> None:
+    with tarfile.open(built[0]) as archive:
+        names = {name.partition("/")[2] for name in archive.getnames() if not archive.getmember(name).isdir()}
+    for folder in ("docs", "blueprints", "examples", "benchmarker"):
+        ignored = {"__pycache__", ".mypy_cache"}
+        there = (
+            path for path in (ROOT / folder).rglob("*") if path.is_file() and not ignored & {*path.parts}
+        )
+        assert {path.relative_to(ROOT).as_posix() for path in there} <= names
+    assert {"CHANGELOG.md", "CONTRIBUTING.md", "LICENSE", "README.md", "mkdocs.yml"} <= names
+    assert {"pyproject.toml", "setup.cfg"} <= names
+    tops = {name.partition("/")[0] for name in names}
+    assert not tops & {"tests", "results", "benchmarks", "analysis", ".ci"}
+    assert not [name for name in names if name.endswith((".pyc", ".pyo"))]
+
+
+def test_a_wheel_of_the_source_distribution_is_whole(built: tuple[Path, Path]) -> None:
+    with ZipFile(built[1]) as wheel:
+        names = {name for name in wheel.namelist() if not name.partition("/")[0].endswith(".dist-info")}
+    assert {path.relative_to(ROOT).as_posix() for path in files()} <= names
+    data = {
+        path.relative_to(ROOT).as_posix()
+        for path in PACKAGE.rglob("*")
+        if path.suffix in (".json", ".h", ".toml")
+    }
+    assert len(data) > 5
+    assert data <= names
+
+
+def test_the_metadata_are_valid_and_say_where_to_look(built: tuple[Path, Path]) -> None:
+    found = described(built)
+    assert (found.name, str(found.version)) == (DISTRIBUTION, __version__)
+    assert found.license_expression == "Apache-2.0"
+    assert found.license_files == ["LICENSE"]
+    assert str(found.requires_python) == setup().get("options", "python_requires")
+    assert {"Source", "Documentation", "Changelog", "Issues"} <= set(found.project_urls or {})
+    assert all(url.startswith("https://") for url in (found.project_urls or {}).values())
+    assert {"benchmark", "deep learning"} <= set(found.keywords or [])
+    classifiers = found.classifiers or []
+    assert "Operating System :: POSIX :: Linux" in classifiers
+    assert [text for text in classifiers if text.startswith("Development Status ::")]
+    assert "Programming Language :: Python :: 3.10" in classifiers
+
+
+def test_the_description_is_the_readme_and_needs_nothing_beside_it(built: tuple[Path, Path]) -> None:
+    """Links and pictures of the repository's own would lead nowhere on the package index."""
+    found = described(built)
+    assert found.description_content_type == "text/markdown"
+    assert found.description == (ROOT / "README.md").read_text()
+    assert re.findall(r"\]\((?!https?://|#)[^)]*\)", found.description) == []

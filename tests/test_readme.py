@@ -1,4 +1,4 @@
-"""What the README shows is true: its plugin runs, its commands and files exist."""
+"""What the README and the pages of the documentation show is true: plug-in, Python, outputs, files."""
 
 from __future__ import annotations
 
@@ -10,21 +10,23 @@ from typing import Any
 
 import pytest
 
-from benchmarker.cli.main import COMMANDS
 from tests.conftest import ROOT, Command
-from tests.support.readme_samples import samples, shown, with_samples
+from tests.support.readme_samples import PAGES, samples, shown, with_samples
 
 README = (ROOT / "README.md").read_text()
+MODEL = (ROOT / "docs" / "tutorials" / "your-own-model.md").read_text()
+CALLS = (ROOT / "docs" / "python.md").read_text()
+SHOWN = [(page, name) for page in PAGES for name in shown(page.read_text())]
 
 
-def code_blocks(language: str) -> list[str]:
-    return re.findall(rf"```{language}\n(.*?)```", README, re.DOTALL)
+def code_blocks(language: str, page: str = README) -> list[str]:
+    return re.findall(rf"```{language}(?: title=.*?)?\n(.*?)```", page, re.DOTALL)
 
 
 @pytest.mark.framework("numpy")
-def test_its_plugin_runs_as_written(command: Command, distribution: Callable[..., Path]) -> None:
-    (source,) = [block for block in code_blocks("python") if "benchmarker_problem" in block]
-    (metadata,) = code_blocks("toml")
+def test_the_plugin_runs_as_written(command: Command, distribution: Callable[..., Path]) -> None:
+    (source,) = [block for block in code_blocks("python", MODEL) if "benchmarker_problem" in block]
+    (metadata,) = code_blocks("toml", MODEL)
     assert '[project.entry-points."benchmarker.problems"]' in metadata
     entry = 'my_problem = "my_problem"'
     assert entry in metadata
@@ -38,24 +40,31 @@ def test_its_plugin_runs_as_written(command: Command, distribution: Callable[...
     assert len([line for line in source.splitlines() if line.strip()]) <= 30
 
 
+@pytest.mark.parametrize("page", [README, CALLS], ids=["README", "python"])
 def test_its_python_runs_as_written(
-    tmp_path: Path, cache_home: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    page: str,
+    tmp_path: Path,
+    cache_home: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
     pytest.importorskip("pandas")
-    (source,) = [block for block in code_blocks("python") if "benchmarker.run(" in block]
-    written = 'framework=["numpy", "pytorch"], problem="mnist_mlp", batch_size=[1, 64], '
+    (source,) = [block for block in code_blocks("python", page) if "benchmarker.run(" in block]
+    written = 'framework=["numpy", "pytorch"], problem="mnist_mlp", batch_size=[1, 64]'
     assert written in source
-    small = f'framework="numpy", problem="mnist_mlp", env="current", steps=2, results={str(tmp_path)!r}, '
+    small = f'framework="numpy", problem="mnist_mlp", env="current", steps=2, results={str(tmp_path)!r}'
     monkeypatch.chdir(ROOT)
     monkeypatch.setenv("BENCHMARKER_HOME", str(cache_home))
     names: dict[str, Any] = {}
     exec(source.replace(written, small), names)
     assert [record["status"] for record in names["found"]] == ["ok"]
-    (verdict,) = names["shown"].verdicts
-    assert f'["{verdict}"]' in source
     printed = capsys.readouterr().out
-    assert "[1/1] numpy mnist_mlp training" in printed
-    assert str(names["shown"]) in printed
+    assert "verdict" in printed
+    if page == CALLS:
+        (verdict,) = names["shown"].verdicts
+        assert f'["{verdict}"]' in source
+        assert "[1/1] numpy mnist_mlp training" in printed
+        assert str(names["shown"]) in printed
 
 
 def test_its_first_line_runs_the_main_job() -> None:
@@ -66,24 +75,38 @@ def test_its_first_line_runs_the_main_job() -> None:
     assert first.endswith("--framework=pytorch --problem=resnet50")
 
 
-def test_its_commands_and_files_exist() -> None:
-    assert set(re.findall(r"^\| `benchmarker (\w+)", README, re.MULTILINE)) == set(COMMANDS)
-    for path in re.findall(r"`((?:benchmarker|docs|tests|benchmarks|results)/[\w./]*)`", README):
+def test_its_files_exist() -> None:
+    named = re.findall(r"`((?:benchmarker|docs|tests|benchmarks|results)/[\w./]*)`", README)
+    assert len(named) > 10
+    for path in named:
         assert (ROOT / path).exists(), path
 
 
-@pytest.mark.parametrize("name", ["summary", "table", "record", "trainings"])
-def test_its_samples_are_what_the_kept_records_print(name: str) -> None:
+def test_its_picture_is_one_of_the_repository() -> None:
+    """On the package index nothing lies beside the README, so pictures have a whole address."""
+    (address,) = re.findall(r"!\[[^\]]*\]\(([^)]*)\)", README)
+    start, _, path = address.partition("/main/")
+    assert start == "https://raw.githubusercontent.com/benchmarker-dl/benchmarker"
+    assert (ROOT / path).is_file()
+
+
+def test_it_takes_two_screens() -> None:
+    assert len(README.splitlines()) <= 130
+
+
+@pytest.mark.parametrize(("page", "name"), SHOWN, ids=lambda value: getattr(value, "stem", value))
+def test_samples_are_what_the_kept_records_print(page: Path, name: str) -> None:
     """Otherwise: ``python -m tests.support.readme_samples``."""
-    assert shown(README)[name] == samples(ROOT / "results")[name]
+    assert shown(page.read_text())[name] == samples(ROOT / "results")[name]
 
 
 def test_a_sample_that_is_of_another_record_would_be_found() -> None:
     made = samples(ROOT / "results")
-    assert sorted(shown(README)) == sorted(made)
-    other = with_samples(README, {**made, "summary": "another\n"})
+    assert {name for _, name in SHOWN} == set(made)
+    text = "".join(f"<!-- sample {name} -->\n```text\n```\n" for name in made)
+    other = with_samples(text, {**made, "summary": "another\n"})
     assert shown(other) == {**made, "summary": "another\n"}
-    assert with_samples(other, made) == with_samples(README, made)
+    assert with_samples(other, made) == with_samples(text, made)
 
 
 def test_its_record_says_what_was_left_out() -> None:

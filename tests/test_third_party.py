@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import subprocess
 import zipfile
 from pathlib import Path
@@ -11,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from tests.conftest import DISTRIBUTIONS, ROOT
-from tests.support.installing import build_wheel, install, make_venv
+from tests.support.installing import make_fresh, run_module
 
 pytestmark = pytest.mark.framework
 
@@ -19,33 +18,20 @@ pytestmark = pytest.mark.framework
 @pytest.fixture(scope="module")
 def fresh(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Build three distributions, install the wheels into a fresh environment, and return its Python."""
-    folder = tmp_path_factory.mktemp("fresh")
-    for source in (ROOT, DISTRIBUTIONS / "example", DISTRIBUTIONS / "broken"):
-        build_wheel(source, folder / "wheels")
-    python = make_venv(folder / "venv")
-    install(python, *sorted(map(str, (folder / "wheels").glob("*.whl"))))
-    return python
+    sources = (ROOT, DISTRIBUTIONS / "example", DISTRIBUTIONS / "broken")
+    return make_fresh(tmp_path_factory.mktemp("fresh"), sources)
 
 
 def run(python: Path, folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
-    environment = {k: v for k, v in os.environ.items() if k != "PYTHONPATH"}
-    environment["BENCHMARKER_HOME"] = str(folder / "home")
-    return subprocess.run(
-        [str(python), "-m", "benchmarker", *arguments],
-        cwd=folder,
-        env=environment,
-        capture_output=True,
-        text=True,
-        timeout=300,
-    )
+    return run_module(python, folder, "benchmarker", *arguments)
 
 
 def test_the_wheel_holds_the_package_only(fresh: Path) -> None:
-    (wheel,) = fresh.parent.parent.parent.joinpath("wheels").glob("benchmarker-0*.whl")
+    (wheel,) = fresh.parent.parent.parent.joinpath("wheels").glob("benchmarker_dl-0*.whl")
     names = zipfile.ZipFile(wheel).namelist()
     assert "benchmarker/records/schema/record-1.json" in names
     assert "benchmarker/py.typed" in names
-    assert not [name for name in names if not name.startswith(("benchmarker/", "benchmarker-"))]
+    assert not [name for name in names if not name.startswith(("benchmarker/", "benchmarker_dl-"))]
 
 
 def test_it_is_listed_with_its_origin(fresh: Path, tmp_path: Path) -> None:
@@ -57,11 +43,12 @@ def test_it_is_listed_with_its_origin(fresh: Path, tmp_path: Path) -> None:
         ("collectors", "uptime"),
         ("charts", "wall_time"),
         ("datasets", "corners"),
-        ("schemes", "layers"),
+        ("problem_schemes", "layers"),
+        ("schemes", "one_peer"),
     ):
         assert found[key]["origin"] == "benchmarker-example 0.3"
         assert found[key]["usable"]
-    assert found["frameworks", "numpy"]["origin"].startswith("benchmarker ")
+    assert found["frameworks", "numpy"]["origin"].startswith("benchmarker-dl ")
 
 
 def test_its_framework_problem_and_collector_run(fresh: Path, tmp_path: Path) -> None:
@@ -127,7 +114,7 @@ def test_its_scheme_makes_a_problem_of_a_file(fresh: Path, tmp_path: Path) -> No
     refused = run(fresh, tmp_path, "--problem=layer:widths.txt", *arguments)
     assert (refused.returncode, refused.stderr) == (
         2,
-        "benchmarker: unknown scheme 'layer'; did you mean 'layers'?\n",
+        "benchmarker: unknown problem scheme 'layer'; did you mean 'layers'?\n",
     )
 
 
@@ -149,6 +136,26 @@ def test_its_author_can_check_it(fresh: Path, tmp_path: Path) -> None:
     assert finished.returncode == 0, [r for r in report["results"] if r["status"] == "failed"]
     assert any(r["status"] == "passed" and "gemm" in r["name"] for r in report["results"])
     assert any(r["status"] == "skipped" and "conv" in r["name"] for r in report["results"])
+    statuses = {r["name"]: (r["status"], r["detail"]) for r in report["results"]}
+    assert statuses["problem/two_layers/inference"][0] == "passed"
+    assert statuses["problem/no_loss/inference"][0] == "passed"
+    assert statuses["problem/leaves/inference"] == (
+        "skipped",
+        "the problem is broken: SystemExit: this machine does not suit",
+    )
+    assert statuses["problem/raises/inference"][0] == "skipped"
+
+
+def test_what_is_skipped_is_told_once_for_each_reason(fresh: Path, tmp_path: Path) -> None:
+    printed = run(fresh, tmp_path, "check", "tiny").stdout.splitlines()
+    assert not [line for line in printed if line.startswith("skipped ")]
+    assert printed[-1].startswith("tiny ")
+    skipped = int(printed[-1].split(", ")[-1].split()[0])
+    start = printed.index(f"{skipped} skipped:")
+    reasons = [line for line in printed[start + 1 : -1] if not line.startswith(" " * 7)]
+    assert sum(int(line.split()[0]) for line in reasons) == skipped
+    assert any(line.endswith("the plugin does not declare the mode 'training'") for line in reasons)
+    assert any("no native meaning of " in line and "conv (" in line for line in reasons)
 
 
 # --- beside plugins that are broken ----------------------------------------------------------------

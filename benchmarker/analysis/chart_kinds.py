@@ -15,6 +15,15 @@ FRAMEWORKS = _kind("frameworks", "step time or throughput of frameworks side by 
 DEVICES = _kind("devices", "step time or throughput on devices side by side, by problem")
 BATCH_SIZE = _kind("batch_size", "throughput and latency against the mini-batch's size")
 THREADS = _kind("threads", "speed-up against CPU threads, with the ideal line")
+RANKS = _kind("ranks", "speed-up and efficiency against ranks, with the ideal line", each=("problem.name",))
+RANK_PARTS = _kind(
+    "rank_parts",
+    "a step of several ranks in its parts: computing, exchange, waiting for the slowest",
+    each=("problem.name", "framework.name"),
+)
+COMMUNICATION = _kind(
+    "communication", "bytes per step by scheme and ranks: formula beside count", each=("problem.name",)
+)
 LATENCY = _kind("latency", "distribution of step times: violins, and the share of steps within a time")
 SAMPLES = _kind("samples", "every sample over time: warm-up, steady state, change points")
 ROOFLINE = _kind("roofline", "achieved FLOP/s against arithmetic intensity, under the machine's roofs")
@@ -22,6 +31,9 @@ BREAKDOWN = _kind("breakdown", "measured parts of a step, and predicted cost by 
 LEARNING = _kind("learning", "loss and accuracy against steps and against time")
 TRAINING_CURVES = _kind("training_curves", "quality of trainings by a recipe, over their seeds", each=_RECIPE)
 TIME_TO_TARGET = _kind("time_to_target", "share of trainings that have reached their target", each=_RECIPE)
+RANKS_TO_TARGET = _kind(
+    "ranks_to_target", "steps and seconds to the target against ranks", each=("training.recipe.name",)
+)
 PERFORMANCE_PROFILE = _kind(
     "performance_profile", "share of recipes trained within a multiple of the best time, with its score"
 )
@@ -39,6 +51,9 @@ IN_ORDER = (
     DEVICES,
     BATCH_SIZE,
     THREADS,
+    RANKS,
+    RANK_PARTS,
+    COMMUNICATION,
     LATENCY,
     SAMPLES,
     ROOFLINE,
@@ -46,6 +61,7 @@ IN_ORDER = (
     LEARNING,
     TRAINING_CURVES,
     TIME_TO_TARGET,
+    RANKS_TO_TARGET,
     PERFORMANCE_PROFILE,
     DIVERGENCE,
     DIVERGENCE_MAP,

@@ -1,7 +1,8 @@
-"""The pages of the documentation that are made of what the package itself says: ``docs/problems.md``, ``docs/onnx.md``.
+"""What the documentation keeps of what the package itself says: counts of the problems, ``docs/onnx.md``.
 
 ``python -m benchmarker.analysis.documentation`` writes both anew, or the one that is named: the counts of the problems
-take seconds, the ONNX project's node tests on every framework minutes.
+take seconds, the ONNX project's node tests on every framework minutes. The rest of the reference is made when the site
+is built (``docs/hooks/``).
 """
 
 from __future__ import annotations
@@ -28,12 +29,10 @@ DOCS = Path(__file__).resolve().parents[2] / "docs"
 
 
 def write_problems() -> None:
-    """Write the counts of the built-in problems, and the page of a checkout's documentation."""
-    rows = [asdict(compute_facts(name)) for name in registry.names("problems", registry.OWN_DISTRIBUTION)]
+    """Write the counts of the built-in problems, from which the site has its page."""
+    rows = [asdict(compute_facts(name)) for name in registry.names("problems", ours=True)]
     CATALOGUE.write_text(json.dumps(rows, indent=1) + "\n", encoding="utf-8")
     kept.cache_clear()
-    if DOCS.is_dir():
-        (DOCS / "problems.md").write_text(problems_page(), encoding="utf-8")
 
 
 def write_onnx() -> None:
@@ -52,7 +51,7 @@ def _note(text: str) -> None:
 
 def check_all() -> tuple[list[CheckReport], dict[str, str]]:
     """Return a report of each framework, the reference's first, and why others did not come to their end."""
-    known = registry.names("frameworks", registry.OWN_DISTRIBUTION)
+    known = registry.names("frameworks", ours=True)
     reports, absent = [], {}
     for name in sorted(known, key=lambda name: (name != REFERENCE, name)):
         _note(f"{name}: running the node tests")
@@ -71,17 +70,15 @@ def check_all() -> tuple[list[CheckReport], dict[str, str]]:
 
 def problems_page() -> str:
     """Return the page of the built-in problems, in Markdown."""
-    own = registry.OWN_DISTRIBUTION
-    plugins = [registry.framework(name) for name in registry.names("frameworks", own)]
-    entries = [registry.find("problems", name) for name in registry.names("problems", own)]
-    titles = ["problem", "task", "parameters", "FLOP a sample", *(plugin.name for plugin in plugins)]
+    plugins = [registry.framework(name) for name in registry.names("frameworks", ours=True)]
+    entries = [registry.find("problems", name) for name in registry.names("problems", ours=True)]
+    titles = ["problem", "task", "parameters", "FLOPs per sample", *(plugin.name for plugin in plugins)]
     lines = [
-        "# The problems",
+        "# Problems",
         "",
-        "Written by `python -m benchmarker.analysis.documentation problems`; `python -m benchmarker list problems",
-        "--matrix` shows the same. Parameters are trainable values; FLOP are those of the forward pass in",
-        "convolutions, matrix and recurrent products, with multiply and add as two, at the default parameters. `both`",
-        "is inference and training.",
+        "`benchmarker list problems --matrix` shows the same. Parameters are trainable values. FLOPs are those of the",
+        "forward pass in convolutions, matrix and recurrent products, counting multiply and add as two, at the",
+        "default parameters. `both` means inference and training.",
         "",
         _markdown(titles),
         _markdown(["---", "---", "--:", "--:", *("---" for _ in plugins)]),

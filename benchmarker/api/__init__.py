@@ -18,6 +18,10 @@ if TYPE_CHECKING:
     from benchmarker.api.chart import Panel as Panel
     from benchmarker.api.chart import Series as Series
     from benchmarker.api.chart_kind import ChartKind as ChartKind
+    from benchmarker.api.collective import COLLECTIVES as COLLECTIVES
+    from benchmarker.api.collective import Collective as Collective
+    from benchmarker.api.collective import CollectiveProgram as CollectiveProgram
+    from benchmarker.api.collective import NativeCollectives as NativeCollectives
     from benchmarker.api.collector import Readings as Readings
     from benchmarker.api.collector import Run as Run
     from benchmarker.api.collector import Unavailable as Unavailable
@@ -32,12 +36,17 @@ if TYPE_CHECKING:
     from benchmarker.api.framework import FrameworkPlugin as FrameworkPlugin
     from benchmarker.api.framework import NoOptions as NoOptions
     from benchmarker.api.framework import Program as Program
+    from benchmarker.api.interconnect import Interconnect as Interconnect
     from benchmarker.api.launcher import Event as Event
     from benchmarker.api.launcher import Handler as Handler
     from benchmarker.api.launcher import Launcher as Launcher
     from benchmarker.api.launcher import Outcome as Outcome
     from benchmarker.api.launcher import WorkerCommand as WorkerCommand
     from benchmarker.api.modifiers import Modifiers as Modifiers
+    from benchmarker.api.native_scheme import Helper as Helper
+    from benchmarker.api.native_scheme import NativeScheme as NativeScheme
+    from benchmarker.api.native_scheme import Served as Served
+    from benchmarker.api.native_scheme import ServerAgain as ServerAgain
     from benchmarker.api.optimizer import OPTIMIZERS as OPTIMIZERS
     from benchmarker.api.optimizer import Optimizer as Optimizer
     from benchmarker.api.optimizer import state_names as state_names
@@ -45,6 +54,9 @@ if TYPE_CHECKING:
     from benchmarker.api.problem import Problem as Problem
     from benchmarker.api.problem import Published as Published
     from benchmarker.api.problem import with_defaults as with_defaults
+    from benchmarker.api.problem_scheme import ProblemReference as ProblemReference
+    from benchmarker.api.problem_scheme import ProblemScheme as ProblemScheme
+    from benchmarker.api.problem_scheme import ResolvedProblem as ResolvedProblem
     from benchmarker.api.profile import PHASES as PHASES
     from benchmarker.api.profile import Call as Call
     from benchmarker.api.profile import Profile as Profile
@@ -56,9 +68,13 @@ if TYPE_CHECKING:
     from benchmarker.api.rules import Sizes as Sizes
     from benchmarker.api.rules import Text as Text
     from benchmarker.api.rules import Whole as Whole
-    from benchmarker.api.scheme import ProblemReference as ProblemReference
-    from benchmarker.api.scheme import ProblemScheme as ProblemScheme
-    from benchmarker.api.scheme import ResolvedProblem as ResolvedProblem
+    from benchmarker.api.scheme import Communicator as Communicator
+    from benchmarker.api.scheme import Model as Model
+    from benchmarker.api.scheme import RankSteps as RankSteps
+    from benchmarker.api.scheme import Replica as Replica
+    from benchmarker.api.scheme import Scheme as Scheme
+    from benchmarker.api.scheme import Update as Update
+    from benchmarker.api.scheme import part_of as part_of
     from benchmarker.api.suite import Request as Request
     from benchmarker.api.suite import Suite as Suite
     from benchmarker.api.training_state import TrainingState as TrainingState
@@ -66,6 +82,7 @@ if TYPE_CHECKING:
     from benchmarker.api.update_rule import ParameterPlace as ParameterPlace
     from benchmarker.api.update_rule import UpdateRule as UpdateRule
     from benchmarker.api.update_rule import constant as constant
+    from benchmarker.api.world import World as World
     from benchmarker.errors import BenchmarkerError as BenchmarkerError
     from benchmarker.errors import UnsupportedError as UnsupportedError
     from benchmarker.errors import UsageError as UsageError
@@ -98,6 +115,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "ANY",
+    "COLLECTIVES",
     "MODES",
     "OPERATOR",
     "OPERATORS",
@@ -112,6 +130,9 @@ __all__ = [
     "Chart",
     "ChartKind",
     "Choice",
+    "Collective",
+    "CollectiveProgram",
+    "Communicator",
     "CppSource",
     "CustomOperator",
     "Dataset",
@@ -127,12 +148,17 @@ __all__ = [
     "Graph",
     "Handler",
     "Heat",
+    "Helper",
     "Input",
+    "Interconnect",
     "Launcher",
     "Mark",
     "MaxPooling",
+    "Model",
     "Modifiers",
+    "NativeCollectives",
     "NativeFunction",
+    "NativeScheme",
     "Network",
     "NoOptions",
     "Node",
@@ -150,15 +176,20 @@ __all__ = [
     "Profile",
     "Program",
     "Published",
+    "RankSteps",
     "Readings",
     "Real",
     "RecipeFile",
     "Recurrent",
+    "Replica",
     "Request",
     "ResolvedProblem",
     "Rule",
     "Run",
+    "Scheme",
     "Series",
+    "Served",
+    "ServerAgain",
     "Sizes",
     "Slice",
     "SourceFile",
@@ -170,14 +201,17 @@ __all__ = [
     "TransposedWindow",
     "Unavailable",
     "UnsupportedError",
+    "Update",
     "UpdateRule",
     "UsageError",
     "Whole",
     "Window",
     "WorkerCommand",
+    "World",
     "apply_node",
     "constant",
     "from_pixels",
+    "part_of",
     "state_names",
     "walk",
     "with_defaults",
@@ -211,6 +245,20 @@ _NAMES = {
         "Program",
     ),
     "benchmarker.api.training_state": ("TrainingState",),
+    # Several ranks: who takes part, and what they exchange.
+    "benchmarker.api.world": ("World",),
+    "benchmarker.api.interconnect": ("Interconnect",),
+    "benchmarker.api.native_scheme": ("Helper", "NativeScheme", "Served", "ServerAgain"),
+    "benchmarker.api.collective": ("COLLECTIVES", "Collective", "CollectiveProgram", "NativeCollectives"),
+    "benchmarker.api.scheme": (
+        "Communicator",
+        "Model",
+        "RankSteps",
+        "Replica",
+        "Scheme",
+        "Update",
+        "part_of",
+    ),
     "benchmarker.api.profile": ("Call", "PHASES", "Profile"),
     "benchmarker.graph.graph": ("Graph", "apply_node", "walk"),
     "benchmarker.graph.operators": ("OPERATORS", "Operators", "Tensor"),
@@ -226,7 +274,7 @@ _NAMES = {
     "benchmarker.api.dataset": ("Dataset", "DatasetReader", "SourceFile", "from_pixels"),
     "benchmarker.api.chart_kind": ("ChartKind",),
     "benchmarker.api.chart": ("Axis", "Chart", "Heat", "Mark", "Panel", "Series"),
-    "benchmarker.api.scheme": ("ProblemReference", "ProblemScheme", "ResolvedProblem"),
+    "benchmarker.api.problem_scheme": ("ProblemReference", "ProblemScheme", "ResolvedProblem"),
     # What a plugin raises: each is told to the user as one sentence.
     "benchmarker.errors": ("BenchmarkerError", "UnsupportedError", "UsageError"),
 }

@@ -59,6 +59,9 @@ class Series:
         Ends of the 95 % interval of each value; empty where none are known.
     texts : tuple of str
         What is said of each value when pointed at (escaped by whoever draws); empty for nothing.
+    runs : tuple of tuple of str
+        Identifiers of the records behind each value, or once those behind all of them; empty where it cannot be told.
+        Pages filter by them.
     colour : int
         Place in the palette; the same thing has the same colour in all pictures.
     dashed : bool
@@ -80,6 +83,7 @@ class Series:
     low: tuple[Number | None, ...] = ()
     high: tuple[Number | None, ...] = ()
     texts: tuple[str, ...] = ()
+    runs: tuple[tuple[str, ...], ...] = ()
     colour: int = 0
     dashed: bool = False
     faint: bool = False
@@ -112,6 +116,8 @@ class Heat:
         Ends of the scale from pale to dark, for panels that share it; the values decide without.
     fine : bool
         For many small cells: no gaps between them, and only some of their names are shown.
+    runs : tuple of tuple of str
+        Identifiers of the records behind each row; empty where it cannot be told.
     """
 
     rows: tuple[str, ...]
@@ -122,6 +128,7 @@ class Heat:
     centre: float | None = None
     limits: tuple[float, float] | None = None
     fine: bool = False
+    runs: tuple[tuple[str, ...], ...] = ()
 
     def named_every(self, count: int) -> int:
         """Return which of so many rows or columns have their names shown: each, or one of some."""

@@ -7,15 +7,19 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar
 
+from benchmarker.api.native_scheme import NativeScheme as NativeScheme
 from benchmarker.errors import UnsupportedError
 
 if TYPE_CHECKING:
     import numpy as np
     import numpy.typing as npt
 
+    from benchmarker.api.collective import NativeCollectives
+    from benchmarker.api.native_scheme import ServerAgain
     from benchmarker.api.optimizer import Optimizer
     from benchmarker.api.profile import Profile
     from benchmarker.api.training_state import TrainingState
+    from benchmarker.api.world import World
     from benchmarker.graph.graph import Graph
     from benchmarker.graph.operators import Operators
 
@@ -48,8 +52,7 @@ class FrameworkPlugin:
     python : str
         PEP 440 specifier of the Python versions it runs on.
     cuda_requirements : tuple of str
-        Requirements instead of ``requirements`` when the run asks for a CUDA device; empty if they
-        are the same.
+        Requirements instead of ``requirements`` for runs on a CUDA device; empty if they are the same.
     cuda_alternatives : tuple of tuple of str
         Other requirements that do as well where an interpreter holds them already, as of a build for another CUDA.
     build_constraints : tuple of str
@@ -75,11 +78,24 @@ class FrameworkPlugin:
     precisions : mapping
         Device type to the precisions it can run there.
     colour : int or None
-        Its place in the palette of pictures, 0 to 7; None leaves it to its name.
+        Its place in the palette of pictures, 0 to 9; None leaves it to its name.
     image_decoder : str
         ``"module:function"`` of its own way from an encoded image to pixels, imported in the worker only; empty where
         it has none. ``function()`` returns ``decode(content, size)``, which takes a JPEG or PNG, scales its shorter
         side to ``size``, cuts out the middle and returns uint8 ``(3, size, size)``.
+    schemes : mapping
+        The schemes of distributed training that it has itself, by their names; the others run over MPI.
+    collectives : NativeCollectives or None
+        The collectives that it has itself, as benchmarks of their own; None for none.
+    rank_requirements : tuple of str
+        Requirements of an environment for several ranks, beside ``requirements`` and those of MPI.
+    rank_variables : str
+        ``"module:function"``, called in the worker before the framework is imported; empty for none.
+        ``function(world, scheme)`` returns the environment variables that a rank needs for a native scheme.
+    helper : str
+        ``"module:Class"`` of the :class:`~benchmarker.api.native_scheme.Helper` that native schemes with ``helpers``
+        need, made as ``Class(world, scheme, role)`` in a process of its own, in the network of the ranks, which ends
+        with them; empty for none.
     """
 
     name: str
@@ -101,6 +117,11 @@ class FrameworkPlugin:
     precisions: Mapping[str, tuple[str, ...]] = field(default_factory=lambda: {"cpu": ("fp32",)})
     colour: int | None = None
     image_decoder: str = ""
+    schemes: Mapping[str, NativeScheme] = field(default_factory=dict)
+    collectives: NativeCollectives | None = None
+    rank_requirements: tuple[str, ...] = ()
+    rank_variables: str = ""
+    helper: str = ""
 
 
 @dataclass(frozen=True)
@@ -193,6 +214,21 @@ class Program(ABC):
         loss it is the sum of the products of outputs and upstream gradients.
         """
         raise NotImplementedError
+
+    def fetch_gradients(self, gradients: Any) -> dict[str, Array]:
+        """Return what :meth:`gradient_step` returned as gradients, as NumPy arrays in the graph's layout.
+
+        They may be views of native memory that the next step changes. On the timed path of schemes that run over MPI.
+        """
+        raise UnsupportedError("the framework does not tell the gradients of a timed step")
+
+    def exchanged(self) -> dict[str, int] | None:
+        """Return the bytes that a training step of a native scheme gives to each kind of collective; None if untold."""
+        return None
+
+    def server_again(self) -> ServerAgain:
+        """Return what makes the updates of a native scheme's server again, from the first on, in this process."""
+        raise UnsupportedError("the framework's scheme has no server")
 
     @abstractmethod
     def parameters(self) -> dict[str, Array]:
@@ -382,6 +418,24 @@ class Framework(ABC):
         options : object
             An instance of the plugin's options dataclass.
         """
+
+    def join(self, world: World, scheme: str) -> None:
+        """Meet the other ranks; called before :meth:`configure`, on all ranks, for a native scheme alone.
+
+        From then on :meth:`Program.train_step` and :meth:`Program.train_micro` of programs that are built for training
+        are collective: they exchange what the scheme exchanges, with mini-batches of this rank's own rows, all ranks'
+        equally many. :meth:`Program.gradients` is this rank's own; nothing else needs another rank unless the scheme's
+        documentation says so. Processes that a scheme needs beside the ranks are its ``helpers``, started with these.
+
+        Raises
+        ------
+        UnsupportedError
+            If the ranks cannot meet.
+        """
+        raise UnsupportedError("the framework has no scheme of distributed training of its own")
+
+    def leave(self) -> None:  # noqa: B027 - most frameworks leave by ending
+        """Leave the other ranks: called on all of them after the last collective step."""
 
     def libraries(self) -> dict[str, str]:
         """Return the numeric libraries underneath and their versions, as the framework reports them."""

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+
+from benchmarker.errors import UnsupportedError
 
 
 @dataclass(frozen=True)
@@ -31,6 +33,10 @@ class WorkerCommand:
         Seconds until it is ended.
     start : {"spawn", "fork"}
         A new interpreter, or a fork of one that has imported the framework and runs nothing.
+    prefix : tuple of str
+        A command that becomes the interpreter, named after it, without a process of its own: ``nsenter ... --``.
+    descriptors : tuple of int
+        Of ours that the worker inherits, and no other one.
     """
 
     interpreter: str
@@ -41,6 +47,8 @@ class WorkerCommand:
     log: Path
     timeout: float | None = None
     start: str = "spawn"
+    prefix: tuple[str, ...] = ()
+    descriptors: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -51,8 +59,8 @@ class Outcome:
     ----------
     exit_status : int or None
         As :mod:`subprocess` tells it: negative for a signal; ``None`` if it never started.
-    ended_by : {"itself", "timeout", "interrupt"}
-        Who ended it.
+    ended_by : {"itself", "timeout", "silence", "interrupt", "group"}
+        Who ended it; ``group`` where another one of its group came to no good end first.
     unreadable_events : int
         Lines on the event pipe that were no events.
     """
@@ -65,6 +73,8 @@ class Outcome:
 Event = dict[str, Any]
 Handler = Callable[[Event], "str | None"]
 """Takes an event; what it returns is sent to the worker."""
+GroupHandler = Callable[[int, Event], Iterable["tuple[int, str]"]]
+"""Takes a rank and its event, one event at a time; returns ranks, each with what is sent to it."""
 
 
 class Launcher(ABC):
@@ -89,6 +99,38 @@ class Launcher(ABC):
         outcome says so; nothing that it started is left behind. What the handler raises ends the worker too,
         and goes on to the caller: a worker may say anything, and the handler refuses what none should.
         """
+
+    def launch_group(
+        self,
+        commands: Sequence[WorkerCommand],
+        handler: GroupHandler,
+        *,
+        silence: float | None = None,
+        answered: Collection[str] = (),
+    ) -> list[Outcome]:
+        """Run workers that need each other, all at once, to their end; return how each ended.
+
+        When one of them ends with another status than 0 or without its ``result``, says ``error``, runs out of its
+        time or breaks the protocol, the others are ended at once, and so are all on ``KeyboardInterrupt``. Otherwise
+        it is as :meth:`launch`.
+
+        Parameters
+        ----------
+        commands : sequence of WorkerCommand
+            One a rank.
+        handler : callable
+            Takes each event with its rank.
+        silence : float, optional
+            Seconds that a rank may say nothing while another waits for an answer.
+        answered : collection of str, optional
+            The kinds of events that their sender waits for an answer to.
+
+        Raises
+        ------
+        UnsupportedError
+            If the launcher starts single workers only.
+        """
+        raise UnsupportedError(f"the launcher '{self.name}' starts no groups of ranks; use --launcher=local")
 
     def close(self) -> None:  # noqa: B027 - most launchers keep nothing
         """End what is kept from one launch to the next."""

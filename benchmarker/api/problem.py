@@ -86,6 +86,10 @@ class Problem:
         Raised with every change of what the problem computes: records of different ones are not compared.
     modes : tuple of str
         What a step of it may do; training needs a loss besides.
+    collective : str or None
+        Of :data:`~benchmarker.api.collective.COLLECTIVES`: what several ranks exchange in a step, instead of computing
+        the graph, whose input is then a vector for each of them; its parameters are those of
+        :func:`~benchmarker.api.collective.of_problem`.
     """
 
     name: str
@@ -100,6 +104,7 @@ class Problem:
     reduced_batch_size: int = 2
     semantics: int = 1
     modes: tuple[str, ...] = MODES
+    collective: str | None = None
 
     def benchmarker_problem(self) -> Problem:
         """The hook: a problem is a plug-in by itself, so that an entry point may name a member of a family."""

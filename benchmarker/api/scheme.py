@@ -1,112 +1,305 @@
-"""Which problem is meant, and the contract of schemes: names that no entry point can list, as each says where it is."""
+"""The contract of a scheme of distributed training: what happens between a rank's gradient and its update.
+
+A scheme is written once, over flat vectors: all trainable parameters of a rank one after the other, in the order of
+the graph. It runs over MPI between any framework's gradients and the update rules of the training level; where a
+framework has the same scheme itself that is its native one, held to the same proof.
+"""
 
 from __future__ import annotations
 
-import re
 from abc import ABC, abstractmethod
-from dataclasses import dataclass
-from pathlib import Path
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, fields, replace
+from typing import TYPE_CHECKING, Any, ClassVar, Optional, Tuple
 
-PYTHON = "py"
-"""The scheme of names that end in ``.py``, which need no prefix."""
-_PREFIX = re.compile(r"([a-z][a-z0-9_]+):")
+from benchmarker.api.given_values import real_number, shown, whole_number
+from benchmarker.api.rules import Rule, Whole
+from benchmarker.errors import UsageError
+
+if TYPE_CHECKING:
+    import numpy as np
+    import numpy.typing as npt
+
+    from benchmarker.api.interconnect import Interconnect
+
+    Vector = npt.NDArray[np.floating[Any]]
+    Vectors = npt.NDArray[np.floating[Any]]
 
 
-@dataclass(frozen=True)
-class ProblemReference:
-    """A problem that is installed, or one that is a file.
+class Communicator(ABC):
+    """What a scheme has of the other ranks. Every call is collective unless it says otherwise.
 
-    Parameters
+    Attributes
     ----------
-    name : str
-        As records have it, which may leave the machine: of a file without its folder, such as ``onnx:mnist.onnx``.
-    file : Path or None
-        The file, by its absolute path.
-    digest : str or None
-        ``sha256:`` and the digest of the file's content, by which it is known again elsewhere; None where nobody
-        has looked.
+    rank, size : int
+        Of the ranks that train; a server is none of them.
     """
 
-    name: str
-    file: Path | None = None
-    digest: str | None = None
-
-    @staticmethod
-    def parse(text: str) -> ProblemReference:
-        """Return what a name stands for, as of ``--problem``; no file is looked at."""
-        prefix = _PREFIX.match(text)
-        if prefix is None and not text.endswith(f".{PYTHON}"):
-            return ProblemReference(text)
-        path = Path(text.removeprefix(prefix[0] if prefix else "")).expanduser().absolute()
-        return ProblemReference(f"{prefix[0] if prefix else ''}{path.name}", path)
-
-    @property
-    def is_file(self) -> bool:
-        """Whether it is a file."""
-        return self.file is not None
-
-    @property
-    def scheme(self) -> str | None:
-        """Name of what makes a problem of the file, such as ``onnx``; None for a problem that is installed."""
-        if self.file is None:
-            return None
-        prefix = _PREFIX.match(self.name)
-        return prefix[1] if prefix else PYTHON
-
-    @property
-    def located_name(self) -> str:
-        """The name with the file's absolute path."""
-        return self._named(self.file)
-
-    @property
-    def commanded_name(self) -> str:
-        """The name as a command has it: with the path of a file below the working directory from there."""
-        here = Path.cwd()
-        below = self.file is not None and here in self.file.parents
-        return self._named(self.file.relative_to(here) if self.file and below else self.file)
-
-    def at(self, path: Path) -> ProblemReference:
-        """Return the same kind of file at another path."""
-        return ProblemReference(self._named(path.name), path)
-
-    def _named(self, path: Path | str | None) -> str:
-        if path is None:
-            return self.name
-        return str(path) if self.scheme == PYTHON else f"{self.scheme}:{path}"
-
-
-@dataclass(frozen=True)
-class ResolvedProblem:
-    """What a scheme makes of a file.
-
-    Parameters
-    ----------
-    maker : str
-        ``"module:function"`` that makes the :class:`~benchmarker.api.problem.Problem` from ``arguments``, in the
-        worker too, where there is NumPy alone.
-    arguments : tuple of str
-        Of which the first says to people what the problem is made from.
-    origin : str
-        What kind of thing it is, for people.
-    digest : str
-        ``sha256:`` and the digest of the problem's content, by which it is known again elsewhere.
-    """
-
-    maker: str
-    arguments: tuple[str, ...]
-    origin: str
-    digest: str
-
-
-class ProblemScheme(ABC):
-    """Makes problems of files: ``NAME:PATH``, where ``NAME`` is the entry point's; ``FILE.py`` needs no prefix."""
+    rank: int
+    size: int
 
     @abstractmethod
-    def resolve(self, problem: ProblemReference, path: Path) -> ResolvedProblem:
-        """Return the problem of the file at ``path``.
+    def sum(self, vector: Vector) -> None:
+        """Replace a vector by its sum over ranks (an all-reduce)."""
+
+    @abstractmethod
+    def gather(self, vector: npt.NDArray[Any]) -> npt.NDArray[Any]:
+        """Return the vectors of all ranks, all of one length, a row each (an all-gather)."""
+
+    @abstractmethod
+    def scatter_sum(self, vector: Vector) -> Vector:
+        """Return this rank's part of the sum over ranks (a reduce-scatter); parts are as :func:`part_of` cuts them."""
+
+    @abstractmethod
+    def gather_parts(self, vector: Vector) -> None:
+        """Fill a vector, of which this rank's own part is right, with the parts of all others (an all-gather)."""
+
+    @abstractmethod
+    def swap(self, vector: Vector, to: int, source: int) -> Vector:
+        """Send a vector to one rank and return that of another, at once."""
+
+    @abstractmethod
+    def send(self, values: npt.NDArray[Any], to: int) -> None:
+        """Send an array to one rank, or to the server (rank ``size``); not collective."""
+
+    @abstractmethod
+    def receive(self, values: npt.NDArray[Any], source: int | None = None) -> int:
+        """Fill an array with what a rank (None: any) sends, and return who it was; not collective.
+
+        What one rank sends comes in its order, so that after the first of its messages from anyone, the others are
+        received from that rank.
+        """
+
+
+def part_of(length: int, rank: int, size: int) -> slice:
+    """Return a rank's part of a vector: parts follow each other, the first ones longer by one where it must be."""
+    least, longer = divmod(length, size)
+    start = rank * least + min(rank, longer)
+    return slice(start, start + least + (rank < longer))
+
+
+@dataclass(frozen=True)
+class Replica:
+    """What a rank trains.
+
+    Parameters
+    ----------
+    weights : vector
+        Of its trainable parameters, changed in place; float32 or float64.
+    update : callable
+        Makes one update of the rule, in place, with a gradient of the same length.
+    update_part : callable or None
+        The same for a part of the weights alone, of rules that look at each element by itself; None for other rules.
+    """
+
+    weights: Vector
+    update: Callable[[Vector], None]
+    update_part: Callable[[Vector, slice], None] | None = None
+
+
+class RankSteps(ABC):
+    """A rank's steps under a scheme."""
+
+    @abstractmethod
+    def step(self, gradient: Vector) -> None:
+        """Do what follows a gradient taken at the replica's weights; these are then where the next one is taken.
+
+        The gradient, the mean over this rank's rows, may be changed in place.
+        """
+
+    def end(self) -> None:  # noqa: B027 - only schemes with a server have to say goodbye
+        """Say that no step follows."""
+
+    def report(self) -> dict[str, Any]:
+        """Return what the scheme tells of the steps so far, as JSON values: staleness, density; empty for nothing."""
+        return {}
+
+
+ALL_WORKERS = -1
+"""Of an update with the mean of all gradients."""
+
+
+@dataclass(frozen=True)
+class Update:
+    """One update that a server has made.
+
+    Parameters
+    ----------
+    worker : int
+        Whose gradient it was, or :data:`ALL_WORKERS`.
+    step : int
+        Of that worker, from 0.
+    read : int
+        The version of the weights that the gradient was taken at; 0 are those of the start.
+    """
+
+    worker: int
+    step: int
+    read: int
+
+
+class Model(ABC):
+    """A scheme's definition on all replicas at once, in one process and float64: what its steps are held to.
+
+    It is written from the scheme's publication and shares no code with :meth:`Scheme.begin`.
+
+    Attributes
+    ----------
+    is_elementwise : bool
+        Whether an element's way depends on that element of weights and gradients alone: then samples can stand for all.
+    """
+
+    is_elementwise: ClassVar[bool] = False
+
+    @abstractmethod
+    def step(
+        self, weights: Vectors, gradients: Vectors, update: Callable[[int, Vector, Vector], Vector]
+    ) -> Vectors:
+        """Return the weights of all replicas after a step.
+
+        Parameters
+        ----------
+        weights, gradients : array, replicas by elements
+            Before the step; not changed.
+        update : callable
+            ``update(replica, weights, gradient)`` returns weights after one update of that replica's rule.
+        """
+
+
+class Scheme(ABC):
+    """What ranks exchange. A subclass is a frozen dataclass with at most one field, its constant: ``averaging/16``.
+
+    The constant is a :func:`~benchmarker.api.update_rule.constant`, which has a default and says what it may be.
+
+    Attributes
+    ----------
+    name : str
+        As ``--scheme`` takes it.
+    description : str
+        What it does, in a line.
+    source : str
+        Who has published it.
+    algorithm : str
+        What carries it, in words: the one that :meth:`seconds` is of.
+    overlaps : bool
+        Whether gradients may be sent while others are still computed.
+    is_consistent : bool
+        Whether all ranks hold the same weights after each step.
+    has_server : bool
+        Whether one process more than there are ranks keeps the weights.
+    is_replayed : bool
+        Whether updates come in no fixed order, so that the proof is a replay of the server's log.
+    is_mean_gradient : bool
+        Whether a step is one update with the mean gradient of the whole mini-batch.
+    needs_elementwise : bool
+        Whether ranks update parts of the weights, which only rules can that look at each element by itself.
+    digest : str or None
+        Of the file that holds it.
+    proof_steps : int
+        How many steps a proof must follow to see all that the scheme does.
+    """
+
+    name: ClassVar[str]
+    description: ClassVar[str]
+    source: ClassVar[str]
+    algorithm: ClassVar[str]
+    overlaps: ClassVar[bool] = False
+    is_consistent: ClassVar[bool] = True
+    has_server: ClassVar[bool] = False
+    is_replayed: ClassVar[bool] = False
+    is_mean_gradient: ClassVar[bool] = False
+    needs_elementwise: ClassVar[bool] = False
+    digest: ClassVar[Optional[str]] = None
+
+    @property
+    def proof_steps(self) -> int:
+        # The first from what all start with, the second from what it has left, optimizers' states included.
+        return 2
+
+    @property
+    def label(self) -> str:
+        """The name with the constant, as ``--scheme`` takes it."""
+        return "/".join((self.name, *map(_written, vars(self).values())))
+
+    def benchmarker_scheme(self) -> Scheme:
+        """Return the scheme itself with its usual constant, so that an entry point may name its class."""
+        return self
+
+    def with_constant(self, text: str) -> Scheme:
+        """Return the scheme with another constant, of a text.
 
         Raises
         ------
         UsageError
-            If there is no such thing, or it is no problem.
+            If it has none, or may not have this one.
         """
+        constant = constant_of(self)
+        if constant is None:
+            raise UsageError(f"scheme '{self.name}' has no constant, got {shown(f'{self.name}/{text}')}")
+        name, rule = constant
+        value: Optional[float]
+        try:
+            value = whole_number(text) if isinstance(rule, Whole) else real_number(text)
+        except ValueError:
+            value = None
+        if not rule.accepts(value):
+            raise UsageError(f"{described_label(self)} takes {rule.allowed}, got {shown(text)}")
+        return replace(self, **{name: value})  # type: ignore[type-var]
+
+    def fault(self, ranks: int) -> str | None:
+        """Return why so many ranks cannot use it, None if they can."""
+        return None
+
+    @abstractmethod
+    def begin(self, replica: Replica, communicator: Communicator) -> RankSteps:
+        """Return a rank's steps; all ranks start from the same weights."""
+
+    def serve(self, replica: Replica, communicator: Communicator) -> Sequence[Update]:
+        """Serve all ranks until each has said goodbye, and return every update in its order."""
+        raise NotImplementedError
+
+    @abstractmethod
+    def model(self, ranks: int) -> Model:
+        """Return the definition for so many ranks; of a scheme that is replayed that of one update after the other."""
+
+    @abstractmethod
+    def sent_bytes(self, gradient_bytes: float, ranks: int) -> float:
+        """Return how many bytes a rank sends in a step, as the mean over ranks and steps, by formula."""
+
+    @abstractmethod
+    def seconds(self, gradient_bytes: float, ranks: int, interconnect: Interconnect) -> float:
+        """Return how long a step's exchange takes on a network without contention, as the mean over steps."""
+
+
+def constant_of(scheme: Scheme) -> Optional[Tuple[str, Rule]]:
+    """Return the name of a scheme's constant and what it may be; None where it has none."""
+    found = ((f.name, f.metadata["rule"]) for f in fields(scheme) if "rule" in f.metadata)  # type: ignore[arg-type]
+    return next(found, None)
+
+
+def described_label(scheme: Scheme) -> str:
+    """Return a scheme's name with that of its constant, in capitals: ``averaging/STEPS``."""
+    constant = constant_of(scheme)
+    return f"{scheme.name}/{constant[0].upper()}" if constant else scheme.name
+
+
+def named(text: str) -> Tuple[str, Optional[str]]:
+    """Return the name or the file of a scheme as it is asked for, and its constant as text, None without one."""
+    path, ending, constant = text.rpartition(".py/")
+    if ending:
+        return f"{path}.py", constant
+    if text.endswith(".py"):
+        return text, None
+    name, slash, constant = text.partition("/")
+    return name, constant if slash else None
+
+
+def label_of(text: str, scheme: Scheme) -> str:
+    """Return the label of a scheme that was asked for by a text, of a file with its path: one text for one scheme."""
+    return named(text)[0] + scheme.label[len(scheme.name) :]
+
+
+def _written(value: float) -> str:
+    """Return a constant as people write it, which is read as the same number."""
+    short = f"{value:g}"
+    return short if not isinstance(value, int) and float(short) == value else repr(value)

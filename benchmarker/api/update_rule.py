@@ -176,6 +176,11 @@ class UpdateRule(ABC):
         """Return the weights that are evaluated, of what a program holds."""
         return parameter
 
+    @property
+    def evaluates_weights(self) -> bool:
+        """Whether what is evaluated are the weights themselves, so that no state is needed for it."""
+        return type(self).evaluation is UpdateRule.evaluation
+
 
 def rule_constants(rule: type[UpdateRule] | UpdateRule) -> Dict[str, Rule]:
     """Return the constants of a rule, and what each may be."""

@@ -12,7 +12,7 @@ from benchmarker.cli.terminal import notes, output_width
 from benchmarker.errors import UsageError
 
 if TYPE_CHECKING:
-    from benchmarker.orchestration.jobs.conformance import GradientRequest
+    from benchmarker.orchestration.jobs.conformance import CheckReport, GradientRequest
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -59,12 +59,11 @@ def _gradients(arguments: argparse.Namespace) -> GradientRequest | None:
 
 def main(arguments: argparse.Namespace) -> int:
     """Run the checks and print each as it comes."""
-    from benchmarker.analysis.text.equivalence import with_changed_options
     from benchmarker.orchestration.jobs.conformance import check_framework
 
     def show(result: dict[str, Any]) -> None:
         told = not arguments.quiet and not arguments.onnx  # the node tests end in a table
-        if not arguments.json and (result["status"] == "failed" or told):
+        if not arguments.json and (result["status"] == "failed" or (told and result["status"] == "passed")):
             print(_row(result), flush=True)
 
     report = check_framework(
@@ -82,16 +81,25 @@ def main(arguments: argparse.Namespace) -> int:
     if arguments.json:
         print(json.dumps(report.to_json(), indent=2))
     else:
-        statuses: tuple[str, ...] = ("passed", "failed", "skipped")
-        if arguments.onnx:
-            from benchmarker.analysis.text.onnx_nodes import STATUSES, node_test_table
-
-            statuses = STATUSES
-            print(node_test_table(report.results, output_width()))
-        counts = ", ".join(f"{report.count(status)} {status}" for status in statuses)
-        name = with_changed_options(report.framework, report.options, report.version)
-        print(f"{name}: {counts}")
-        if report.failure:
-            print(f"benchmarker: {report.failure}", file=sys.stderr)
-            print(report.log_tail, file=sys.stderr)
+        _print(report, onnx=arguments.onnx, quiet=arguments.quiet)
     return 0 if report.passed else 1
+
+
+def _print(report: CheckReport, *, onnx: bool, quiet: bool) -> None:
+    """Print what there is to say at the end."""
+    from benchmarker.analysis.text.conformance import skipped_lines
+    from benchmarker.analysis.text.equivalence import with_changed_options
+    from benchmarker.analysis.text.onnx_nodes import STATUSES, node_test_table
+
+    statuses: tuple[str, ...] = ("passed", "failed", "skipped")
+    if onnx:
+        statuses = STATUSES
+        print(node_test_table(report.results, output_width()))
+    elif not quiet:
+        for line in skipped_lines(report.results, output_width()):
+            print(line)
+    counts = ", ".join(f"{report.count(status)} {status}" for status in statuses)
+    print(f"{with_changed_options(report.framework, report.options, report.version)}: {counts}")
+    if report.failure:
+        print(f"benchmarker: {report.failure}", file=sys.stderr)
+        print(report.log_tail, file=sys.stderr)

@@ -6,7 +6,7 @@ import argparse
 import json
 import sys
 import textwrap
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
@@ -14,15 +14,18 @@ from benchmarker.api.given_values import real_number
 from benchmarker.cli.counter import reading
 from benchmarker.cli.records import add_results
 from benchmarker.cli.terminal import end_as_interrupted, output_width
-from benchmarker.cli.values import MAX_PAIRS, whole
+from benchmarker.cli.values import MAX_PAIRS, file_path, whole
 from benchmarker.errors import BenchmarkerError, UsageError
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from benchmarker.analysis.comparison import Comparison, Gate, Side
     from benchmarker.analysis.comparison.request import ComparisonRequest
     from benchmarker.cli.display import Display
 
 EXIT_SLOWER, EXIT_UNTOLD, EXIT_INTERRUPTED = 1, 4, 130
+SUMMARY_WIDTH = 110
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -36,13 +39,15 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         nargs="*",
         metavar="SIDE",
         help="the first is the baseline; each is a record (file, name or part of its id), a folder, filters "
-        "('framework=pytorch problem=resnet50') or a commit of this repository (git:v1.2)",
+        "('framework=pytorch problem=resnet50'), a framework's version (pytorch==2.12.0) or a commit of this "
+        "repository (git:v1.2)",
     )
     parser.add_argument(
         "--run",
         action="store_true",
         help="make the pairs first, by their newest records; for commits in a checkout of each, and what to run "
-        "follows --: compare --run git:v1 git:HEAD -- --framework=numpy --problem=mnist_mlp",
+        "follows --: compare --run git:v1 git:HEAD -- --framework=numpy --problem=mnist_mlp; for versions "
+        "likewise: compare --run pytorch==2.12.0 pytorch==2.13.0 -- --problem=mnist_mlp",
     )
     parser.add_argument(
         "--aa", metavar="RECORD", help="compare a record with itself and keep what this machine resolves"
@@ -75,6 +80,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--require-conclusive", action="store_true", help="status 4 if a row has no answer")
     add_results(parser)
+    parser.add_argument(
+        "--summary", metavar="FILE", type=file_path, help="append a summary in Markdown, as CI shows it"
+    )
     parser.add_argument("--json", action="store_true", help="print one JSON object")
     parser.add_argument("--quiet", action="store_true", help="no progress")
 
@@ -95,35 +103,65 @@ def share(text: str) -> float:
 
 def main(arguments: argparse.Namespace) -> int:
     """Compare, print what is to be said, and return the exit status."""
-    words = _without_what_is_asked(arguments)
+    if arguments.summary:
+        append(arguments.summary, "")
     try:
-        request = _request(arguments, words)
+        request = _request(arguments, _without_what_is_asked(arguments))
         return _with_itself(arguments, request) if arguments.aa else _compare(arguments, request)
     except BenchmarkerError as error:
+        if arguments.summary:
+            from benchmarker.analysis.text.comparison_markdown import refusal_markdown
+
+            append(arguments.summary, refusal_markdown(str(error)))
         raise UsageError(str(error)) from error  # status 1 is said of numbers here
 
 
+def append(path: Path, text: str) -> None:
+    """Append to a file, which may be there from other steps of a job.
+
+    Raises
+    ------
+    UsageError
+        If it cannot be written.
+    """
+    try:
+        with path.open("a", encoding="utf-8") as stream:
+            stream.write(text)
+    except OSError as error:
+        reason = error.strerror or error
+        raise UsageError(f"--summary must be a file that can be written, got '{path}' ({reason})") from None
+
+
+def _summarize_text(arguments: argparse.Namespace, text: Callable[[], str], outcome: str = "") -> None:
+    if arguments.summary:
+        from benchmarker.analysis.text.comparison_markdown import text_markdown
+
+        append(arguments.summary, text_markdown(text(), outcome))
+
+
 def _without_what_is_asked(arguments: argparse.Namespace) -> list[str]:
-    """Take from the sides what to run at them, which follows those that are commits, and return it."""
-    from benchmarker.analysis.comparison.sides import REVISION
+    """Take from the sides what to run at them, which follows those that are commits or versions, and return it."""
+    from benchmarker.analysis.comparison.sides import is_variant
 
     words = arguments.sides
-    commits = [word for word in words if word.startswith(REVISION)]
-    count = next((i for i, word in enumerate(words) if not word.startswith(REVISION)), len(words))
+    variants = [word for word in words if is_variant(word)]
+    count = next((i for i, word in enumerate(words) if not is_variant(word)), len(words))
     rest = words[count:]
-    if not arguments.run or not commits:
+    if not arguments.run or not variants:
         option = next((word for word in words if word.startswith("-")), None)
         if option is not None:
             raise UsageError(
-                f"what follows -- is run at commits, with --run and sides git:..., got '{option}'"
+                "what follows -- is run at commits or versions, with --run and sides git:... or "
+                f"FRAMEWORK==VERSION, got '{option}'"
             )
         return []
-    if len(commits) > count or (
+    if len(variants) > count or (
         rest and not rest[0].startswith("-") and not rest[0].endswith((".toml", ".py"))
     ):
         other = rest[0]
         raise UsageError(
-            f"--run makes pairs of commits or of records, not of both: got '{commits[0]}' and '{other}'"
+            "--run makes pairs of commits, of versions or of records, and not of several kinds: got "
+            f"'{variants[0]}' and '{other}'"
         )
     arguments.sides = words[:count]
     return list(rest)
@@ -176,10 +214,12 @@ def _print_trainings(arguments: argparse.Namespace, sides: Sequence[Side]) -> in
     limit = arguments.fail_if_slower
     slower = [row.seconds_ratio for row in comparison.rows if row.verdict == "slower"]
     # One that misses its target has no ratio.
-    if limit is not None and any(ratio is None or ratio > 1.0 + limit for ratio in slower):
-        return EXIT_SLOWER
-    untold = any(row.verdict == "inconclusive" for row in comparison.rows)
-    return EXIT_UNTOLD if untold and arguments.require_conclusive else 0
+    failed = limit is not None and any(ratio is None or ratio > 1.0 + limit for ratio in slower)
+    untold = arguments.require_conclusive and any(row.verdict == "inconclusive" for row in comparison.rows)
+    status = EXIT_SLOWER if failed else EXIT_UNTOLD if untold else 0
+    outcome = "" if limit is None and not status else "**Failed**" if status else "**Passed**"
+    _summarize_text(arguments, lambda: comparison_text(comparison, width=SUMMARY_WIDTH), outcome)
+    return status
 
 
 @contextmanager
@@ -199,6 +239,8 @@ def _interrupted(arguments: argparse.Namespace, request: ComparisonRequest, side
         _print(arguments, *request.compared(sides))
     except UsageError as error:
         print(f"benchmarker: interrupted, {error}", file=sys.stderr)
+    if arguments.summary:
+        append(arguments.summary, "\n**Interrupted** before all pairs were made.\n")
     return EXIT_INTERRUPTED
 
 
@@ -212,6 +254,11 @@ def _print(arguments: argparse.Namespace, comparison: Comparison, passed: Gate |
         print(json.dumps(as_json(comparison, passed)))
     else:
         print(as_text(comparison, width=output_width()))
+    if arguments.summary:
+        from benchmarker.analysis.text.comparison_markdown import comparison_markdown
+
+        conclusive = arguments.require_conclusive
+        append(arguments.summary, comparison_markdown(comparison, passed, require_conclusive=conclusive))
     for line in gate_sentences(passed) if passed else ():
         print(f"benchmarker: {line}", file=sys.stderr)
     if passed and passed.slower:
@@ -234,6 +281,7 @@ def _with_itself(arguments: argparse.Namespace, request: ComparisonRequest) -> i
         print(json.dumps(self_comparison_json(found)))
     else:
         print("\n".join(textwrap.wrap(self_comparison_text(found), output_width())))
+    _summarize_text(arguments, lambda: self_comparison_text(found))
     if found.interrupted:
         return EXIT_INTERRUPTED
     return 0 if found.resolution is not None else EXIT_UNTOLD

@@ -1,4 +1,4 @@
-"""Find what on this machine will spoil numbers, why, and what to do about it; nothing is changed."""
+"""Find what on this machine will distort measurements, why, and what to do about it; nothing is changed."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def main(arguments: argparse.Namespace) -> int:
     else:
         print("\n".join(line for finding in findings for line in _lines(finding)))
         count = {0: "nothing", 1: "1 thing"}.get(len(warnings), f"{len(warnings)} things")
-        print(f"\n{count} found that can spoil numbers here")
+        print(f"\n{count} found that can distort measurements here")
     return 1 if arguments.strict and warnings else 0
 
 

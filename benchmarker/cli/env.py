@@ -10,8 +10,8 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from benchmarker.cli.run_options import names
-from benchmarker.cli.terminal import output_width
+from benchmarker.cli.run_options import add_permission, names, permit
+from benchmarker.cli.terminal import notes, output_width
 from benchmarker.errors import EnvironmentCreationError, printable
 
 if TYPE_CHECKING:
@@ -22,10 +22,11 @@ if TYPE_CHECKING:
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the command's arguments."""
     actions = parser.add_subparsers(dest="action", metavar="ACTION", required=True)
-    shown = actions.add_parser("list", help="show the managed environments")
-    made = actions.add_parser("create", help="make the managed environments of frameworks now")
+    shown = actions.add_parser("list", help="list the managed environments")
+    made = actions.add_parser("create", help="create the managed environments of frameworks now")
     made.add_argument("frameworks", nargs="+", type=names, metavar="FRAMEWORK[==VERSION],...")
-    made.add_argument("--quiet", action="store_true", help="no lines of the installer")
+    made.add_argument("--quiet", action="store_true", help="hide the installer's output")
+    add_permission(made)
     checked = actions.add_parser("check", help="compare every file with what was installed")
     checked.add_argument("names", nargs="*", metavar="NAME", help="environments; default: all")
     removed = actions.add_parser("remove", help="remove managed environments")
@@ -38,6 +39,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     path.add_argument("framework", metavar="FRAMEWORK[==VERSION]")
     for action in (made, path):
         action.add_argument("--cuda", action="store_true", help="for runs on a CUDA device")
+        action.add_argument("--ranks", action="store_true", help="for runs of several ranks, with MPI")
     for action in (shown, made, checked, removed, path):
         action.add_argument("--json", action="store_true", help="print JSON")
 
@@ -105,14 +107,22 @@ def _create(arguments: argparse.Namespace) -> int:
     """Make environments one after the other; one that cannot be made is told of and stops none of the others."""
     from benchmarker.execution.environments import resolve
 
+    permit(arguments)
     wanted = dict.fromkeys(itertools.chain(*arguments.frameworks))
     chosen = list(map(_framework, wanted))
-    progress = (lambda line: None) if arguments.quiet else _tell
+    progress = notes(quiet=arguments.quiet or arguments.json)
     made: list[Interpreter] = []
     for plugin, version in chosen:
         try:
             made.append(
-                resolve(plugin, choice="managed", version=version, cuda=arguments.cuda, progress=progress)
+                resolve(
+                    plugin,
+                    choice="managed",
+                    version=version,
+                    cuda=arguments.cuda,
+                    ranks=arguments.ranks,
+                    progress=progress,
+                )
             )
         except EnvironmentCreationError as error:
             if len(wanted) == 1:
@@ -158,10 +168,13 @@ def _path(arguments: argparse.Namespace) -> int:
     from benchmarker.execution.environments import locate
 
     plugin, version = _framework(arguments.framework)
-    found = locate(plugin, version=version, cuda=arguments.cuda)
+    found = locate(plugin, version=version, cuda=arguments.cuda, ranks=arguments.ranks)
     if found is None:
         wanted = arguments.framework
-        _tell(f"no interpreter for '{wanted}' yet; make one with 'python -m benchmarker env create {wanted}'")
+        made = "".join(f" --{name}" for name in ("cuda", "ranks") if getattr(arguments, name))
+        _tell(
+            f"no interpreter for '{wanted}' yet; make one with 'python -m benchmarker env create {wanted}{made}'"
+        )
         return 1
     _print_interpreter(found, arguments.json)
     return 0

@@ -1,4 +1,4 @@
-"""Show all plugins: where each comes from, and whether it can run here."""
+"""Show all plugins: where each comes from, and whether it can run here; and the operators of problems."""
 
 from __future__ import annotations
 
@@ -18,12 +18,14 @@ if TYPE_CHECKING:
     from benchmarker.api.framework import FrameworkPlugin
 
 _Loaded = TypeVar("_Loaded")
+OPERATORS = "operators"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options of ``list``."""
-    kinds = f"{', '.join(registry.KINDS)}; default: all of them"
-    parser.add_argument("kind", nargs="?", choices=registry.KINDS, metavar="KIND", help=kinds)
+    kinds = f"{', '.join(registry.KINDS)} (default: all of these), or {OPERATORS}: the vocabulary of problems"
+    choices = (*registry.KINDS, OPERATORS)
+    parser.add_argument("kind", nargs="?", choices=choices, metavar="KIND", help=kinds)
     parser.add_argument(
         "--matrix", action="store_true", help="problems by framework and mode, and what is missing"
     )
@@ -65,6 +67,9 @@ def _looked_at(entry: registry.PluginEntry, row: PluginRow) -> PluginRow:
         return replace(row, description=registry.dataset(entry.name).description)
     if entry.kind == "recipes":
         return replace(row, description=registry.recipe(entry.name).description)
+    if entry.kind == "schemes":
+        scheme = registry.scheme(entry.name)
+        return replace(row, description=scheme.description, source=scheme.source)
     if entry.kind == "charts":
         return replace(row, description=registry.chart(entry.name).description)
     if entry.is_ours:
@@ -79,12 +84,25 @@ def _looked_at(entry: registry.PluginEntry, row: PluginRow) -> PluginRow:
 def main(arguments: argparse.Namespace) -> int:
     if arguments.matrix:
         return _matrix(arguments)
+    if arguments.kind == OPERATORS:
+        return _operators(arguments)
     chosen = (entry for entry in registry.entries() if arguments.kind in (None, entry.kind))
     rows = [row for entry in chosen for row in _rows(entry)]
     if arguments.json:
         print(json.dumps([row.to_json() for row in rows], indent=2))
     else:
         print(plugin_tables(rows, output_width()))
+    return 0
+
+
+def _operators(arguments: argparse.Namespace) -> int:
+    from benchmarker.analysis.text.vocabulary import operator_lines, operator_rows
+
+    if arguments.json:
+        rows = [{"signature": row.signature, **asdict(row)} for row in operator_rows()]
+        print(json.dumps(rows, indent=2))
+    else:
+        print("\n".join(operator_lines(output_width())).rstrip())
     return 0
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import importlib
+import itertools
 import re
 import sys
 from collections.abc import Sequence
@@ -12,7 +13,7 @@ from typing import Any
 
 from benchmarker.api.given_values import possible_paths
 from benchmarker.cli.terminal import OUTPUT_FAULTS, drop_output, output_width, secure_streams
-from benchmarker.errors import BenchmarkerError, did_you_mean, printable
+from benchmarker.errors import BenchmarkerError, did_you_mean, nearest, printable
 from benchmarker.version import __version__
 
 COMMANDS = {
@@ -24,7 +25,8 @@ COMMANDS = {
     "export": "write a problem as an ONNX model",
     "blueprint": "check blueprint files, or print their schema for editors",
     "check": "run the conformance suite over a framework",
-    "env": "list, make and remove the environments of frameworks",
+    "new": "write the package of a plug-in to start from",
+    "env": "list, create and remove the environments of frameworks",
     "rerun": "run records again, and say whether their numbers were reproduced",
     "results": "list, show, query, export, merge, prune and import records",
     "compare": "say which is faster, by how much, and whether that is shown",
@@ -33,22 +35,24 @@ COMMANDS = {
     "plot": "draw a picture of records",
     "report": "write one page about records: tables, pictures, every run",
     "validate": "check records against the schema",
-    "doctor": "find what on this machine will spoil numbers",
+    "doctor": "find what on this machine will distort measurements",
     "data": "time mini-batches of images from storage to memory",
-    "calibrate": "measure the peaks of this machine, of which records tell the share",
+    "calibrate": "measure this machine's peaks, of which records give the share",
+    "completion": "print the completion script for bash, zsh or fish",
 }
 EXIT_INTERRUPTED = 130
 EXIT_BROKEN_PIPE = 141
 """As a shell tells of a program that SIGPIPE ended."""
 
 
-def _module(command: str) -> ModuleType:
+def command_module(command: str) -> ModuleType:
+    """Import a command."""
     # Each command's module is imported only when it is asked for, which keeps --help quick.
     return importlib.import_module(f"benchmarker.cli.{command if command != 'list' else 'listing'}")
 
 
 def _overview() -> str:
-    rows = "\n".join(f"  {name:<10}{what}" for name, what in COMMANDS.items())
+    rows = "\n".join(f"  {name:<12}{what}" for name, what in COMMANDS.items())
     return (
         "usage: benchmarker [run] --framework=NAME,... --problem=NAME,... [options]\n"
         "       benchmarker [run] BLUEPRINT.toml [options]\n"
@@ -56,7 +60,7 @@ def _overview() -> str:
         "Measures how fast deep learning is on this machine, with which framework, and\n"
         "whether to believe the number.\n\n"
         f"commands:\n{rows}\n\n"
-        "  benchmarker COMMAND --help tells the options of a command.\n\n"
+        "  benchmarker COMMAND --help shows the options of a command.\n\n"
         "example:\n"
         "  benchmarker --framework=pytorch,mxnet --problem=resnet50 --mode=inference\n"
     )
@@ -80,7 +84,7 @@ class _Parser(argparse.ArgumentParser):
     """Reports a fault in one sentence."""
 
     def __init__(self, **keywords: Any) -> None:
-        super().__init__(**{"formatter_class": _Formatter, **keywords})
+        super().__init__(**{"formatter_class": _Formatter, "allow_abbrev": False, **keywords})
         self._mixes = False
 
     def parse_known_args(self, args: Any = None, namespace: Any = None) -> tuple[Any, list[str]]:
@@ -92,6 +96,25 @@ class _Parser(argparse.ArgumentParser):
             return self.parse_known_intermixed_args(args, namespace)
         finally:
             self._mixes = False
+
+    def parse_args(self, args: Any = None, namespace: Any = None) -> Any:
+        """Refuse what is no argument, with the name that is nearest to it."""
+        given = sys.argv[1:] if args is None else list(args)
+        options = _options(self)
+        # Before what is missing is told of, which a misspelt option may be.
+        for word in itertools.takewhile(lambda word: word != "--", given):
+            if word.startswith("--") and word.partition("=")[0] not in options:
+                self.error(_unknown(word, options))
+        found, unknown = self.parse_known_args(given, namespace)
+        if unknown:
+            self.error(_unknown(unknown[0], options))
+        return found
+
+    def _check_value(self, action: argparse.Action, value: Any) -> None:
+        if action.choices is not None and value not in action.choices:
+            choices = list(map(str, action.choices))
+            message = f"must be one of {', '.join(choices)}, got '{value}'{nearest(value, choices)}"
+            raise argparse.ArgumentError(action, message)
 
     def _takes_words(self) -> bool:
         words = self._get_positional_actions()
@@ -109,12 +132,29 @@ class _Parser(argparse.ArgumentParser):
 
     def error(self, message: str) -> None:  # type: ignore[override]
         # argparse names an option by all its spellings; a rule's sentence has it as its subject.
-        message = re.sub(r"^argument (--[\w-]+)(?:/--\w+)*: must ", r"\1 must ", message)
-        self.exit(2, f"{self.prog}: {printable(message)} ({self.prog} --help tells more)\n")
+        message = re.sub(r"^argument (?:-\w/)?(--[\w-]+|[A-Z]+)(?:/--\w+)*: must ", r"\1 must ", message)
+        self.exit(2, f"{self.prog}: {printable(message)} (see {self.prog} --help)\n")
+
+
+def _unknown(word: str, options: set[str]) -> str:
+    """Return the sentence about a word that no argument takes."""
+    if not word.startswith("-"):
+        return f"unexpected argument '{word}'"
+    name = word.partition("=")[0]
+    return f"unknown option '{name}'{nearest(name, (option for option in options if '_' not in option))}"
+
+
+def _options(parser: argparse.ArgumentParser) -> set[str]:
+    """Return the options of a command and of all its actions."""
+    found = set(parser._option_string_actions)
+    for action in parser._actions:
+        if isinstance(action, argparse._SubParsersAction):
+            found.update(*map(_options, action.choices.values()))
+    return found
 
 
 def _run_command(command: str, arguments: Sequence[str]) -> int:
-    module = _module(command)
+    module = command_module(command)
     parser = _Parser(prog=f"benchmarker {command}", description=module.__doc__, allow_abbrev=False)
     module.add_arguments(parser)
     status: int = module.main(parser.parse_args(arguments))

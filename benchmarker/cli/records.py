@@ -26,7 +26,7 @@ def add_filters(parser: argparse.ArgumentParser) -> None:
         nargs="*",
         default=[],
         metavar="KEY=VALUE",
-        help="only records with such fields, e.g. framework=pytorch 'problem=resnet*' batch_size=8..64 status!=ok "
+        help="only records with these fields, e.g. framework=pytorch 'problem=resnet*' batch_size=8..64 status!=ok "
         "since=7d; a key is a dotted name, commas separate alternatives",
     )
 

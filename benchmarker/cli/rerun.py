@@ -11,10 +11,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from benchmarker.cli.records import add_results, tell_skipped
-from benchmarker.cli.terminal import end_as_interrupted, output_width
+from benchmarker.cli.terminal import end_as_interrupted, notes, output_width
 from benchmarker.cli.values import file_path, whole
 from benchmarker.errors import BenchmarkerError, UsageError
-from benchmarker.experiment.options import MAX_PROCESSES
+from benchmarker.experiment.experiment_options import MAX_PROCESSES
 
 if TYPE_CHECKING:
     from benchmarker.experiment.spec import Experiment, RunSpec
@@ -64,7 +64,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--profile", metavar="NAME", help="quick, standard or rigorous: until it is known that well"
     )
     add_results(parser)
-    parser.add_argument("--json", action="store_true", help="print one JSON object a record")
+    parser.add_argument("--json", action="store_true", help="print one JSON object per record")
     parser.add_argument("--quiet", action="store_true", help="no progress")
 
 
@@ -220,14 +220,11 @@ def _interpreter(
 def _recorded(record: dict[str, Any], *, quiet: bool) -> str:
     from benchmarker import registry
     from benchmarker.execution.environments.recorded import recorded_environment
-
-    def tell(line: str) -> None:
-        if not quiet:
-            print(line, file=sys.stderr, flush=True)
+    from benchmarker.version import OWN_DISTRIBUTIONS
 
     plugin = registry.framework(record["framework"]["name"])
-    ours = {registry.OWN_DISTRIBUTION, *(entry.distribution for entry in registry.entries())}
-    return recorded_environment(plugin, record["environment"], ours, tell).python
+    ours = {*OWN_DISTRIBUTIONS, *(entry.distribution for entry in registry.entries())}
+    return recorded_environment(plugin, record["environment"], ours, notes(quiet=quiet)).python
 
 
 # --- running --------------------------------------------------------------------------------------

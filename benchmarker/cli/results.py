@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import json
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -16,7 +16,9 @@ from benchmarker.cli.values import file_path, whole
 from benchmarker.errors import UsageError, plural, printable
 
 if TYPE_CHECKING:
+    from benchmarker.analysis.results import Results
     from benchmarker.analysis.results.query import Answer
+    from benchmarker.records.schema import Record
 
 _LISTED = (
     "path", "id", "started_at", "framework.name", "framework.version", "problem.name", "mode", "batch_size",
@@ -29,6 +31,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the actions and their options."""
     actions = parser.add_subparsers(dest="action", metavar="ACTION", required=True)
     _add_list(actions)
+    _add_table(actions)
     _add_show(actions)
     _add_query(actions)
     _add_export(actions)
@@ -50,7 +53,22 @@ def _action(
 
 
 def _add_list(actions: Any) -> None:
-    parser = _action(actions, "list", "list records, the newest first", json_lines=True)
+    _add_choice(_action(actions, "list", "list records, the newest first", json_lines=True))
+
+
+def _add_table(actions: Any) -> None:
+    parser = _action(actions, "table", "print the same for a document", json_lines=True)
+    _add_choice(parser)
+    parser.add_argument(
+        "--format",
+        choices=("text", "markdown", "csv", "latex"),
+        default="markdown",
+        help="default: %(default)s; CSV has whole numbers and no units, LaTeX needs the package booktabs",
+    )
+
+
+def _add_choice(parser: argparse.ArgumentParser) -> None:
+    """Add which records a table has, in which order and with which columns."""
     add_filters(parser)
     parser.add_argument("--limit", type=whole(), metavar="N", help="the first so many of them")
     parser.add_argument(
@@ -67,6 +85,13 @@ def _add_show(actions: Any) -> None:
         "record", metavar="RECORD", help="a file, its name, the beginning or end of its id, or last"
     )
     parser.add_argument("--path", action="store_true", help="print only where its file is")
+    parser.add_argument(
+        "--trace",
+        type=file_path,
+        metavar="FILE.json.gz",
+        help="write a run of several ranks as a trace for ui.perfetto.dev, a track a rank",
+    )
+    parser.add_argument("--force", action="store_true", help="replace the trace if there is one")
 
 
 def _add_query(actions: Any) -> None:
@@ -140,6 +165,7 @@ def main(arguments: argparse.Namespace) -> int:
     """Run an action and return its exit status: 1 if files had to be left out of a merge or an import."""
     commands = {
         "list": _list,
+        "table": _table,
         "show": _show,
         "query": _query,
         "export": _export,
@@ -153,9 +179,9 @@ def main(arguments: argparse.Namespace) -> int:
 # --- reading --------------------------------------------------------------------------------------
 
 
-def _list(arguments: argparse.Namespace) -> int:
-    from benchmarker.analysis.results.selection import check_columns, field_at, ordered
-    from benchmarker.analysis.text.record_list import records_table, values_table
+def _chosen(arguments: argparse.Namespace) -> tuple[Results, list[int], list[str]]:
+    """Return records, the positions of those that are wanted, and the columns that are named."""
+    from benchmarker.analysis.results.selection import check_columns, ordered
 
     if arguments.limit is not None and arguments.limit < 1:
         raise UsageError(f"--limit must be at least 1, got {arguments.limit}")
@@ -164,41 +190,93 @@ def _list(arguments: argparse.Namespace) -> int:
     check_columns([*named, sort.removeprefix("-")])
     results = chosen_records(arguments)
     order = ordered(results, sort.removeprefix("-"), falling=sort.startswith("-"))[: arguments.limit]
-    taken = taking(order, len(order), "records read", quiet=arguments.json)
+    return results, order, named
+
+
+def _fields(results: Results, order: list[int], names: Sequence[str], *, quiet: bool) -> Iterator[list[Any]]:
+    """Yield the values of fields of each record."""
+    from benchmarker.analysis.results.selection import field_at
+
+    for index in taking(order, len(order), "records read", quiet=quiet):
+        record = {"path": str(results.paths[index]), **results[index]}
+        yield [field_at(record, name) for name in names]
+
+
+def _list(arguments: argparse.Namespace) -> int:
+    from benchmarker.analysis.text.record_list import records_table, values_table
+
+    results, order, named = _chosen(arguments)
     if arguments.json:
-        for index in taken:
-            record = {"path": str(results.paths[index]), **results[index]}
-            print(json.dumps({name: field_at(record, name) for name in named or _LISTED}))
+        _print_lines(results, order, named)
     elif not order:
         print("no records")
     elif named:
-        rows = [[field_at(results[index], name) for name in named] for index in taken]
+        rows = list(_fields(results, order, named, quiet=False))
         print(values_table(named, rows, width=output_width()))
     else:
+        taken = taking(order, len(order), "records read", quiet=False)
         print(records_table([results[index] for index in taken], width=output_width()))
         if len(order) < len(results):
             print(f"{len(order)} of {len(results)} records")
     return 0
 
 
+def _print_lines(results: Results, order: list[int], named: Sequence[str]) -> None:
+    for values in _fields(results, order, named or _LISTED, quiet=True):
+        print(json.dumps(dict(zip(named or _LISTED, values))))
+
+
+def _table(arguments: argparse.Namespace) -> int:
+    from benchmarker.analysis.text.formats import formatted
+    from benchmarker.analysis.text.record_list import plain_columns, records_columns, values_columns
+
+    results, order, named = _chosen(arguments)
+    if arguments.json:
+        _print_lines(results, order, named)
+        return 0
+    if arguments.format == "csv":
+        names = named or _LISTED
+        columns = plain_columns(names, list(_fields(results, order, names, quiet=False)))
+    elif named:
+        columns = values_columns(named, list(_fields(results, order, named, quiet=False)))
+    else:
+        columns = records_columns([results[index] for index in order])
+    print(formatted(columns, arguments.format, output_width()))
+    return 0
+
+
 def _show(arguments: argparse.Namespace) -> int:
-    from benchmarker.analysis.results.collection import load_results
     from benchmarker.analysis.results.selection import find_record
     from benchmarker.analysis.text.summary import record_summary
     from benchmarker.records.store import format_record, read_record
 
     path = find_record(arguments.record, arguments.results, reading(quiet=arguments.json), tell_skipped)
-    if arguments.path:
+    if arguments.trace:
+        _write_trace(path, arguments.trace, force=arguments.force)
+        print(json.dumps(str(arguments.trace)) if arguments.json else arguments.trace)
+    elif arguments.path:
         print(json.dumps(str(path)) if arguments.json else path)
     elif arguments.json:
         print(format_record(read_record(path)), end="")
     else:
-        found = load_results(path)
-        if not len(found):
-            raise UsageError("; ".join(f"'{file}' {reason}" for file, reason in found.damaged.items()))
-        text = record_summary(found[0], path, width=output_width())
+        text = record_summary(_valid(path), path, width=output_width())
         print("\n".join(map(printable, text.split("\n"))))
     return 0
+
+
+def _valid(path: Path) -> Record:
+    from benchmarker.analysis.results.collection import load_results
+
+    found = load_results(path)
+    if not len(found):
+        raise UsageError("; ".join(f"'{file}' {reason}" for file, reason in found.damaged.items()))
+    return found[0]
+
+
+def _write_trace(path: Path, target: Path, *, force: bool) -> None:
+    from benchmarker.analysis.results.rank_trace import write_rank_trace
+
+    write_rank_trace(_valid(path), target, force=force)
 
 
 def _query(arguments: argparse.Namespace) -> int:

@@ -5,12 +5,13 @@ from __future__ import annotations
 import argparse
 import json
 import sys
+import textwrap
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from benchmarker.cli.records import tell_skipped
-from benchmarker.cli.run_options import add_arguments, given
+from benchmarker.cli.run_options import add_arguments, given, permit
 from benchmarker.cli.terminal import ReadOrNot, end_as_interrupted
 
 if TYPE_CHECKING:
@@ -60,6 +61,7 @@ def run_blueprint(arguments: argparse.Namespace, blueprint: Blueprint | None) ->
     """Run a blueprint with what the command gives over it, and print what came of it."""
     from benchmarker.orchestration.experiment_run import ExperimentRun
 
+    permit(arguments)
     experiment_run = ExperimentRun.planned(given(arguments), blueprint, arguments.results)
     if arguments.resume:
         experiment_run.resume()
@@ -68,7 +70,9 @@ def run_blueprint(arguments: argparse.Namespace, blueprint: Blueprint | None) ->
         tell_skipped(experiment_run.damaged)
         if not arguments.quiet and not arguments.json:
             done, every = len(experiment_run.before), len(experiment_run.campaign.every())
-            _tell(f"{done} of {every} runs have an ok record in {experiment_run.folder} and are left out")
+            _tell(
+                f"{done} of {every} runs already have an ok record in {experiment_run.folder} and are skipped"
+            )
     for note in notes if not arguments.quiet else ():
         _tell(note)
     return _show_plan(arguments, experiment_run) if arguments.dry_run else _run(arguments, experiment_run)
@@ -89,14 +93,30 @@ def _show_plan(arguments: argparse.Namespace, experiment_run: ExperimentRun) -> 
     return 0
 
 
+def _warn() -> None:
+    """Tell what will spoil numbers, before they are measured."""
+    from benchmarker.cli.terminal import output_width
+    from benchmarker.orchestration.doctor import warnings_before_run
+
+    found = [f"{finding.name}: {finding.found}" for finding in warnings_before_run()]
+    if found:
+        told = f"this machine may distort the measurements: {'; '.join(found)} (see benchmarker doctor)"
+        print(textwrap.fill(f"benchmarker: {told}", output_width(), subsequent_indent="  "), file=sys.stderr)
+
+
 def _run(arguments: argparse.Namespace, experiment_run: ExperimentRun) -> int:
     from benchmarker.cli.display import make_display
+
+    def prepare() -> None:
+        end_as_interrupted()
+        if not arguments.quiet and not arguments.json:
+            _warn()
 
     display = make_display(quiet=arguments.quiet or arguments.json)
     new = 0
     output = ReadOrNot()
     try:
-        for run in experiment_run.execute(display, prepare=end_as_interrupted):
+        for run in experiment_run.execute(display, prepare):
             new += 1
             if arguments.json:
                 output.print(json.dumps(run.record))
@@ -113,8 +133,10 @@ def _run(arguments: argparse.Namespace, experiment_run: ExperimentRun) -> int:
 
 def _print_results(found: Sequence[FinishedRun], new: int, folder: Path, *, operators: bool) -> None:
     from benchmarker.analysis.comparison.trainings import are_by_recipes
+    from benchmarker.analysis.text.collectives import collectives_table, is_collective
     from benchmarker.analysis.text.experiment_table import comparison_table, record_summary
     from benchmarker.analysis.text.operators import operators_report
+    from benchmarker.analysis.text.ranks import ranks_table
     from benchmarker.analysis.text.trainings import trainings_table
     from benchmarker.cli.terminal import output_width
 
@@ -126,6 +148,11 @@ def _print_results(found: Sequence[FinishedRun], new: int, folder: Path, *, oper
         operators_report if operators else trainings_table if are_by_recipes(records) else comparison_table
     )
     print(report(records, width=output_width()))
+    exchanges = [record for record in records if is_collective(record)]
+    if exchanges:
+        print(f"\n{collectives_table(exchanges, width=output_width())}")
+    if sum(bool(record.get("distributed")) for record in records) > len(exchanges):
+        print(f"\n{ranks_table(records, width=output_width())}")
     before = f", {len(found) - new} of them from before" if len(found) > new else ""
     print(f"\n{len(found)} records in {folder}{before}")
 

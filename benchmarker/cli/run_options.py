@@ -123,13 +123,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         nargs="?",
         type=file_path,
         metavar="BLUEPRINT",
-        help="a .toml or .py file; options go over it",
+        help="a .toml or .py file; options override it",
     )
     _option(what, "--recipe", metavar="RECIPE", help="what to train, as the command 'train' takes it")
     _add_names(what)
-    _option(what, "--suite", type=names, metavar="NAME,...", help="as 'list suites' names them")
+    _option(what, "--suite", type=names, metavar="NAME,...", help="a name from 'list suites'")
     _option(
-        what, "--sample", type=whole(0), metavar="N", help="of each suite N configurations, spread by cost"
+        what, "--sample", type=whole(0), metavar="N", help="N configurations of each suite, spread by cost"
     )
     _add_options(parser, what)
 
@@ -139,14 +139,14 @@ def add_recipe_arguments(parser: argparse.ArgumentParser) -> None:
     parser.usage = "%(prog)s RECIPE --framework NAME [options]"
     parser.set_defaults(**dict.fromkeys(OPTION_OF_KEY), suite=None, sample=None)
     what = parser.add_argument_group("what to train")
-    what.add_argument("recipe", metavar="RECIPE", help="as 'list recipes' names them, or a .toml file")
+    what.add_argument("recipe", metavar="RECIPE", help="a name from 'list recipes', or a .toml file")
     _add_names(what)
     _option(
         what,
         "--seeds",
         type=whole(1, MAX_SEEDS),
         metavar="N",
-        help="N trainings each, of the seeds 0 to N - 1",
+        help="N trainings each, with seeds 0 to N - 1",
     )
     _option(
         what, "--no-early-stop", action="store_true", help="go on to the recipe's limits, for whole curves"
@@ -168,7 +168,10 @@ def _add_options(parser: argparse.ArgumentParser, what: Any, *, of_recipes: bool
         "a parameter of the problem or an option of the framework; OWNER.NAME=VALUE if both have it",
         metavar="NAME=VALUE,...",
     )
-    _add_table(parser.add_argument_group("where and how"), "where", of_recipes)
+    where = parser.add_argument_group("where and how")
+    _add_table(where, "where", of_recipes)
+    add_permission(where)
+    _add_table(parser.add_argument_group("several ranks"), "ranks", of_recipes)
     _add_table(parser.add_argument_group("how much"), "amount", of_recipes)
     _add_table(parser.add_argument_group("checkpoints"), "checkpoints", of_recipes)
     _add_output(parser.add_argument_group("output"), of_recipes)
@@ -183,6 +186,20 @@ def _add_table(group: Any, name: str, of_recipes: bool) -> None:
         else:
             words = option.help.replace("%", "%%")
             _option(group, option.flag, type=_reader(option), metavar=_metavar(option), help=words)
+
+
+def add_permission(group: Any) -> None:
+    """Add what allows the CUDA build of PyTorch where its CPU build cannot be had."""
+    words = "where PyTorch's CPU build cannot be had, make its environment with the CUDA build (several GiB)"
+    _option(group, "--allow-cuda-build", action="store_true", help=words)
+
+
+def permit(arguments: argparse.Namespace) -> None:
+    """Allow what was allowed by :func:`add_permission`."""
+    if arguments.allow_cuda_build:
+        from benchmarker.execution.environments.permission import allow_cuda_build
+
+        allow_cuda_build()
 
 
 def add_one(group: Any, name: str, *, default: Any = None, help: str = "") -> None:
@@ -220,9 +237,9 @@ def _switch(group: Any, option: RunOption) -> None:
 
 def _add_names(what: Any) -> None:
     _option(
-        what, "--framework", type=names, metavar="NAME[==VERSION],...", help="as 'list frameworks' names them"
+        what, "--framework", type=names, metavar="NAME[==VERSION],...", help="a name from 'list frameworks'"
     )
-    _option(what, "--problem", type=names, metavar="NAME,...", help="as 'list problems' names them")
+    _option(what, "--problem", type=names, metavar="NAME,...", help="a name from 'list problems'")
 
 
 def _add_optimizer(what: Any) -> None:
@@ -248,8 +265,8 @@ def _add_output(output: Any, of_recipes: bool) -> None:
         help="min_ or max_ of a metric, e.g. min_throughput=100; beyond it the exit status is 1",
     )
     _add_table(output, "output", of_recipes)
-    _option(output, "--dry-run", action="store_true", help="print the runs and run nothing")
-    words = "leave out what has a good record in the results, and go on from checkpoints"
+    _option(output, "--dry-run", action="store_true", help="print the runs without running them")
+    words = "skip what already has a good record in the results, and continue from checkpoints"
     _option(output, "--resume", action="store_true", help=words)
     _option(output, "--json", action="store_true", help="print records as JSON lines and nothing else")
     _option(output, "--quiet", action="store_true", help="no progress")

@@ -7,12 +7,14 @@ import json
 from collections.abc import Callable
 from typing import TYPE_CHECKING, TypeVar
 
+from benchmarker.analysis.scaling.exchanges import exchange_of, known_exchanges
 from benchmarker.api.given_values import shown, whole_number
+from benchmarker.api.interconnect import Interconnect
 from benchmarker.cli.records import add_results, tell_skipped
 from benchmarker.cli.terminal import output_width
 from benchmarker.cli.values import each_once, file_path
-from benchmarker.distributed.exchanges import KNOWN, Exchange, exchange_of
-from benchmarker.distributed.networks import PRESETS, Network, network_of
+from benchmarker.distributed.exchanges import Exchange
+from benchmarker.distributed.networks import PRESETS, network_of
 from benchmarker.errors import UsageError
 
 if TYPE_CHECKING:
@@ -45,7 +47,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         type=_each(exchange_of),
         default=(exchange_of("all-reduce"),),
         metavar="NAME,...",
-        help=f"{', '.join(KNOWN)}; default: all-reduce",
+        help=f"{', '.join(known_exchanges())}; default: all-reduce",
     )
     parser.add_argument(
         "--network",
@@ -126,7 +128,7 @@ def main(arguments: argparse.Namespace) -> int:
 
 
 def _curves(scaling: Scaling, arguments: argparse.Namespace) -> list[Curve]:
-    pairs: list[tuple[Exchange, Network]] = [(x, n) for x in arguments.scheme for n in arguments.network]
+    pairs: list[tuple[Exchange, Interconnect]] = [(x, n) for x in arguments.scheme for n in arguments.network]
     return [
         scaling.curve(sorted(arguments.ranks), exchange, network, overlap=not arguments.no_overlap)
         for exchange, network in pairs

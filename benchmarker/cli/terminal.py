@@ -8,7 +8,7 @@ import io
 import os
 import sys
 from collections.abc import Callable, Iterator
-from typing import Any
+from typing import Any, TextIO
 
 NARROWEST = 40
 """Columns below which nothing could be read."""
@@ -27,6 +27,25 @@ def output_width() -> int:
         with contextlib.suppress(ValueError, OSError):
             columns = os.get_terminal_size(sys.__stdout__.fileno()).columns
     return max(NARROWEST, columns or _OF_NO_TERMINAL)
+
+
+def is_interactive(stream: TextIO) -> bool:
+    """Tell whether a stream goes to a terminal that can rewrite what it shows."""
+    return stream.isatty() and os.environ.get("TERM") != "dumb"
+
+
+def is_coloured(stream: TextIO) -> bool:
+    """Tell whether to write colours to a stream: not where NO_COLOR is set (https://no-color.org)."""
+    return is_interactive(stream) and not os.environ.get("NO_COLOR")
+
+
+def is_encodable(text: str, stream: TextIO) -> bool:
+    """Tell whether a stream can write a text."""
+    try:
+        text.encode(stream.encoding)
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 class ReadOrNot:
@@ -103,12 +122,37 @@ def secure_streams() -> None:
         sys.stderr = io.TextIOWrapper(raw, encoding, "backslashreplace", line_buffering=True)
 
 
+ERASED = "\r\x1b[K"
+
+
+def columns_of(stream: TextIO) -> int:
+    """Return how much fits on a line of a terminal: one that wraps could not be rewritten."""
+    try:
+        return (os.get_terminal_size(stream.fileno()).columns or _OF_NO_TERMINAL) - 1
+    except OSError:
+        return _OF_NO_TERMINAL - 1
+
+
 def notes(*, quiet: bool) -> Callable[[str], None]:
-    """Return what says on standard error what a command is doing; nothing where it is to be quiet."""
+    """Return what says on standard error what a command is doing; nothing where it is to be quiet.
+
+    On a terminal how far an installer is stays on one line; elsewhere it is said from time to time.
+    """
+    from benchmarker.execution.environments.status import Pacer, Status
+
+    pacer, rewrites = Pacer(), is_interactive(sys.stderr)
+    shown = ""
 
     def note(text: str) -> None:
-        if not quiet:
-            print(text, file=sys.stderr, flush=True)
+        nonlocal shown
+        if quiet or not (rewrites or pacer.lets_pass(text)):
+            return
+        before = ERASED if shown else ""
+        shown = text[: columns_of(sys.stderr)] if rewrites and isinstance(text, Status) else ""
+        if isinstance(text, Status) and rewrites:
+            print(f"{before}{shown}", end="", file=sys.stderr, flush=True)
+        else:
+            print(f"{before}{text}", file=sys.stderr, flush=True)
 
     return note
 

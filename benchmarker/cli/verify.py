@@ -44,7 +44,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_one(parser, "threads")
     add_one(parser, "timeout", help="for each framework and size")
     add_one(parser, "environment", default="auto")
-    parser.add_argument("--json", action="store_true", help="print one JSON object a problem")
+    parser.add_argument("--json", action="store_true", help="print one JSON object per problem")
     parser.add_argument("--quiet", action="store_true", help="no progress")
 
 

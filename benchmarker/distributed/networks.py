@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import math
 import re
-from dataclasses import dataclass
 
+from benchmarker.api.interconnect import TORUS, TREE, Interconnect
 from benchmarker.errors import UsageError, nearest
-
-FLAT, TREE, TORUS = "flat", "tree", "torus"
 
 USUAL_LATENCY_SECONDS = 5e-6
 """Of a network that is written down without one: between two nodes through one switch."""
@@ -21,61 +19,14 @@ _WRITTEN = re.compile(
 )
 
 
-@dataclass(frozen=True)
-class Network:
-    """What a message between two ranks takes: latency and bytes by bandwidth (Hockney, Parallel Computing 20, 1994).
-
-    Parameters
-    ----------
-    name : str
-        As it is asked for.
-    latency_seconds : float
-        Of a message without content between neighbours.
-    bytes_per_second : float
-        What one rank can send, and receive at the same time.
-    topology : {"flat", "tree", "torus"}
-        ``flat``: every rank is as far from every other. ``tree``: each further level of switches takes the latency
-        once more. ``torus``: so does each further hop.
-    radix : int
-        Ranks or switches below each switch of a tree.
-    dimensions : int
-        Of a torus.
-    source : str
-        Where the numbers are from; empty for those that a user gave.
-    """
-
-    name: str
-    latency_seconds: float
-    bytes_per_second: float
-    topology: str = FLAT
-    radix: int = 32
-    dimensions: int = 3
-    source: str = ""
-
-    def far_latency(self, ranks: int) -> float:
-        """Return the seconds of a message without content between any two of so many ranks.
-
-        In a tree between the farthest ones, in a torus over the mean number of hops, a quarter of each ring.
-        """
-        if self.topology == TREE:
-            levels = 1
-            while self.radix**levels < ranks:
-                levels += 1
-            return self.latency_seconds * levels
-        if self.topology == TORUS:
-            hops: float = self.dimensions * float(ranks) ** (1 / self.dimensions) / 4
-            return self.latency_seconds * max(1.0, hops)
-        return self.latency_seconds
-
-
 _ASSUMED = "the latency is assumed"
 PRESETS = {
     network.name: network
     for network in (
-        Network("1gbe", 50e-6, 0.125e9, source=f"1 Gbit/s Ethernet, IEEE 802.3ab; {_ASSUMED}, of TCP"),
-        Network("10gbe", 20e-6, 1.25e9, source=f"10 Gbit/s Ethernet, IEEE 802.3an; {_ASSUMED}, of TCP"),
-        Network("100gbe", 5e-6, 12.5e9, TREE, source=f"100 Gbit/s Ethernet, IEEE 802.3ba; {_ASSUMED}"),
-        Network(
+        Interconnect("1gbe", 50e-6, 0.125e9, source=f"1 Gbit/s Ethernet, IEEE 802.3ab; {_ASSUMED}, of TCP"),
+        Interconnect("10gbe", 20e-6, 1.25e9, source=f"10 Gbit/s Ethernet, IEEE 802.3an; {_ASSUMED}, of TCP"),
+        Interconnect("100gbe", 5e-6, 12.5e9, TREE, source=f"100 Gbit/s Ethernet, IEEE 802.3ba; {_ASSUMED}"),
+        Interconnect(
             "summit",
             1.5e-6,
             25e9,
@@ -84,7 +35,7 @@ PRESETS = {
             source="Summit: two rails of 100 Gbit/s InfiniBand a node, not blocking: Stunkel et al., IBM J. Res. Dev. "
             f"64, 2020; {_ASSUMED}",
         ),
-        Network(
+        Interconnect(
             "fugaku",
             0.49e-6,
             6.8e9,
@@ -92,7 +43,7 @@ PRESETS = {
             dimensions=6,
             source="Fugaku: Tofu D, 6.8 GB/s a link, one link used, 0.49 us for a put: Ajima et al., IEEE Cluster 2018",
         ),
-        Network(
+        Interconnect(
             "tpu-v4",
             1e-6,
             50e9,
@@ -103,7 +54,7 @@ PRESETS = {
 }
 
 
-def network_of(text: str) -> Network:
+def network_of(text: str) -> Interconnect:
     """Return the network of a preset's name, or of a rate and a latency as in ``10gbit/20us``.
 
     Raises
@@ -123,4 +74,4 @@ def network_of(text: str) -> Network:
     latency = (
         float(found["latency"]) * _SECONDS[found["seconds"]] if found["latency"] else USUAL_LATENCY_SECONDS
     )
-    return Network(text, latency, rate)
+    return Interconnect(text, latency, rate)

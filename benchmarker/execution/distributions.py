@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 import re
 import sys
-from collections.abc import Iterator
+from collections.abc import Container, Iterator
 from functools import lru_cache
 from importlib.machinery import PathFinder
 from pathlib import Path
@@ -78,6 +78,15 @@ def entry_points(distribution: Distribution) -> Iterator[EntryPoint]:
         elif line and not line.startswith("#"):
             name, _, value = line.partition("=")
             yield EntryPoint(group, name.strip(), value.strip())
+
+
+def installed_points(groups: Container[str]) -> Iterator[tuple[EntryPoint, tuple[str, str]]]:
+    """Yield the entry points of these groups, each with name and version of the distribution that it comes from."""
+    for distribution in distributions():
+        points = [point for point in entry_points(distribution) if point.group in groups]
+        if points:
+            origin = name_and_version(distribution) or ("unknown", "?")
+            yield from ((point, origin) for point in points)
 
 
 def distributions() -> Iterator[Distribution]:
@@ -148,3 +157,16 @@ def _in_folder(path: Path, changed: int) -> dict[str, InstalledFolder]:
         if info is not None:
             found.setdefault(normalised(info[1]), InstalledFolder(path / name))
     return found
+
+
+def checkout_entry_points(path: Path, prefix: str) -> Iterator[tuple[str, str, str]]:
+    """Yield group, name and value of each entry point that a ``setup.cfg`` declares, groups without their prefix."""
+    import configparser
+
+    parser = configparser.ConfigParser()
+    if not parser.read(path) or not parser.has_section("options.entry_points"):
+        return
+    for group, lines in parser.items("options.entry_points"):
+        for line in filter(None, map(str.strip, lines.splitlines())):
+            name, value = (part.strip() for part in line.split("=", 1))
+            yield group.removeprefix(f"{prefix}."), name, value

@@ -8,99 +8,43 @@ holds them to the record's own declaration. Workers import none of this: they ha
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from functools import cache
 from typing import Annotated, Any, ClassVar, Literal, Union, get_args
 
-import msgspec
 from msgspec import Meta
 
-MAX_TEXT = 4000
-"""Characters of a text that are kept, but for those of a result."""
-MAX_OPEN_BYTES = 1 << 20
-"""How much JSON a member may be whose own members a plug-in chooses."""
-
-Seconds = Annotated[float, Meta(ge=0, le=1e9)]
-Number = Annotated[float, Meta(ge=-1e300, le=1e300)]
-"""Finite, as all numbers of JSON are."""
-Share = Annotated[float, Meta(ge=0, le=1)]
-Rate = Annotated[float, Meta(gt=0, le=1e30)]
-Count = Annotated[int, Meta(ge=0, le=1 << 62)]
-Positive = Annotated[int, Meta(ge=1, le=1 << 62)]
-Process = Annotated[int, Meta(ge=1, le=1 << 31)]
-Name = Annotated[str, Meta(pattern=r"^[a-z][a-z0-9_]{0,39}\Z")]
-Text = Annotated[str, Meta(min_length=1)]
-Digest = Annotated[str, Meta(pattern=r"^sha256:[0-9a-f]{64}\Z")]
-Members = dict[str, Any]
-"""Of a group of the record, which declares them."""
-Open = dict[str, Any]
-"""What a plug-in tells, by names that it chooses."""
-
-
-class Part(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
-    """A group of an event's members."""
-
-
-class Event(Part, kw_only=True, tag_field="event"):
-    """What every event has; its tag is its kind.
-
-    Attributes
-    ----------
-    after : str or None
-        The kind that must have come before.
-    repeats : bool
-        Whether there may be several of a worker.
-    is_last : bool
-        Whether nothing may follow.
-    longest_text : int
-        How many characters of its texts are kept.
-    """
-
-    after: ClassVar[str | None] = None
-    repeats: ClassVar[bool] = False
-    is_last: ClassVar[bool] = False
-    longest_text: ClassVar[int] = MAX_TEXT
-
-
-# --- of every worker -----------------------------------------------------------------------------
-
-
-class Stage(Event, tag="stage"):
-    """A stage begins."""
-
-    repeats: ClassVar[bool] = True
-
-    name: Name
-
-
-class Forked(Event, tag="forked"):
-    """A warm server has forked this worker."""
-
-    shared: Members
-    """What it has in common with the others: ``execution.shared`` of a record."""
-
-
-class Error(Event, tag="error"):
-    """The job came to no good end, by an exception."""
-
-    is_last: ClassVar[bool] = True
-
-    stage: Name
-    type: Text
-    message: Text
-    out_of_memory: bool
-
-
-class Result(Event, tag="result"):
-    """The job is done."""
-
-    is_last: ClassVar[bool] = True
-    longest_text: ClassVar[int] = MAX_OPEN_BYTES
-
-    seconds: dict[Name, Seconds]
-    """Of each stage."""
-
+from benchmarker.execution.event_parts import (
+    Count,
+    Digest,
+    Error,
+    Forked,
+    Members,
+    Name,
+    Number,
+    Open,
+    Part,
+    Positive,
+    Process,
+    Result,
+    Seconds,
+    Share,
+    Stage,
+    Text,
+    hold_small,
+)
+from benchmarker.execution.event_parts import (
+    Event as Event,
+)
+from benchmarker.execution.other_events import (
+    CalibrationResult,
+    Check,
+    CheckedResult,
+    ExportResult,
+    LatencyResult,
+    NodeCheck,
+    ProbesResult,
+)
 
 # --- of a measured run ---------------------------------------------------------------------------
 
@@ -265,14 +209,72 @@ class RunResult(Result, tag="result"):
     operator: Members | None
 
     def __post_init__(self) -> None:
-        _hold_small("libraries", self.libraries)
-        _hold_small("packages", self.packages)
+        hold_small("libraries", self.libraries)
+        hold_small("packages", self.packages)
         samples = -(-self.steps // self.block_steps)
         if len(self.samples_nanoseconds) != samples:
             raise ValueError(
                 f"Expected {samples} samples of {self.steps} steps in blocks of {self.block_steps}, "
                 f"got {len(self.samples_nanoseconds)}"
             )
+
+
+# --- of a rank -----------------------------------------------------------------------------------
+
+
+class Gather(Event, tag="gather"):
+    """What a rank has to say to all others; they go on once each has said it."""
+
+    repeats: ClassVar[bool] = True
+
+    name: Text
+    value: Any
+    everyone: bool
+    """Whether the server says something too."""
+
+    def __post_init__(self) -> None:
+        hold_small("value", {"value": self.value})
+
+
+class Alive(Event, tag="alive"):
+    """It is at work while others wait for it, or waits for them without asking anything."""
+
+    repeats: ClassVar[bool] = True
+
+
+class RankTold(Part):
+    """What a rank alone knows of its steps."""
+
+    rank: Count
+    pid: Process
+    cpus: list[Count]
+    part_seconds: dict[Text, list[Seconds]]
+    part_spans: list[tuple[Count, Text, Number, Seconds]]
+    exchanged_bytes: dict[Text, Number] | None
+    report: Open
+
+    def __post_init__(self) -> None:
+        hold_small("report", self.report)
+
+
+class RankResult(RunResult, tag="result"):
+    """What a rank has measured."""
+
+    rank: RankTold
+
+
+class ServeResult(Result, tag="result"):
+    """What a server has done."""
+
+    updates: Count
+    staleness: dict[str, Count]
+
+
+class HelpResult(Result, tag="result"):
+    """What a helper of a native scheme has done, if it is a server that tells of it."""
+
+    updates: Count | None
+    staleness: dict[str, Count] | None
 
 
 # --- of a training by a recipe --------------------------------------------------------------------
@@ -291,109 +293,10 @@ class TrainResult(RunResult, tag="result"):
     training: Members
 
 
-# --- of other jobs -------------------------------------------------------------------------------
+class RankTrainResult(RankResult, tag="result"):
+    """What a training of several ranks came to, as one of them tells it."""
 
-
-class Check(Event, tag="check"):
-    """The verdict of one check; an error may be infinite or not a number."""
-
-    repeats: ClassVar[bool] = True
-
-    name: Text
-    status: Literal["passed", "failed", "skipped"]
-    detail: str
-    error: float | None
-    tolerance: float | None
-
-
-class NodeCheck(Event, tag="check"):
-    """The verdict of one of ONNX's own node tests."""
-
-    repeats: ClassVar[bool] = True
-
-    name: Text
-    operator: Text
-    status: Literal["passed", "failed", "unsupported", "folded"]
-    detail: str
-
-
-class CheckedResult(Result, tag="result"):
-    """All checks are done."""
-
-    version: Text
-    packages: dict[str, str]
-
-
-class Tie(Part):
-    """What a framework does with ties of one operator."""
-
-    name: Text
-    convention: Text
-    reference: Text
-    fault: Text | None
-
-
-class ProbesResult(CheckedResult, tag="result"):
-    """The probes are computed."""
-
-    seeds: dict[str, list[Count]]
-    ties: list[Tie] = []
-
-
-class Product(Part):
-    """What products of one size reached."""
-
-    size: Positive
-    flops_per_second: Rate
-
-
-class CalibrationResult(Result, tag="result"):
-    """The peaks are measured."""
-
-    device_name: str | None
-    version: Text
-    libraries: Open
-    products: Annotated[list[Product], Meta(min_length=1)]
-    bytes_per_second: Rate
-    copy_bytes: Positive
-    evidence: Members
-    packages: dict[str, str]
-
-    def __post_init__(self) -> None:
-        _hold_small("libraries", self.libraries)
-
-
-class LatencyRow(Part):
-    """Times of mini-batches of a format."""
-
-    format: Text
-    cache: Text
-    seconds: Annotated[list[Seconds], Meta(min_length=1)]
-    kept: str | None = None
-
-
-class LatencyResult(Result, tag="result"):
-    """Mini-batches were timed."""
-
-    version: Text
-    rows: list[LatencyRow]
-    packages: dict[str, str]
-
-
-class ExportResult(Result, tag="result"):
-    """A model is written; errors of its tensors may be infinite or not numbers."""
-
-    framework: Text
-    files: Annotated[list[Text], Meta(min_length=1)]
-    bytes: Count
-    opset: Positive
-    nodes: Count
-    parameters: Count
-    inputs: dict[str, list[Count]]
-    outputs: dict[str, list[Count]]
-    open_axes: dict[str, list[Count]]
-    tensors: list[Members] = []
-    inconclusive: str | None = None
+    training: Members
 
 
 Common = Union[Stage, Forked, Error]
@@ -420,10 +323,39 @@ TrainEvent = Union[
     Proof,
     TrainResult,
 ]
+RankEvent = Union[
+    Common,
+    Prepared,
+    Gather,
+    Alive,
+    Verification,
+    Progress,
+    Ready,
+    Timed,
+    Proof,
+    RankResult,
+]
+RankTrainEvent = Union[
+    Common,
+    Prepared,
+    Gather,
+    Alive,
+    Verification,
+    TrainProgress,
+    Ready,
+    Timed,
+    Proof,
+    RankTrainResult,
+]
 CheckEvent = Union[Common, Check, CheckedResult]
 EVENTS: Mapping[str, Any] = {
     "run": RunEvent,
     "train": TrainEvent,
+    "rank": RankEvent,
+    "rank_train": RankTrainEvent,
+    "collective": RankEvent,
+    "serve": Union[Common, Gather, Alive, ServeResult],
+    "help": Union[Common, Gather, Alive, HelpResult],
     "reference": Union[Common, Result],
     "probes": Union[Common, ProbesResult],
     "calibrate": Union[Common, CalibrationResult],
@@ -442,9 +374,3 @@ EVENTS: Mapping[str, Any] = {
 def kinds_of(job: str) -> Mapping[str, type[Event]]:
     """Return the events that a job of a kind may send, by their own kind."""
     return {event.__struct_config__.tag: event for event in get_args(EVENTS[job])}
-
-
-def _hold_small(name: str, members: Open) -> None:
-    size = len(json.dumps(members))
-    if size > MAX_OPEN_BYTES:
-        raise ValueError(f"Expected at most {MAX_OPEN_BYTES:,} bytes, got {size:,} - at `$.{name}`")

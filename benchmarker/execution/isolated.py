@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from benchmarker.api.framework import FrameworkPlugin
-from benchmarker.api.launcher import Event, Handler, Launcher, Outcome, WorkerCommand
+from benchmarker.api.launcher import Event, GroupHandler, Handler, Launcher, Outcome, WorkerCommand
 from benchmarker.cache import temporary_folder
 from benchmarker.errors import ProtocolError
 from benchmarker.execution.claimed_version import version_failure
@@ -19,12 +19,15 @@ from benchmarker.execution.compile_caches import CompileCache, CompileCacheUse, 
 from benchmarker.execution.environments import Interpreter
 from benchmarker.execution.import_roots import import_roots
 from benchmarker.execution.launchers.local import LocalLauncher
-from benchmarker.execution.outcomes import Failure, failure, log_tail, oom_kills
+from benchmarker.execution.outcomes import ENDED_WITH_GROUP, Failure, failure, log_tail, oom_kills
 from benchmarker.execution.variables import ProcessSettings, worker_environment
 from benchmarker.worker.job import Job, to_json
 
 if TYPE_CHECKING:
     from benchmarker.execution.event_check import EventCheck
+
+ANSWERED = ("ready", "window_ended", "untimed_pass_started")
+"""The kinds of events that a worker waits for an answer to."""
 
 
 def _no_answer(event: Event) -> str | None:
@@ -39,7 +42,7 @@ class EventLog:
     job : str
         The kind of its job.
     handler : callable
-        Is told of each event, and may answer it.
+        Is told of each event.
 
     Attributes
     ----------
@@ -49,14 +52,14 @@ class EventLog:
         The stage that was announced last.
     """
 
-    def __init__(self, job: str, handler: Handler = _no_answer) -> None:
+    def __init__(self, job: str, handler: Callable[[Event], Any] = _no_answer) -> None:
         self._job = job
         self._handler = handler
         self.events: dict[str, Event] = {}
         self.stage = "start"
 
-    def handle(self, event: Event) -> str | None:
-        """Take an event; return what is sent to the worker.
+    def handle(self, event: Event) -> Any:
+        """Take an event; return what the handler returns.
 
         Raises
         ------
@@ -140,6 +143,34 @@ class Answer:
         return self.events["result"]
 
 
+def first_failure(answers: Sequence[Answer], names: Sequence[str] | None = None) -> Failure | None:
+    """Return why a group of ranks came to no good end, with the name of the rank that was the first; None if it did.
+
+    Ranks that were ended because of another one do not count; of several that ran out of time all are named.
+
+    Parameters
+    ----------
+    answers : sequence of Answer
+        One a rank.
+    names : sequence of str, optional
+        Theirs, if they are not to be numbered.
+    """
+    names = names or [f"rank {rank} of {len(answers)}" for rank in range(len(answers))]
+    found = [
+        (name, answer.failure)
+        for name, answer in zip(names, answers, strict=True)
+        if answer.failure is not None and answer.failure.type != ENDED_WITH_GROUP
+    ]
+    if not found:
+        return None
+    name, failed = found[0]
+    if failed.status == "interrupted":
+        return failed
+    if failed.status == "timeout":
+        name = " and ".join(one for one, other in found if other == failed)
+    return failed.of_rank(name)
+
+
 def run_isolated(
     job: Job,
     plugin: FrameworkPlugin,
@@ -177,36 +208,120 @@ def run_isolated(
     BenchmarkerError
         If it cannot be started.
     """
-    kills, heard = oom_kills(), EventLog(job.kind, handler)
-    environment = worker_environment(plugin, settings, threads=job.threads, seed=job.seed)
-    with (
-        _log_file(log) as path,
-        _compile_cache(settings.compile_cache, plugin, interpreter, environment) as cache,
-        meanwhile or nullcontext(),
-    ):
-        environment |= cache.folders if cache else {}
-        command = _command(job, interpreter, environment, settings, path)
-        files, start = cache.files() if cache else 0, time.monotonic()
-        outcome, broken = _launched(launcher or LocalLauncher(), command, heard)
-        seconds = time.monotonic() - start
-        used = CompileCacheUse(cache, files, cache.files()) if cache else None
-        tail = log_tail(path)
-    failed = failure(outcome, heard.stage, heard.events, tail, oom_kills() > kills, settings.timeout)
-    if broken is not None and "error" not in heard.events:
-        heard.events.pop("result", None)
-        failed = Failure("failed", heard.stage, type(broken).__name__, str(broken))
-    failed = failed or version_failure(plugin, heard.events)
-    return Answer(heard.events, failed, tail if failed else "", seconds, environment, used)
+    heard = EventLog(job.kind, handler)
+
+    def launch(commands: Sequence[WorkerCommand]) -> list[Outcome]:
+        return [(launcher or LocalLauncher()).launch(commands[0], heard.handle)]
+
+    with _log_file(log) as path:
+        return _answers([job], plugin, interpreter, [settings], [heard], [path], launch, meanwhile, None)[0]
+
+
+def run_isolated_group(
+    jobs: Sequence[Job],
+    plugin: FrameworkPlugin,
+    interpreter: Interpreter,
+    *,
+    settings: Sequence[ProcessSettings],
+    handler: GroupHandler,
+    logs: Sequence[Path],
+    launcher: Launcher | None = None,
+    meanwhile: AbstractContextManager[object] | None = None,
+    silence: float | None = None,
+    answered: Collection[str] = ANSWERED,
+) -> list[Answer]:
+    """Do jobs that need each other, one a rank, in processes of their own, all at once, to the end of all.
+
+    The first of them that comes to no good end ends the others (:func:`first_failure`).
+
+    Parameters
+    ----------
+    jobs, settings, logs : sequence
+        What each rank does, how its process is started, and where its output goes.
+    plugin, interpreter, launcher, meanwhile
+        As for :func:`run_isolated`.
+    handler : callable
+        Is told of each event with its rank, one at a time; returns ranks, each with what is sent to it.
+    silence : float, optional
+        Seconds that a rank may say nothing while another waits for an answer.
+    answered : collection of str, optional
+        The kinds of events that their sender waits for an answer to.
+
+    Raises
+    ------
+    BenchmarkerError
+        If one cannot be started.
+    """
+
+    def told(rank: int, event: Event) -> tuple[tuple[int, str], ...]:
+        return tuple(handler(rank, event))
+
+    heard = [EventLog(job.kind, partial(told, rank)) for rank, job in enumerate(jobs)]
+
+    def launch(commands: Sequence[WorkerCommand]) -> list[Outcome]:
+        chosen = launcher or LocalLauncher()
+        return chosen.launch_group(
+            commands, lambda rank, event: heard[rank].handle(event), silence=silence, answered=answered
+        )
+
+    return _answers(jobs, plugin, interpreter, settings, heard, logs, launch, meanwhile, silence)
+
+
+def _answers(
+    jobs: Sequence[Job],
+    plugin: FrameworkPlugin,
+    interpreter: Interpreter,
+    settings: Sequence[ProcessSettings],
+    heard: Sequence[EventLog],
+    logs: Sequence[Path],
+    launch: Callable[[Sequence[WorkerCommand]], list[Outcome]],
+    meanwhile: AbstractContextManager[object] | None,
+    silence: float | None,
+) -> list[Answer]:
+    """Launch a worker for each job, and return what became of it."""
+    kills = oom_kills()
+    with ExitStack() as folders:
+        environments, caches = [], []
+        for job, own in zip(jobs, settings, strict=True):
+            environment = worker_environment(plugin, own, threads=job.threads, seed=job.seed)
+            cache = folders.enter_context(_compile_cache(own.compile_cache, plugin, interpreter, environment))
+            environments.append({**environment, **(cache.folders if cache else {})})
+            caches.append(cache)
+        with meanwhile or nullcontext():
+            commands = [
+                _command(job, interpreter, environment, own, log)
+                for job, environment, own, log in zip(jobs, environments, settings, logs, strict=True)
+            ]
+            files, start = [cache.files() if cache else 0 for cache in caches], time.monotonic()
+            outcomes, broken = _launched(launch, commands)
+            seconds = time.monotonic() - start
+        used = [
+            CompileCacheUse(cache, before, cache.files()) if cache else None
+            for cache, before in zip(caches, files, strict=True)
+        ]
+    killed, answers = oom_kills() > kills, []
+    for rank, (log, own, outcome) in enumerate(zip(heard, settings, outcomes, strict=True)):
+        tail = log_tail(logs[rank])
+        failed = failure(outcome, log.stage, log.events, tail, killed, own.timeout, silence)
+        if broken is not None and broken.rank == rank and "error" not in log.events:
+            log.events.pop("result", None)
+            failed = Failure("failed", log.stage, type(broken).__name__, str(broken))
+        failed = failed or version_failure(plugin, log.events)
+        answers.append(
+            Answer(log.events, failed, tail if failed else "", seconds, environments[rank], used[rank])
+        )
+    return answers
 
 
 def _launched(
-    launcher: Launcher, command: WorkerCommand, heard: EventLog
-) -> tuple[Outcome, ProtocolError | None]:
-    """Run the worker to its end, and return how it broke the protocol if it did."""
+    launch: Callable[[Sequence[WorkerCommand]], list[Outcome]], commands: Sequence[WorkerCommand]
+) -> tuple[list[Outcome], ProtocolError | None]:
+    """Run the workers to their end; return how one broke the protocol if it did."""
     try:
-        return launcher.launch(command, heard.handle), None
+        return launch(commands), None
     except ProtocolError as broken:
-        return Outcome(None), broken
+        others = Outcome(None, "group")
+        return [Outcome(None) if r == broken.rank else others for r in range(len(commands))], broken
 
 
 @contextmanager
@@ -236,4 +351,6 @@ def _command(
         log,
         settings.timeout,
         settings.start,
+        settings.command_prefix,
+        settings.descriptors,
     )

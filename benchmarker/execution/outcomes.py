@@ -4,13 +4,19 @@ from __future__ import annotations
 
 import signal
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from benchmarker.api.launcher import Event, Outcome
 from benchmarker.errors import BenchmarkerError, UnsupportedError, UsageError, printable_lines
 
 LOG_TAIL_BYTES = 8192
+_OURS = ("the worker ", "the kernel killed the worker ")
+"""How sentences of ours begin that name the worker."""
+ENDED_WITH_GROUP = "GroupEnded"
+"""Type of the failure of a rank that was ended because another one had come to no good end."""
+NOT_PROVEN = "VerificationFailed"
+"""Type of the failure of a run that computes something else."""
 _BAD_ALLOCATION = ("std::bad_alloc", "std::length_error", "cudaErrorMemoryAllocation", "out of memory")
 
 MEANT_FOR_USER: Mapping[str, type[BenchmarkerError]] = {
@@ -31,6 +37,14 @@ class Failure:
     def error(self, sentence: str) -> BenchmarkerError:
         """Return the error that tells it: the worker's own kind if that is meant for the user."""
         return MEANT_FOR_USER.get(self.type, BenchmarkerError)(sentence)
+
+    def of_rank(self, name: str) -> Failure:
+        """Return the same failure with the name of a rank, or of several, in its message."""
+        if self.type == NOT_PROVEN:
+            return self  # All ranks have agreed on it, and it says whose it is.
+        if self.message.startswith(_OURS):
+            return replace(self, message=self.message.replace("the worker", name, 1))
+        return replace(self, message=f"{name}: {self.message}")
 
 
 def log_tail(path: Path) -> str:
@@ -75,6 +89,7 @@ def failure(
     tail: str,
     killed_for_memory: bool,
     timeout: float | None,
+    silence: float | None = None,
 ) -> Failure | None:
     """Return why the run failed, or None if it is ``ok``.
 
@@ -92,11 +107,19 @@ def failure(
         Whether the kernel killed a process for lack of memory during the run.
     timeout : float or None
         The run's time limit in seconds.
+    silence : float, optional
+        Seconds that a rank may say nothing while another waits.
     """
     if outcome.ended_by == "interrupt":
         return Failure("interrupted", stage, "KeyboardInterrupt", "interrupted by the user")
     if outcome.ended_by == "timeout":
         return Failure("timeout", stage, "Timeout", f"still in stage '{stage}' after {timeout:g} s")
+    if outcome.ended_by == "silence":
+        message = f"the worker said nothing for {silence:g} s in stage '{stage}' while other ranks waited"
+        return Failure("timeout", stage, "Silence", message)
+    if outcome.ended_by == "group":
+        message = f"the worker was ended in stage '{stage}' because another rank had ended"
+        return Failure("failed", stage, ENDED_WITH_GROUP, message)
     error, verification, proof = (events.get(kind) for kind in ("error", "verification", "proof"))
     if error is not None:
         status = "out_of_memory" if error.get("out_of_memory") else "failed"
@@ -104,9 +127,9 @@ def failure(
             status, str(error.get("stage", stage)), str(error.get("type")), str(error.get("message"))
         )
     if verification is not None and verification.get("status") == "failed":
-        return Failure("failed", "verify", "VerificationFailed", str(verification.get("reason")))
+        return Failure("failed", "verify", NOT_PROVEN, str(verification.get("reason")))
     if proof is not None and proof.get("status") == "failed":
-        return Failure("failed", stage, "VerificationFailed", f"after the timed part: {proof.get('reason')}")
+        return Failure("failed", stage, NOT_PROVEN, f"after the timed part: {proof.get('reason')}")
     if "result" in events:
         return None
     return _died(outcome, stage, tail, killed_for_memory)

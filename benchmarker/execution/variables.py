@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import os
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from benchmarker.api.framework import FrameworkPlugin
 from benchmarker.execution.recorded_variables import RECORDED
@@ -64,6 +64,12 @@ class ProcessSettings:
         Seconds until it is ended.
     allocator : {"default", "no-trim"}
         Whether the C library gives memory that is freed back to the kernel.
+    variables : mapping
+        Further environment variables, instead of all others of these names.
+    command_prefix : tuple of str
+        A command that becomes the interpreter, named after it.
+    descriptors : tuple of int
+        Of ours that it inherits.
     """
 
     gpus: tuple[int, ...] = ()
@@ -73,6 +79,9 @@ class ProcessSettings:
     compile_cache: str | None = None
     timeout: float | None = None
     allocator: str = "default"
+    variables: Mapping[str, str] = field(default_factory=dict)
+    command_prefix: tuple[str, ...] = ()
+    descriptors: tuple[int, ...] = ()
 
 
 def worker_environment(
@@ -96,7 +105,7 @@ def worker_environment(
     environment["CUDA_DEVICE_ORDER"] = "PCI_BUS_ID"
     environment["CUDA_VISIBLE_DEVICES"] = ",".join(map(str, settings.gpus))
     environment["PYTHONHASHSEED"] = str(_hash_seed(settings, seed))
-    return environment
+    return {**environment, **settings.variables}
 
 
 def _hash_seed(settings: ProcessSettings, seed: int) -> int:

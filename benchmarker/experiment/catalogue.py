@@ -88,7 +88,7 @@ def problem_facts(entry: registry.PluginEntry) -> ProblemFacts:
         If the problem is broken or its name is claimed twice.
     """
     registry.find(entry.kind, entry.name)
-    if entry.distribution == registry.OWN_DISTRIBUTION and entry.name in kept():
+    if entry.is_ours and entry.name in kept():
         return kept()[entry.name]
     return compute_facts(entry.name)
 

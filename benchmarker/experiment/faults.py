@@ -13,6 +13,8 @@ from benchmarker.api.optimizer import constant_faults
 from benchmarker.api.problem import Problem
 from benchmarker.api.suite import Request
 from benchmarker.errors import BenchmarkerError, UsageError, did_you_mean
+from benchmarker.execution.emulated_links import parse_link
+from benchmarker.execution.rank_networks import SHARED
 from benchmarker.experiment.acceptance import limit_faults
 from benchmarker.experiment.fault import Fault
 from benchmarker.experiment.framework_version import parse_framework
@@ -38,6 +40,7 @@ def faults(experiment: Experiment) -> Iterator[Fault]:
     wrong_values = [*_requests(experiment), *_settings(experiment)]
     yield from wrong_values
     yield from _optimizers(experiment)
+    yield from _ranks(experiment)
     yield from _amounts(experiment)
     yield from _replication(experiment)
     yield from _training(experiment)
@@ -227,6 +230,43 @@ def _optimizer_without_training(experiment: Experiment) -> Iterator[Fault]:
         yield Fault(("optimizer", name), f"the {name.replace('_', ' ')} is for training, got {modes} only")
 
 
+# --- several ranks ---------------------------------------------------------------------------------
+
+
+def _ranks(experiment: Experiment) -> Iterator[Fault]:
+    """Yield schemes that there are not, and what is for several ranks where there is one."""
+    for name in experiment.schemes:
+        try:
+            registry.scheme(name)
+        except BenchmarkerError as error:
+            yield Fault(("scheme",), str(error))
+    for rate in experiment.networks:
+        try:
+            if rate != SHARED:
+                parse_link(rate)
+        except UsageError as error:
+            yield Fault(("network",), f"{error}, or '{SHARED}'")
+    problems = _problems(experiment).values()
+    if problems and all(problem.collective for problem in problems):
+        yield from _collectives(experiment)
+    if all(ranks == 1 for ranks in experiment.ranks):
+        for name in ("scheme", "exchange", "scaling", "network"):
+            if OPTIONS[name].is_given(experiment):
+                yield Fault((name,), f"{name} is for several ranks, got --ranks=1")
+
+
+def _collectives(experiment: Experiment) -> Iterator[Fault]:
+    """Yield what only trainings have, where there are collectives alone."""
+    given = {
+        "scheme": bool(experiment.schemes),
+        "scaling": "weak" in experiment.scalings,
+        # As many as there are ranks is what a record of one says.
+        "batch_size": not set(experiment.batch_sizes) <= set(experiment.ranks),
+    }
+    for name in filter(given.get, given):
+        yield Fault((name,), f"a collective has no {name.replace('_', ' ')}: each rank gives one vector")
+
+
 # --- what fits together ----------------------------------------------------------------------------
 
 
@@ -273,7 +313,9 @@ def _amounts(experiment: Experiment) -> Iterator[Fault]:
 def _modes(experiment: Experiment) -> Iterator[Fault]:
     """Yield each option that is given and is for none of the modes."""
     for option in OPTIONS.values():
-        given = option.modes and option.is_given(experiment)
+        # A collective is of several ranks in any mode.
+        exempt = option.group == "ranks" and any(p.collective for p in _problems(experiment).values())
+        given = option.modes and not exempt and option.is_given(experiment)
         if given and not set(option.modes) & set(experiment.modes):
             wanted, modes = " and ".join(option.modes), ", ".join(experiment.modes)
             yield Fault((option.key,), f"{option.key} is for {wanted}, got the mode {modes}; add {wanted}")
@@ -350,7 +392,7 @@ def _graphs(experiment: Experiment) -> Iterator[Fault]:
         if unable:
             yield Fault(("mode",), unable)
             continue
-        missing = next(filter(None, lacked), "")
+        missing = "" if problem.collective else next(filter(None, lacked), "")
         if missing and "training" in experiment.modes:
             yield Fault(
                 ("mode",), f"problem '{problem.name}' has no {missing}; choose the mode inference alone"

@@ -8,12 +8,10 @@ from pathlib import Path
 
 from benchmarker.api.framework import MODES, PRECISIONS
 from benchmarker.api.rules import MAX_COUNT, Choice, Flag, ListOf, Real, Text, Whole
-from benchmarker.experiment.replication import PROFILES
+from benchmarker.experiment.experiment_options import LEVELS as LEVELS
+from benchmarker.experiment.experiment_options import ExperimentOptions
 from benchmarker.experiment.run_option import RunOption, option, options_of
 
-LEVELS = ("operator", "network", "training")
-"""Deep500's levels (Ben-Nun et al. 2019, arXiv 1901.10183, section III): single operators, a network without
-its optimizer, and training."""
 DEVICES = ("cpu", "cuda")
 INPUTS = ("resident", "fed")
 STARTS = ("spawn", "fork")
@@ -22,13 +20,15 @@ GARBAGE_COLLECTORS = ("on", "off")
 ALLOCATORS = ("default", "no-trim")
 SAMPLINGS = ("latency", "throughput")
 PREFETCH = ("none", "thread", "process")
+EXCHANGES = ("native", "mpi")
+SCALINGS = ("strong", "weak")
+MAX_RANKS = 249
+"""One less than the network of a run has places: a scheme may have a server."""
 MAX_SEED = 2**32 - 1
 """NumPy's generator, which Chainer draws from, takes no larger one."""
-MAX_PROCESSES = 10_000
 MAX_PRICE = 1_000_000_000
 
 _COUNT = Whole(1, MAX_COUNT)
-_PROCESSES = Whole(1, MAX_PROCESSES)
 _SECONDS = Real(above=0.0)
 
 
@@ -96,7 +96,7 @@ class RunOptions:
     )
     affinity: tuple[int, ...] = option(
         ListOf(Whole(0)),
-        "CPUs that a run is bound to",
+        "CPUs to which a run is bound",
         default=(),
         axis="affinity",
         group="where",
@@ -181,7 +181,7 @@ class RunOptions:
     )
     warmup: int | None = option(
         Whole(0, MAX_COUNT),
-        "untimed steps before; default: about 1 s of them, at least 3",
+        "untimed steps before the timed ones; default: about 1 s of them, at least 3",
         axis="warmup",
         measures=True,
         caption="warm-up {}",
@@ -191,7 +191,7 @@ class RunOptions:
     )
     target_seconds: float = option(
         _SECONDS,
-        "length of the timed part, without a number of steps; default: 3",
+        "length of the timed part, where the number of steps is not given; default: 3",
         default=3.0,
         key="seconds",
         metavar="SECONDS",
@@ -203,7 +203,7 @@ class RunOptions:
     )
     minimum_samples: int = option(
         _COUNT,
-        "samples at least, without a number of steps; default: 20",
+        "minimum number of samples, where the number of steps is not given; default: 20",
         default=20,
         key="min_samples",
         computed=True,
@@ -232,7 +232,7 @@ class RunOptions:
     )
     divergence: int | None = option(
         _COUNT,
-        "of a recipe, make so many of its first steps again after the training, beside the float64 reference, and tell "
+        "repeat this many of a recipe's first steps after the training, beside the float64 reference, and report "
         "how far each parameter is from it",
         modes=("training",),
         measures=True,
@@ -240,12 +240,63 @@ class RunOptions:
     )
     micro_batch: int | None = option(
         _COUNT,
-        "train a mini-batch in parts of so many samples",
+        "train each mini-batch in parts of this many samples",
         axis="micro_batches",
         group="what",
         modes=("training",),
         compares="changed",
         of_recipes=False,
+    )
+    ranks: int = option(
+        Whole(1, MAX_RANKS),
+        "processes that train together, each with its rows of the mini-batch; default: 1",
+        default=1,
+        axis="ranks",
+        group="ranks",
+        modes=("training",),
+        compares="changed",
+        caption="{} ranks",
+    )
+    scheme: str | None = option(
+        Text("a name"),
+        "what ranks exchange, as 'list schemes' names it, with its constant (averaging/16), or a file; default: "
+        "all-reduce",
+        axis="schemes",
+        group="ranks",
+        metavar="NAME",
+        computed=True,
+        modes=("training",),
+        compares="changed",
+    )
+    exchange: str | None = option(
+        Choice(EXCHANGES),
+        "who exchanges: native, the framework's own means, or mpi between its gradients and the update; default: "
+        "native where it has the scheme",
+        axis="exchanges",
+        group="ranks",
+        computed=True,
+        modes=("training",),
+        compares="changed",
+    )
+    scaling: str = option(
+        Choice(SCALINGS),
+        "strong: ranks share the mini-batch; weak: each has one of the batch size; default: strong",
+        default="strong",
+        axis="scalings",
+        group="ranks",
+        modes=("training",),
+        caption="{} scaling",
+    )
+    network: str | None = option(
+        Text("a rate, or shared"),
+        "emulate links of a rate between ranks, such as 100mbit, or shared: the machine's memory, where no bytes are "
+        "counted; default: a network of the run's own that counts them",
+        axis="networks",
+        group="ranks",
+        metavar="RATE|shared",
+        modes=("training",),
+        compares="changed",
+        caption="network {}",
     )
     fold_batch_norm: bool = option(
         Flag(),
@@ -276,7 +327,7 @@ class RunOptions:
     )
     environment: str = option(
         Text("a name or a path"),
-        "the framework's interpreter: current, managed, a path, or auto: this one if it suits, else one made for "
+        "the framework's interpreter: current, managed, a path, or auto: this one if it suits, otherwise one made for "
         "it; default: auto",
         default="auto",
         axis="environments",
@@ -296,7 +347,7 @@ class RunOptions:
     )
     start: str = option(
         Choice(STARTS),
-        "spawn an interpreter a run, or fork one that has imported the framework; default: spawn",
+        "spawn an interpreter per run, or fork one that has imported the framework; default: spawn",
         default="spawn",
         axis="starts",
         group="where",
@@ -332,74 +383,9 @@ class RunOptions:
     )
     price_per_hour: float | None = option(
         Real(least=0.0, most=MAX_PRICE),
-        "what the machine costs in an hour, for the cost of a run",
+        "what the machine costs per hour, for the cost of a run",
         group="output",
         specified=False,
-    )
-
-
-@dataclass(frozen=True, kw_only=True)
-class ExperimentOptions:
-    """The options of an experiment as a whole, which decide how many runs there are and how long they are."""
-
-    level: str | None = option(
-        Choice(LEVELS),
-        "operator, network or training: sets the mode, checks the problems",
-        group="what",
-        of_recipes=False,
-    )
-    epochs: tuple[int, ...] = option(
-        _COUNT,
-        "passes over the problem size or the data set; default: 1",
-        axis="epochs",
-        of_recipes=False,
-    )
-    repeats: int | None = option(_PROCESSES, "fresh processes for each run; default: 1")
-    profile: str | None = option(
-        Choice(tuple(PROFILES)),
-        "quick, standard or rigorous: until a number is known this well, instead of repeats",
-        of_recipes=False,
-    )
-    half_width: float | None = option(
-        Real(above=0.0, below=1.0),
-        "relative half-width of the 95 % interval to reach, e.g. 0.02",
-        of_recipes=False,
-    )
-    min_processes: int | None = option(_PROCESSES, "fresh processes of a run at least", of_recipes=False)
-    max_processes: int | None = option(_PROCESSES, "fresh processes of a run at most", of_recipes=False)
-    budget: float | None = option(
-        _SECONDS,
-        "seconds that the processes of a run may take together",
-        metavar="SECONDS",
-        of_recipes=False,
-    )
-    early_stop: bool = option(
-        Flag(),
-        "leave out larger batch sizes once one has run out of memory",
-        default=False,
-        of_recipes=False,
-    )
-    checkpoint_every: int | None = option(
-        _COUNT,
-        "of a recipe, write a checkpoint every so many evaluations, from which --resume goes on",
-        group="checkpoints",
-        only_recipes=True,
-    )
-    checkpoints: str | None = option(
-        Text("a folder"),
-        "where they are kept; default: checkpoints/ in the results",
-        group="checkpoints",
-        metavar="DIR",
-        holds_path=True,
-        only_recipes=True,
-    )
-    resume_from: str | None = option(
-        Text("a file"),
-        "a checkpoint to go on from, whichever framework wrote it",
-        group="checkpoints",
-        metavar="FILE",
-        holds_path=True,
-        only_recipes=True,
     )
 
 

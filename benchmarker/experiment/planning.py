@@ -13,6 +13,7 @@ from benchmarker.api.modifiers import ALL, WEIGHTS
 from benchmarker.api.optimizer import Optimizer, settings_of, typed
 from benchmarker.api.options import parse_options
 from benchmarker.api.problem import Problem
+from benchmarker.api.scheme import label_of
 from benchmarker.api.suite import Request
 from benchmarker.errors import UsageError
 from benchmarker.execution.environments.gpu_driver import gpu_count, nvidia_driver_present
@@ -118,7 +119,8 @@ Cell = Mapping[str, Any]
 
 def _cells(experiment: Experiment, problem: Problem) -> Iterator[Cell]:
     axes: dict[str, Sequence[Any]] = {
-        "mode": [mode for mode in experiment.modes if mode in problem.modes],
+        # A collective is what it is in any mode.
+        "mode": problem.modes if problem.collective else [m for m in experiment.modes if m in problem.modes],
         "batch_size": experiment.batch_sizes or (problem.batch_size,),
         "precision": experiment.precisions,
         "optimizer": _optimizers(experiment, problem),
@@ -212,11 +214,17 @@ def _run(
     """
     plugin, version, options = cell["framework"]
     values = {**shared, **{name: cell[name] for name in _AXES}}
-    values.update((o.name, o.default) for o in _OF_SOME_MODES if cell["mode"] not in o.modes)
+    collective = registry.problem(problem["problem"]).collective
+    values.update(
+        (option.name, option.default)
+        for option in _OF_SOME_MODES
+        if cell["mode"] not in option.modes and not (collective and option.group == "ranks")
+    )
     values.update((o.name, o.default) for o in _OWNED if cell[o.owner] is None)
     values["steps"] = _steps(cell, shared["data_dir"]) if values["window"] is None else None
     values["gpus"] = (cell["gpus"] or (0,)) if cell["device"] == "cuda" else ()
-    values["threads"] = cell["threads"] or threads[cell["affinity"]]
+    values.update(_exchanging(values, plugin, collective) if collective else _ranks(values, plugin))
+    values["threads"] = cell["threads"] or max(1, threads[cell["affinity"]] // values["ranks"])
     values["sampling"] = cell["sampling"] or DEFAULT_SAMPLING[cell["mode"]]
     stated = values["steps"] is not None or values["window"] is not None
     return RunSpec(
@@ -229,6 +237,31 @@ def _run(
         **(_USUAL_LENGTH if stated else length),
     )
 
+
+def _ranks(values: Mapping[str, Any], plugin: FrameworkPlugin) -> dict[str, Any]:
+    """Return what ranks exchange and by what means, and the mini-batch of all of them; nothing of a single one."""
+    ranks = values["ranks"]
+    if ranks == 1:
+        return {name: RUN_OPTIONS[name].default for name in ("scheme", "exchange", "scaling", "network")}
+    text = values["scheme"] or DEFAULT_SCHEME
+    scheme = registry.scheme(text)
+    native = "native" if scheme.label in plugin.schemes else "mpi"
+    return {
+        # By its own words, so that a constant that was left out and one that was given are one scheme.
+        "scheme": label_of(text, scheme),
+        "exchange": values["exchange"] or native,
+        "batch_size": values["batch_size"] * (ranks if values["scaling"] == "weak" else 1),
+    }
+
+
+def _exchanging(values: Mapping[str, Any], plugin: FrameworkPlugin, collective: str) -> dict[str, Any]:
+    """Return by what means ranks exchange in a collective, to which each gives a vector: no scheme has a say in it."""
+    native = "native" if plugin.collectives and collective in plugin.collectives.means else "mpi"
+    exchange = values["exchange"] or native
+    return {"scheme": None, "exchange": exchange, "batch_size": values["ranks"]}
+
+
+DEFAULT_SCHEME = "all-reduce"
 
 _AXES = tuple(option.name for option in RUN_OPTIONS.values() if option.axis)
 _OF_SOME_MODES = tuple(option for option in RUN_OPTIONS.values() if option.modes)

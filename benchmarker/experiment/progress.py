@@ -11,6 +11,10 @@ from benchmarker.experiment.spec import RunSpec
 class Progress:
     """Does nothing; a subclass shows what it wants."""
 
+    def of(self, spec: RunSpec) -> Progress:
+        """Return who is told of one run; several may be under way, each in a thread of its own."""
+        return self
+
     def note(self, text: str) -> None:
         """Tell of something that takes time, e.g. a line of the installer."""
 
@@ -28,6 +32,9 @@ class Progress:
 
     def finished(self, record: dict[str, Any], path: Path) -> None:
         """Tell that a run has ended and where its record is."""
+
+    def lost(self, spec: RunSpec) -> None:
+        """Tell that a run has ended without a record."""
 
     def skipped(self, spec: RunSpec, reason: str) -> None:
         """Tell that a run is left out, and why."""

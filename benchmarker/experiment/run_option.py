@@ -35,7 +35,7 @@ class RunOption:
         empty if one value holds for all runs.
     key : str
         Its name in blueprints and, with hyphens, on the command line; empty if that is ``name``.
-    group : {"what", "where", "amount", "checkpoints", "output"}
+    group : {"what", "where", "ranks", "amount", "checkpoints", "output"}
         Where the command's help shows it.
     metavar : str
         How the help calls a value; empty if that follows from the rule.

@@ -9,9 +9,10 @@ from typing import Any, Union
 
 from benchmarker.api.collector import Run
 from benchmarker.api.optimizer import Optimizer
-from benchmarker.api.scheme import ProblemReference
+from benchmarker.api.problem_scheme import ProblemReference
 from benchmarker.api.suite import Request
-from benchmarker.experiment.options import OPTIONS, RUN_OPTIONS, ExperimentOptions, RunOptions
+from benchmarker.experiment.experiment_options import ExperimentOptions
+from benchmarker.experiment.options import OPTIONS, RUN_OPTIONS, RunOptions
 from benchmarker.experiment.replication import PROFILES, Precision
 from benchmarker.training.recipe import Training
 
@@ -64,10 +65,14 @@ class RunSpec(RunOptions):
     def label(self) -> str:
         """The run in a few words."""
         version = f"=={self.framework_version}" if self.framework_version else ""
+        how = self.exchange if self.scheme is None else f"{self.scheme} ({self.exchange})"
+        ranks = f", {self.ranks} ranks by {how}" if self.ranks > 1 else ""
         if self.training is not None:
-            return f"{self.framework}{version} {self.training['name']}, seed {self.seed}"
+            return f"{self.framework}{version} {self.training['name']}, seed {self.seed}{ranks}"
         what = f"{self.framework}{version} {self.problem.name}"
-        return f"{what} {self.mode}, batch {self.batch_size}, {self.precision}"
+        if self.ranks > 1 and self.scheme is None:
+            return f"{what} of {self.problem_parameters['size']:,} elements, {self.precision}{ranks}"
+        return f"{what} {self.mode}, batch {self.batch_size}, {self.precision}{ranks}"
 
 
 MODES_OF_LEVEL: Mapping[str | None, tuple[str, ...]] = {

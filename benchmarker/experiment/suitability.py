@@ -6,24 +6,28 @@ import operator
 from collections.abc import Sequence
 
 from benchmarker import registry
+from benchmarker.api.collective import Collective, of_problem
 from benchmarker.api.problem import OPERATOR, Problem
 from benchmarker.errors import UsageError
 from benchmarker.execution.environments import resolve
+from benchmarker.experiment.collective_suitability import unsuited_collective
+from benchmarker.experiment.rank_suitability import unsuited_ranks
 from benchmarker.experiment.spec import RunSpec
 from benchmarker.graph.graph import Graph
 
 
 def wrong_level(level: str | None, problem: Problem) -> str | None:
     """Return why a problem does not belong to a level, None if it does."""
-    if level not in ("operator", "network") or (problem.task == OPERATOR) == (level == "operator"):
+    operation = problem.task == OPERATOR or problem.collective is not None
+    if level not in ("operator", "network") or operation == (level == "operator"):
         return None
     rule = "of operators alone" if level == "operator" else "of networks, no operators"
     return f"the level {level} is {rule}; the task of problem '{problem.name}' is {problem.task}"
 
 
 def wrong_modes(modes: Sequence[str], problem: Problem) -> str | None:
-    """Return why no mode of an experiment is one of a problem, None if one is."""
-    if set(problem.modes) & set(modes):
+    """Return why no mode of an experiment is one of a problem, None if one is; a collective has no mode to choose."""
+    if problem.collective or set(problem.modes) & set(modes):
         return None
     return f"problem '{problem.name}' is for {' and '.join(problem.modes)} only, got {' and '.join(modes)}"
 
@@ -45,15 +49,26 @@ _DECISIVE = operator.attrgetter(
     "compile_cache",
     "batch_size",
     "micro_batch",
+    "ranks",
+    "scheme",
+    "exchange",
+    "optimizer",
+    "breakdown",
+    "window",
+    "data",
 )
-"""All that :func:`unsupported_reason` looks at."""
+"""All that :func:`unsupported_reason` looks at, beside the collective that a problem is."""
 
 
 def unsupported_reasons(runs: Sequence[RunSpec]) -> list[str | None]:
     """Return the :func:`unsupported_reason` of each run, worked out once for those that have one in common."""
-    keys = list(map(_DECISIVE, runs))
+    keys = [(_DECISIVE(run), _collective(run)) for run in runs]
     found = {key: unsupported_reason(run) for key, run in dict(zip(keys, runs)).items()}
     return [found[key] for key in keys]
+
+
+def _collective(run: RunSpec) -> Collective | None:
+    return of_problem(registry.problem(run.problem).collective, run.problem_parameters)
 
 
 def unsupported_reason(run: RunSpec) -> str | None:
@@ -74,6 +89,12 @@ def unsupported_reason(run: RunSpec) -> str | None:
             f"--micro-batch must divide the batch size, so that all parts weigh the same, got {run.micro_batch} "
             f"for a batch size of {run.batch_size}"
         )
+    collective = _collective(run)
+    refused = unsuited_collective(run, plugin, collective) if collective else None
+    if refused is None and run.ranks > 1:
+        refused = unsuited_ranks(run, plugin)
+    if refused is not None:
+        return refused
     if run.start == "fork" and run.device != "cpu":
         return (
             f"--start=fork is for the cpu, not for {run.device}: a GPU's driver does not outlive a fork, and "
@@ -94,8 +115,9 @@ def without_interpreter(run: RunSpec) -> str | None:
     if run.environment in ("auto", "managed"):
         return None  # may have to be made, which belongs to the run
     plugin, cuda = registry.framework(run.framework), run.device == "cuda"
+    version, ranks = run.framework_version, run.ranks > 1
     try:
-        resolve(plugin, choice=run.environment, version=run.framework_version, cuda=cuda)
+        resolve(plugin, choice=run.environment, version=version, cuda=cuda, ranks=ranks)
     except UsageError as error:
         return str(error)
     return None

@@ -117,6 +117,15 @@ class Shapes(WindowShapes):
     def div(self, a: TensorType, b: TensorType) -> TensorType:
         return broadcast(a, b)
 
+    def minimum(self, a: TensorType, b: TensorType) -> TensorType:
+        return broadcast(a, b)
+
+    def maximum(self, a: TensorType, b: TensorType) -> TensorType:
+        return broadcast(a, b)
+
+    def pow(self, a: TensorType, b: TensorType) -> TensorType:
+        return broadcast(a, b)
+
     def affine(self, x: TensorType, *, alpha: float = 1.0, beta: float = 0.0) -> TensorType:
         return x
 
@@ -127,6 +136,21 @@ class Shapes(WindowShapes):
         return x
 
     def sqrt(self, x: TensorType) -> TensorType:
+        return x
+
+    def log1p(self, x: TensorType) -> TensorType:
+        return x
+
+    def expm1(self, x: TensorType) -> TensorType:
+        return x
+
+    def sin(self, x: TensorType) -> TensorType:
+        return x
+
+    def cos(self, x: TensorType) -> TensorType:
+        return x
+
+    def reciprocal(self, x: TensorType) -> TensorType:
         return x
 
     def abs(self, x: TensorType) -> TensorType:

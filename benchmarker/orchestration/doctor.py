@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 from benchmarker.api.collector import Unavailable
 from benchmarker.collectors import cpu, gpus, load, memory, virtualization
+from benchmarker.execution.rank_networks import NetworkFaults, network_faults
 from benchmarker.machine import nvml
 from benchmarker.machine.procfs import control_groups, counters
 from benchmarker.machine.procfs.files import ROOT, read_index_list, read_integer, read_text
@@ -57,13 +58,17 @@ class _Seen(NamedTuple):
 
 @dataclass(frozen=True)
 class _Check:
-    """A thing to look at; ``look`` returns None where the machine does not tell."""
+    """A thing to look at; ``look`` returns None where the machine does not tell.
+
+    ``passes`` says that it may be otherwise a moment later or is easily changed, so that a run is worth a warning.
+    """
 
     name: str
     look: Callable[[Path], _Seen | None]
     why: str
     advice: str
-    unknown: str = "the kernel does not tell"
+    unknown: str = "not reported by the kernel"
+    passes: bool = False
 
     def finding(self, root: Path) -> Finding:
         seen = self.look(root)
@@ -82,7 +87,7 @@ def examine(root: Path = ROOT) -> list[Finding]:
     root : Path
         Folder that holds ``proc`` and ``sys``.
     """
-    return [*_quick(root), _gpu_processes()]
+    return [*_quick(root), _gpu_processes(), judge_network(network_faults())]
 
 
 def summary(root: Path = ROOT) -> dict[str, list[str]]:
@@ -92,6 +97,12 @@ def summary(root: Path = ROOT) -> dict[str, list[str]]:
         "warnings": [finding.name for finding in found if finding.status == "warn"],
         "unknown": [finding.name for finding in found if finding.status == "unknown"],
     }
+
+
+def warnings_before_run(root: Path = ROOT) -> list[Finding]:
+    """Return what will spoil the numbers of a run that starts now, and could be otherwise, in milliseconds."""
+    found = (check.finding(root) for check in _CHECKS if check.passes)
+    return [finding for finding in found if finding.status == "warn"]
 
 
 def _quick(root: Path) -> Iterator[Finding]:
@@ -117,7 +128,7 @@ def _smt(root: Path) -> _Seen | None:
     if not siblings:
         return None
     most = max(siblings)
-    return _Seen("one thread a core" if most == 1 else f"{most} threads a core", most > 1)
+    return _Seen("one thread per core" if most == 1 else f"{most} threads per core", most > 1)
 
 
 def _swap(root: Path) -> _Seen | None:
@@ -217,6 +228,7 @@ _CHECKS = (
         "the frequency follows the load, so the first steps are slower and short runs differ from long ones",
         "sudo cpupower frequency-set --governor performance",
         unknown="the kernel does not control the frequency here",
+        passes=True,
     ),
     _Check(
         "turbo",
@@ -229,12 +241,12 @@ _CHECKS = (
         "smt",
         _smt,
         "what runs on the other thread of a core slows the worker down",
-        "use one thread a core (the default here) and leave the others idle: --affinity=...",
+        "use one thread per core (the default here) and leave the others idle: --affinity=...",
     ),
     _Check(
         "cpu quota",
         _quota,
-        "libraries that start a thread a CPU use the quota up, and then all stand still for tens of milliseconds",
+        "libraries that start a thread per CPU use up the quota, and then all of them stall for tens of milliseconds",
         "",
     ),
     _Check(
@@ -248,31 +260,34 @@ _CHECKS = (
         _load,
         "others take cores, caches and memory bandwidth from the worker",
         "end other programs; top shows them",
-        unknown="the system does not tell",
+        unknown="not reported by the system",
+        passes=True,
     ),
     _Check(
         "memory",
         _memory,
         "the kernel takes caches away and swaps while steps are timed",
         "end what fills the memory",
+        passes=True,
     ),
     _Check(
         "swap",
         _swap,
-        "a page that has to come back from disk costs as much as thousands of steps of a small problem",
+        "a page that has to be read back from disk costs as much as thousands of steps of a small problem",
         "end what fills the memory, then sudo swapoff -a && sudo swapon -a",
     ),
     _Check(
         "transparent huge pages",
         _huge_pages,
-        "whether memory comes in large pages is luck of the moment, and so is how fast it is",
+        "whether memory comes in large pages is a matter of chance, and so is its speed",
         "echo madvise | sudo tee /sys/kernel/mm/transparent_hugepage/enabled",
     ),
     _Check(
         "heat",
         _heat,
         "a hot processor lowers its frequency, so runs become slower one after the other",
-        "let it cool down, and look after the fans",
+        "let it cool down, and check the fans",
+        passes=True,
     ),
     _Check(
         "power supply",
@@ -280,6 +295,7 @@ _CHECKS = (
         "a machine on battery runs slower",
         "plug it in",
         unknown="no mains adapter listed",
+        passes=True,
     ),
     _Check(
         "clock source",
@@ -292,7 +308,7 @@ _CHECKS = (
         _virtual_machine,
         "its neighbours use the same cores, caches and memory, and nothing here shows them",
         "repeat in many processes (--repeats), or measure on real hardware",
-        unknown="the system does not tell",
+        unknown="not reported by the system",
     ),
     _Check(
         "address layout",
@@ -322,7 +338,7 @@ def judge_gpus(devices: list[dict[str, object]]) -> Finding:
     if not used:
         known = all(gpu.get("other_processes") is not None for gpu in devices)
         return Finding(
-            "gpu processes", "ok" if known else "unknown", "none" if known else "the driver does not tell"
+            "gpu processes", "ok" if known else "unknown", "none" if known else "not reported by the driver"
         )
     return Finding(
         "gpu processes",
@@ -331,3 +347,20 @@ def judge_gpus(devices: list[dict[str, object]]) -> Finding:
         "they take its cores, its memory and its power budget from the worker",
         "choose another with --gpus, or end them; nvidia-smi shows them",
     )
+
+
+def judge_network(faults: NetworkFaults) -> Finding:
+    """Return what can be done here for runs of several ranks, by why something cannot."""
+    name = "rank network"
+    if faults.counting is not None:
+        return Finding(
+            name,
+            "warn",
+            faults.counting,
+            "what the ranks of a run send is not counted, and no slower network can be emulated",
+            "install iproute2 and util-linux, and allow network namespaces (root, or user namespaces)",
+        )
+    if faults.emulation is not None:
+        return Finding(name, "ok", f"bytes are counted; links cannot be emulated: {faults.emulation}")
+    latency = "and latencies" if faults.latency is None else "but no latencies (no 'netem')"
+    return Finding(name, "ok", f"bytes are counted; links are emulated with rates {latency}")

@@ -58,7 +58,7 @@ def asked_experiment(values: Mapping[str, Any], blueprint: Blueprint | None = No
             if blueprint is None
             else f"a field of it in {blueprint.document.path}"
         )
-        raise UsageError(f"{' and '.join(missing)} required, or {where} (benchmarker run --help tells more)")
+        raise UsageError(f"{' and '.join(missing)} required, or {where} (see benchmarker run --help)")
     return Experiment(**values)
 
 
@@ -174,15 +174,18 @@ class ExperimentRun:
                 f"the folder of checkpoints '{asked.checkpoints}' is not used: give checkpoint_every, to write some, "
                 "or resume, to go on from those that there are"
             )
+        open_runs = [run for run in self.campaign.every() if identity(run) not in self.before]
+        several = next((run for run in open_runs if run.ranks > 1), None)
+        if several is not None and (every or start):
+            raise UsageError(f"checkpoints are for trainings of one rank, got ranks={several.ranks}")
         from benchmarker.orchestration.checkpoints import FOLDER, Checkpointing
 
         folder = Path(asked.checkpoints) if asked.checkpoints else self.folder / FOLDER
         self.checkpointing = Checkpointing(folder, every, start)
-        open_runs = [run for run in self.campaign.every() if identity(run) not in self.before]
         if start:
             self.checkpointing.require_start(open_runs)
         elif resumes:
-            self.checkpointing.find_starts(open_runs)
+            self.checkpointing.find_starts([run for run in open_runs if run.ranks == 1])
         return self.checkpointing.notes
 
     def plan(self) -> list[dict[str, Any]]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from benchmarker.api.scheme import ProblemReference, ProblemScheme, ResolvedProblem
+from benchmarker.api.problem_scheme import ProblemReference, ProblemScheme, ResolvedProblem
 from benchmarker.errors import UsageError
 
 _MAKER = "benchmarker.problems.onnx_file:imported_problem"

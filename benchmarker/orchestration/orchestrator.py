@@ -31,6 +31,7 @@ from benchmarker.experiment.suitability import unsupported_reason
 from benchmarker.machine.identity import without_names
 from benchmarker.orchestration.collector_session import CollectorSession, own_copy
 from benchmarker.orchestration.events import RunEvents
+from benchmarker.orchestration.rank_run import RankRun
 from benchmarker.orchestration.reference_runs import NoReference, References
 from benchmarker.orchestration.run_job import run_job
 from benchmarker.orchestration.run_record import (
@@ -46,7 +47,7 @@ from benchmarker.records.assembly.anonymous import anonymous_trace
 from benchmarker.records.assembly.facts import FinishedRun, RunFacts
 from benchmarker.records.attachments import attachments_of, naming
 from benchmarker.records.store import Store, record_name
-from benchmarker.worker.job import RunJob
+from benchmarker.worker.job import RankJob, RunJob
 
 if TYPE_CHECKING:
     from benchmarker.orchestration.checkpoints import Checkpointing
@@ -98,7 +99,7 @@ class Orchestrator:
         self.troubles: list[str] = []
         self.every: list[FinishedRun] = []
         self._collectors, self._broken_collectors = registry.collectors()
-        self._interpreters: dict[tuple[str, str | None, str, bool], Interpreter] = {}
+        self._interpreters: dict[tuple[str, str | None, str, bool, bool], Interpreter] = {}
         self._launchers: dict[tuple[str, int], Launcher] = {}
         self._preparing = threading.RLock()
         """Held while something is made that runs side by side would both make."""
@@ -247,7 +248,7 @@ class Orchestrator:
 
     def _tell(self, finished: FinishedRun, spec: RunSpec) -> None:
         record = finished.record
-        self._progress.finished(record, finished.path)
+        self._progress.of(spec).finished(record, finished.path)
         expected = replication_status(record["replication"])
         if expected:
             self._progress.note(f"{spec.label}: {expected}")
@@ -257,6 +258,7 @@ class Orchestrator:
 
     def _lose(self, spec: RunSpec, error: BaseException) -> None:
         """Go on without a run that has left no record."""
+        self._progress.lost(spec)
         reason = str(error) if isinstance(error, BenchmarkerError) else first_line(error)
         self._trouble(f"{spec.label}: there is no record of it: {reason}")
 
@@ -265,7 +267,7 @@ class Orchestrator:
         self._progress.note(sentence)
 
     def _skip(self, spec: RunSpec, reason: str) -> None:
-        self.skipped.append(f"{spec.label}: left out, {reason}")
+        self.skipped.append(f"{spec.label}: skipped, {reason}")
         self._progress.skipped(spec, reason)
 
     def _run_one(self, spec: RunSpec, log: Path, seat: Seat | None = None) -> dict[str, Any]:
@@ -308,28 +310,27 @@ class Orchestrator:
     ) -> dict[str, Any]:
         session = CollectorSession if seat is None else UnwatchedSession
         collection = session(spec.shown, *self._monitors(spec))
-        handler: Handler = RunEvents(self._progress, collection).handle
-        if seat is not None:
-            job = replace(job, window_seconds=WINDOW_SECONDS, breakdown=False, trace=None)
-            handler = seat.handler(handler)
-        answer = run_isolated(
-            job,
-            plugin,
-            interpreter,
-            settings=ProcessSettings(
-                gpus=spec.gpus,
-                affinity=spec.affinity,
-                repetition=spec.repetition,
-                start=spec.start,
-                compile_cache=spec.compile_cache,
-                timeout=spec.timeout,
-                allocator=spec.allocator,
-            ),
-            handler=handler,
-            log=log,
-            launcher=self._launcher(spec.launcher, seat),
-            meanwhile=collection,
-        )
+        told = RunEvents(self._progress.of(spec), collection)
+        settings, launcher = _settings(spec), self._launcher(spec.launcher, seat)
+        if isinstance(job, RankJob):
+            group = RankRun(spec, job, log).run(plugin, interpreter, settings, told, launcher, collection)
+            answer = replace(group.answer, events=group.events, failure=group.failure, log_tail=group.tail)
+            facts = replace(facts, ranks=group.ranks)
+        else:
+            handler: Handler = told.handle
+            if seat is not None:
+                job = replace(job, window_seconds=WINDOW_SECONDS, breakdown=False, trace=None)
+                handler = seat.handler(handler)
+            answer = run_isolated(
+                job,
+                plugin,
+                interpreter,
+                settings=settings,
+                handler=handler,
+                log=log,
+                launcher=launcher,
+                meanwhile=collection,
+            )
         facts = replace(
             facts,
             worker_seconds=answer.seconds,
@@ -363,16 +364,30 @@ class Orchestrator:
         return self._launchers[key]
 
     def _interpreter(self, spec: RunSpec, plugin: FrameworkPlugin) -> Interpreter:
-        key = (plugin.name, spec.framework_version, spec.environment, spec.device == "cuda")
+        needs = (spec.device == "cuda", spec.ranks > 1)
+        key = (plugin.name, spec.framework_version, spec.environment, *needs)
         if key not in self._interpreters:
             self._interpreters[key] = resolve(
                 plugin,
                 choice=spec.environment,
                 version=spec.framework_version,
                 cuda=spec.device == "cuda",
+                ranks=spec.ranks > 1,
                 progress=self._progress.note,
             )
         return self._interpreters[key]
+
+
+def _settings(spec: RunSpec) -> ProcessSettings:
+    return ProcessSettings(
+        gpus=spec.gpus,
+        affinity=spec.affinity,
+        repetition=spec.repetition,
+        start=spec.start,
+        compile_cache=spec.compile_cache,
+        timeout=spec.timeout,
+        allocator=spec.allocator,
+    )
 
 
 def _check_unchanged(spec: RunSpec) -> None:

@@ -21,13 +21,14 @@ from benchmarker.orchestration.events import RunEvents
 from benchmarker.orchestration.references import (
     MAX_REFERENCE_BYTES,
     REFERENCE,
+    in_parts,
     reference_folder,
     reference_job,
     reference_path,
     verification_samples,
 )
 from benchmarker.records.assembly.cost import step_cost
-from benchmarker.worker.job import RunJob
+from benchmarker.worker.job import CollectiveJob, RunJob
 
 
 class NoReference(Exception):  # noqa: N818 - a run's end, not a fault of ours
@@ -70,17 +71,19 @@ class References:
         NoReference
             If it cannot be computed.
         """
-        if not spec.verify:
+        if not spec.verify or isinstance(job, CollectiveJob):
             yield job
             return
         flops = step_cost(spec).forward_flops / spec.batch_size
-        job = replace(job, verification_samples=verification_samples(job, flops))
+        alike = in_parts(job)
+        alike = replace(alike, verification_samples=verification_samples(alike, flops))
+        job = replace(job, verification_samples=alike.verification_samples)
         folder = reference_folder()
-        path = reference_path(folder, job, import_roots((job.problem,)))
+        path = reference_path(folder, alike, import_roots((job.problem,)))
         with self._making:
             while not hold(path):
                 evict(folder, "*.npz", max_bytes=MAX_REFERENCE_BYTES)
-                self._compute(spec, job, path, log)
+                self._compute(spec, alike, path, log)
         try:
             yield replace(job, reference=str(path))
         finally:

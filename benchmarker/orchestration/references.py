@@ -5,12 +5,13 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 
 from benchmarker.api.framework import Device
 from benchmarker.cache import home, key, told_if_unwritable
 from benchmarker.problems.files import is_problem_file, module_of
-from benchmarker.worker.job import ReferenceJob, RunJob
+from benchmarker.worker.job import RankJob, ReferenceJob, RunJob
 
 REFERENCE = "numpy"
 """The framework that computes references, in float64."""
@@ -36,6 +37,16 @@ def verification_samples(job: RunJob, flops_per_sample: float) -> int:
         return affordable
     filling = (n for n in range(affordable, 1, -1) if not job.batch_size % n and not n % unit)
     return next(filling, affordable)
+
+
+def in_parts(job: RunJob) -> RunJob:
+    """Return the job of one process that computes the same: ranks are to it what micro-batches are.
+
+    What looks at several samples at once looks at those of one rank then, unless that is of all.
+    """
+    if not isinstance(job, RankJob) or job.global_statistics:
+        return job
+    return replace(job, micro_batch=job.micro_batch or job.rank_rows)
 
 
 def reference_folder() -> Path:

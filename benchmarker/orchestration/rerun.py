@@ -9,7 +9,7 @@ from typing import Any
 
 from benchmarker import registry
 from benchmarker.api.optimizer import settings_of
-from benchmarker.api.scheme import ProblemReference
+from benchmarker.api.problem_scheme import ProblemReference
 from benchmarker.api.suite import Request
 from benchmarker.errors import UsageError
 from benchmarker.experiment.options import RUN_OPTIONS
@@ -18,6 +18,8 @@ from benchmarker.experiment.spec import UNSTATED, Experiment, Requested
 from benchmarker.training.fields import made
 from benchmarker.training.recipe import Training
 
+OF_RECIPES = ("mode", "data")
+"""Options that a recipe gives itself."""
 _SHOWN = len("sha256:") + 12
 
 
@@ -30,7 +32,14 @@ def experiment_from_record(record: Mapping[str, Any]) -> Experiment:
         A valid record with a ``specification`` (since 1.1).
     """
     specification = {**UNSTATED, **record["specification"]}
-    values = {option.keyword: _value(option, specification[name]) for name, option in _SPECIFIED.items()}
+    if specification["scaling"] == "weak":
+        # Of which planning makes that of all ranks again.
+        specification["batch_size"] //= specification["ranks"]
+    values = {
+        option.keyword: _value(option, specification[name])
+        for name, option in _SPECIFIED.items()
+        if option.of_recipes or option.name in OF_RECIPES or specification["training"] is None
+    }
     per_epoch, steps = specification["samples_per_epoch"], specification["steps"]
     if per_epoch:
         values["steps"] = ()

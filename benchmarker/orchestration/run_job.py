@@ -5,14 +5,15 @@ from __future__ import annotations
 import os
 from dataclasses import fields
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from benchmarker import registry
 from benchmarker.api.framework import Device
+from benchmarker.api.world import World
 from benchmarker.experiment.options import RUN_OPTIONS
 from benchmarker.experiment.spec import RunSpec
 from benchmarker.orchestration.run_record import trace_beside
-from benchmarker.worker.job import RunJob, TrainJob
+from benchmarker.worker.job import CollectiveJob, RankJob, RankTrainJob, RunJob, TrainJob
 
 if TYPE_CHECKING:
     from benchmarker.data.prepared import PreparedData
@@ -36,7 +37,12 @@ def run_job(spec: RunSpec, data: PreparedData | None, log: Path) -> RunJob:
     log : Path
         The run's log, beside which a trace goes.
     """
-    kind, inputs = (RunJob, spec.inputs) if spec.training is None else (TrainJob, "fed")
+    group = _group(spec) if spec.ranks > 1 else {}
+    timed: type[RunJob]
+    timed, trained = (RankJob, RankTrainJob) if group else (RunJob, TrainJob)
+    if registry.problem(spec.problem).collective is not None:
+        timed, group = CollectiveJob, {**group, "verify": spec.verify}
+    kind, inputs = (timed, spec.inputs) if spec.training is None else (trained, "fed")
     return kind(
         framework=registry.find("frameworks", spec.framework).value,
         problem=registry.problem_entry(spec.problem).value,
@@ -50,5 +56,22 @@ def run_job(spec: RunSpec, data: PreparedData | None, log: Path) -> RunJob:
         trace=str(trace_beside(log)) if spec.breakdown else None,
         training=spec.training,
         orchestrator=os.getpid(),
+        **group,
         **{name: getattr(spec, name) for name in _OPTIONS_OF_JOB},
     )
+
+
+def _group(spec: RunSpec) -> dict[str, Any]:
+    """Return what the job of a rank has besides; its place comes with its world."""
+    if spec.scheme is None:
+        return {"world": World(0, spec.ranks, ()), "exchange": spec.exchange}
+    scheme = registry.scheme(str(spec.scheme))
+    native = registry.framework(spec.framework).schemes.get(str(spec.scheme))
+    is_global = native is not None and native.batch_normalization == "global"
+    return {
+        "world": World(0, spec.ranks, ()),
+        "scheme": registry.scheme_value(str(spec.scheme)),
+        "scheme_constants": dict(vars(scheme)),
+        "exchange": spec.exchange,
+        "global_statistics": spec.exchange == "native" and is_global,
+    }

@@ -77,7 +77,8 @@ def load_plugin(value: str) -> Any:
     if is_problem_file(value):
         maker, *arguments = _members(value)
         made = load_object(maker)(*arguments)
-        # A rule of an optimizer is a plugin itself.
-        return made if hasattr(made, "benchmarker_optimizer") else ProblemFile(made)
+        # Optimizers' rules and schemes are plugins themselves.
+        is_plugin = any(hasattr(made, hook) for hook in ("benchmarker_optimizer", "benchmarker_scheme"))
+        return made if is_plugin else ProblemFile(made)
     loaded = load_object(value)
     return loaded() if inspect.isclass(loaded) else loaded

@@ -9,16 +9,18 @@ from dataclasses import replace
 from importlib.machinery import SourceFileLoader
 from pathlib import Path
 from types import CodeType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Tuple, TypeVar
 
 from benchmarker.api.containment import contained
-from benchmarker.api.scheme import ProblemReference, ProblemScheme, ResolvedProblem
+from benchmarker.api.problem_scheme import ProblemReference, ProblemScheme, ResolvedProblem
 from benchmarker.errors import UsageError
+from benchmarker.problems.files import made_value
 
 if TYPE_CHECKING:
     from benchmarker.api.problem import Problem
 
 _MAKER = f"{__name__}:python_problem"
+_Described = TypeVar("_Described")
 
 
 class PythonFiles(ProblemScheme):
@@ -78,7 +80,7 @@ def described_by(path: Path, digest: str, what: str, kind: type[Any]) -> Any:
     digest : str
         Of its content, SHA-256 in hexadecimal.
     what : str
-        ``"problem"`` or ``"optimizer"``.
+        ``"problem"``, ``"optimizer"`` or ``"scheme"``.
     kind : type
         Of the value.
 
@@ -98,6 +100,38 @@ def described_by(path: Path, digest: str, what: str, kind: type[Any]) -> Any:
     if not isinstance(described, kind):
         raise TypeError(f"{maker}() returned {type(described).__name__}, not {kind.__name__}")
     return described
+
+
+def file_entry(path: Path, what: str, maker: str) -> Tuple[str, str, str]:
+    """Return value, origin and version of the entry of a file that is a plugin itself.
+
+    Parameters
+    ----------
+    path : Path
+        The file.
+    what : str
+        The kind of plugin, with its article.
+    maker : str
+        ``module:function`` that makes it from the file's path and digest.
+
+    Raises
+    ------
+    UsageError
+        If there is no such file.
+    """
+    path = path.expanduser().absolute()
+    if not path.is_file():
+        raise UsageError(f"{what} that ends in .py must be a file that is there, got '{path.name}'")
+    digest = file_digest(path)
+    return made_value(maker, str(path), digest), "Python file", f"sha256:{digest}"
+
+
+def named_after(path: Path, digest: str, described: _Described) -> _Described:
+    """Return what a file describes, a frozen dataclass, under the file's name and with its digest."""
+    kind = type(described)
+    named = type(kind.__name__, (kind,), {"name": path.name, "digest": f"sha256:{digest}"})
+    found: _Described = named(**vars(described))
+    return found
 
 
 def _loaded(path: Path, digest: str, what: str) -> Any:

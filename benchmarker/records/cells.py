@@ -22,6 +22,7 @@ _FOUND = (
     "platform.host.name",
     "platform.cpu.model",
     "device.name",
+    "distributed.network.kind",
 )
 
 

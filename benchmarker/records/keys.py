@@ -166,6 +166,8 @@ def comparison_factors(record: Record) -> dict[str, Any]:
         **{name: value_at(record, name) for name in _WHERE_AND_HOW},
         "specification.gpus": value_at(record, "specification.gpus") or None,
         "specification.allocator": _allocator(record),
+        "specification.scaling": _scaling(record),
+        "distributed.network.kind": value_at(record, "distributed.network.kind"),
         **_measuring(record),
     }
 
@@ -174,6 +176,12 @@ def _allocator(record: Record) -> str | None:
     """Return the allocator that was asked for; None for the usual one, as before there was the option."""
     asked = value_at(record, "specification.allocator")
     return None if asked == RUN_OPTIONS["allocator"].default else asked
+
+
+def _scaling(record: Record) -> str | None:
+    """Return how the mini-batch of several ranks grew; None for a single one, and as before there was the option."""
+    asked = value_at(record, "distributed.scaling")
+    return None if asked == RUN_OPTIONS["scaling"].default else asked
 
 
 def _measuring(record: Record) -> dict[str, Any]:

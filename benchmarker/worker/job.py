@@ -6,13 +6,15 @@ Those of a measured run are here, all others in :mod:`benchmarker.worker.other_j
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any, ClassVar
 
 from benchmarker.api.framework import Device, Framework, FrameworkPlugin
 from benchmarker.api.optimizer import Optimizer, add_rule
 from benchmarker.api.problem import Problem
+from benchmarker.api.scheme import Scheme
 from benchmarker.api.update_rule import UpdateRule
+from benchmarker.api.world import World
 from benchmarker.graph.graph import Graph
 from benchmarker.problems.files import load_object, load_plugin
 
@@ -192,9 +194,98 @@ class ReferenceJob(ProblemJob):
     training: Mapping[str, Any] | None = None
 
 
+@dataclass(frozen=True)
+class RankJob(RunJob):
+    """Measure a problem as one of several ranks.
+
+    Parameters
+    ----------
+    world : World
+        Which one.
+    scheme : str
+        Value of the entry point of the scheme.
+    scheme_constants : mapping
+        Its constants, those that are not its usual ones too.
+    exchange : {"native", "mpi"}
+        Whether the framework exchanges, or MPI between its gradients and the update.
+    folder : str
+        That all ranks see, empty at first.
+    global_statistics : bool
+        Whether batch normalization takes statistics of all ranks' rows.
+    """
+
+    kind: ClassVar[str] = "rank"
+
+    world: World = World(0, 1, ())
+    scheme: str = "benchmarker.distributed.schemes.all_reduce:AllReduce"
+    scheme_constants: Mapping[str, Any] = field(default_factory=dict)
+    exchange: str = "mpi"
+    folder: str = ""
+    global_statistics: bool = False
+
+    @property
+    def entry_points(self) -> tuple[str, ...]:
+        """Values of the entry points whose packages the worker imports."""
+        return (*super().entry_points, self.scheme)
+
+    @property
+    def rank_rows(self) -> int:
+        """Rows of the mini-batch that each rank has."""
+        return self.batch_size // self.world.size
+
+
+@dataclass(frozen=True)
+class RankTrainJob(RankJob):
+    """Train as a recipe says, as one of several ranks."""
+
+    kind: ClassVar[str] = "rank_train"
+
+
+@dataclass(frozen=True)
+class CollectiveJob(RankJob):
+    """Measure a collective as one of several ranks.
+
+    Parameters
+    ----------
+    verify : bool
+        Whether to look at what came of it.
+    """
+
+    kind: ClassVar[str] = "collective"
+
+    verify: bool = True
+
+
+@dataclass(frozen=True)
+class ServeJob(RankJob):
+    """Keep the weights of a scheme that has a server; the world's ranks are those that train."""
+
+    kind: ClassVar[str] = "serve"
+
+
+@dataclass(frozen=True)
+class HelpJob(RankJob):
+    """Do what a native scheme needs beside the ranks that train.
+
+    Parameters
+    ----------
+    role : str
+        Of the scheme's helpers.
+    """
+
+    kind: ClassVar[str] = "help"
+
+    role: str = ""
+
+
 KINDS: Mapping[str, str] = {
     "run": "benchmarker.worker.job:RunJob",
     "train": "benchmarker.worker.job:TrainJob",
+    "rank": "benchmarker.worker.job:RankJob",
+    "rank_train": "benchmarker.worker.job:RankTrainJob",
+    "collective": "benchmarker.worker.job:CollectiveJob",
+    "serve": "benchmarker.worker.job:ServeJob",
+    "help": "benchmarker.worker.job:HelpJob",
     "reference": "benchmarker.worker.job:ReferenceJob",
     "probes": "benchmarker.worker.other_jobs:ProbesJob",
     "calibrate": "benchmarker.worker.other_jobs:CalibrateJob",
@@ -227,6 +318,10 @@ def from_json(data: Mapping[str, Any]) -> Job:
         if name != "kind"
     }
     values["device"] = Device(**values["device"])
+    if "world" in values:
+        world = dict(values["world"])
+        lists = {name: tuple(world[name]) for name in ("addresses", "helpers")}
+        values["world"] = World(**{**world, **lists})
     if "optimizer" in values:
         values["optimizer"] = Optimizer.from_json(values["optimizer"])
         if values["optimizer_rule"] is not None:
@@ -245,6 +340,12 @@ def load_rule(value: str) -> UpdateRule:
     """Import an optimizer's rule by its entry point's value, or make that of a file."""
     rule: UpdateRule = load_plugin(value).benchmarker_optimizer()
     return rule
+
+
+def load_scheme(job: RankJob) -> Scheme:
+    """Import the scheme of a job, with its constants."""
+    usual: Scheme = load_plugin(job.scheme).benchmarker_scheme()
+    return replace(usual, **job.scheme_constants)  # type: ignore[type-var]
 
 
 def load_framework_plugin(value: str) -> FrameworkPlugin:

@@ -46,6 +46,11 @@ def is_out_of_memory(error: BaseException, signs: tuple[str, ...] = ()) -> bool:
 HANDLERS: Mapping[str, str] = {
     "run": "benchmarker.worker.jobs.run:run",
     "train": "benchmarker.worker.jobs.train:train",
+    "rank": "benchmarker.worker.jobs.rank:run_rank",
+    "rank_train": "benchmarker.worker.jobs.rank_train:train_rank",
+    "collective": "benchmarker.worker.jobs.collective:run_collective",
+    "serve": "benchmarker.worker.jobs.serve:serve",
+    "help": "benchmarker.worker.jobs.help:help_ranks",
     "reference": "benchmarker.worker.jobs.reference:compute_reference",
     "probes": "benchmarker.worker.jobs.probes:compute_probes",
     "calibrate": "benchmarker.worker.jobs.calibrate:calibrate",

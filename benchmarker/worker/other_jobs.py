@@ -104,11 +104,18 @@ class ConformanceJob(Job):
     ----------
     framework_options : mapping
         Of the framework.
+    problems : mapping
+        Names of problems that are not ours, with the values of their entry points.
     """
 
     kind: ClassVar[str] = "conformance"
 
     framework_options: Mapping[str, Any] = field(default_factory=dict)
+    problems: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def entry_points(self) -> tuple[str, ...]:
+        return (self.framework, *self.problems.values())
 
 
 @dataclass(frozen=True)

@@ -115,16 +115,57 @@ class Prepared:
         return self.program.fetch(output[0] if self.mode == "gradient" else output)
 
 
+Build = Callable[..., Program]
+MakeProgram = Callable[["Graph", "Arrays", Build], Program]
+"""Makes the program of a graph, with the problem's parameters, by what builds programs."""
+
+
 def prepare(job: RunJob, channel: Channel, stages: Stages) -> Prepared:
     """Import the framework, initialise the device, draw the values and make the problem native."""
     plugin, framework = import_framework(job, stages)
+    device_name = configure(framework, job, stages)
+
+    def program_of(built: Graph, values: Arrays, build: Build) -> Program:
+        program = build(built, values)
+        return program if job.micro_batch is None else MicroBatched(program, job.micro_batch, plugin.name)
+
+    return made_native(job, plugin, framework, device_name, program_of, channel, stages)
+
+
+def made_native(
+    job: RunJob,
+    plugin: FrameworkPlugin,
+    framework: Framework,
+    device_name: str,
+    program_of: MakeProgram,
+    channel: Channel,
+    stages: Stages,
+    rows: int | None = None,
+) -> Prepared:
+    """Draw the values and make the problem native.
+
+    Parameters
+    ----------
+    job : RunJob
+        What is run.
+    plugin, framework
+        The framework, imported and configured.
+    device_name : str
+        As it was told.
+    program_of : callable
+        Makes the program.
+    channel, stages
+        Of the worker.
+    rows : int, optional
+        How many of a mini-batch's rows the program takes at once, if not those of the job.
+    """
     from benchmarker.data import values
     from benchmarker.data.batches import BatchFeeder
 
-    device_name = configure(framework, job, stages)
+    training = job.mode == "training"
     with stages.stage("initialise"):
         graph = problem_graph(job, job.batch_size)
-        built, values_of = _transformed(job, graph)
+        built, values_of = _transformed(job, graph, rows)
         check_operators(built, framework.operators, plugin.name)
         parameters = values.draw_parameters(graph, job.seed)
         batches = batches_of(job, graph)
@@ -134,12 +175,24 @@ def prepare(job: RunJob, channel: Channel, stages: Stages) -> Prepared:
         return builder.build(graph, parameters if values is None else values, mode, job.optimizer)
 
     with stages.stage("build"):
-        program = build(built, values_of(parameters))
-        if job.micro_batch is not None:
-            program = MicroBatched(program, job.micro_batch, plugin.name)
+        program = program_of(built, values_of(parameters), build)
         stages.count_compilations = program.compilations
         feed = BatchFeeder(batches, program.load, job.inputs, random=job.data is None)
     digests = {"parameters": values.digest(parameters), "batch": values.digest(feed.first)}
+    _tell(channel, framework, device_name, built, digests, program.optimizer_variant() if training else None)
+    step, batch, native = feed.step(_step_of(program, job.mode)), feed.first, feed.native_first
+    own = (job.mode, framework, graph, built, parameters, batch, digests, program)
+    return Prepared(*own, build, step, native, feed, plugin.name)
+
+
+def _tell(
+    channel: Channel,
+    framework: Framework,
+    device_name: str,
+    built: Graph,
+    digests: dict[str, str],
+    variant: str | None,
+) -> None:
     channel.send(
         "prepared",
         version=framework.version(),
@@ -147,23 +200,7 @@ def prepare(job: RunJob, channel: Channel, stages: Stages) -> Prepared:
         composed_operators=composed_operators(built, framework.operators),
         custom_operators=custom_kinds(built.nodes, framework.operators.framework),
         digests=digests,
-        optimizer_variant=program.optimizer_variant() if job.mode == "training" else None,
-    )
-    step, batch, native = feed.step(_step_of(program, job.mode)), feed.first, feed.native_first
-    return Prepared(
-        job.mode,
-        framework,
-        graph,
-        built,
-        parameters,
-        batch,
-        digests,
-        program,
-        build,
-        step,
-        native,
-        feed,
-        plugin.name,
+        optimizer_variant=variant,
     )
 
 
@@ -172,9 +209,12 @@ def _step_of(program: Program, mode: str) -> Callable[[Any], Any]:
     return steps[mode]
 
 
-def _transformed(job: RunJob, graph: Graph) -> tuple[Graph, Callable[[Arrays], Arrays]]:
+def _transformed(
+    job: RunJob, graph: Graph, rows: int | None = None
+) -> tuple[Graph, Callable[[Arrays], Arrays]]:
     """Return the graph to build, and its parameters' values from those of the problem's own."""
     if job.fold_batch_norm:
         folded = fold_batch_norm(graph)
         return folded.graph, folded.values
-    return problem_graph(job, job.micro_batch) if job.micro_batch else graph, lambda parameters: parameters
+    size = job.micro_batch or rows
+    return problem_graph(job, size) if size else graph, lambda parameters: parameters

@@ -24,6 +24,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from benchmarker.worker.openmp_threads import end_openmp_threads, start_openmp_threads
+
 LATER_IMPORTS = (
     "importlib.metadata",
     "numpy.random",
@@ -78,16 +80,19 @@ def serve(descriptor: int, framework: str) -> Forked:
     """
     connection = socket.socket(fileno=descriptor)
     import_seconds: float | None = None
+    openmp: dict[str, int] = {}
     for number in itertools.count(1):
         descriptors = _next_request(connection)
         if import_seconds is None:
             import_seconds = _warm_up(framework, descriptors[0])
+            openmp = end_openmp_threads()
         server, threads, refusal = os.getpid(), _threads(), open_driver()
         forked_ns = time.monotonic_ns()
         process = os.fork() if refusal is None else None
         if process == 0:
             _become_worker(connection, descriptors)
-            shared = _shared(number, import_seconds, len(threads) - 1)
+            start_openmp_threads(openmp)
+            shared = _shared(number, import_seconds, len(threads) - 1 + sum(openmp.values()))
             return Forked(descriptors[0], descriptors[1], server, forked_ns, shared)
         for descriptor in descriptors:
             os.close(descriptor)

@@ -75,26 +75,69 @@ static void neighbours(int me)
     one->wait();
 }
 
+// Steps of a training with a server follow each other, and gradients of the next one arrive beside the answers of the
+// last: what a step takes is what the last of several takes.
+static const int STEPS = 12;
+static double step_seconds = -1;
+
+static void worker(int me)
+{
+  for (int step = 0; step < STEPS; step++) {
+    sending(me, ranks, size_bytes)->wait();
+    box(ranks, me)->get<int>();
+  }
+}
+
+// The last of ranks + 1 is the server. It waits for all gradients, then answers the ranks in their order.
 static void server(int me)
 {
-  // The last of ranks + 1 is the server.
-  if (me < ranks) {
-    auto out = sending(me, ranks, size_bytes);
-    out->wait();
-    box(ranks, me)->get<int>();
-    return;
-  }
-  std::vector<sg4::CommPtr> all;
+  if (me < ranks)
+    return worker(me);
+  std::vector<sg4::CommPtr> expected(ranks);
   std::vector<int*> taken(ranks);
   for (int rank = 0; rank < ranks; rank++)
-    all.push_back(box(rank, me)->get_async<int>(&taken[rank]));
-  for (auto& one : all)
-    one->wait();
-  all.clear();
-  for (int rank = 0; rank < ranks; rank++)
-    all.push_back(sending(me, rank, size_bytes));
-  for (auto& one : all)
-    one->wait();
+    expected[rank] = box(rank, me)->get_async<int>(&taken[rank]);
+  for (int step = 0; step < STEPS; step++) {
+    const double begun = sg4::Engine::get_clock();
+    for (int rank = 0; rank < ranks; rank++) {
+      expected[rank]->wait();
+      if (step + 1 < STEPS)
+        expected[rank] = box(rank, me)->get_async<int>(&taken[rank]);
+    }
+    for (int rank = 0; rank < ranks; rank++)
+      sending(me, rank, size_bytes)->wait();
+    step_seconds = sg4::Engine::get_clock() - begun;
+  }
+}
+
+// It answers each gradient as it comes.
+static void asynchronous(int me)
+{
+  if (me < ranks)
+    return worker(me);
+  std::vector<int*> taken(ranks);
+  std::vector<int> owners(ranks), left(ranks, STEPS);
+  std::vector<sg4::CommPtr> expected(ranks);
+  std::vector<double> answered;
+  for (int rank = 0; rank < ranks; rank++) {
+    owners[rank] = rank;
+    expected[rank] = box(rank, me)->get_async<int>(&taken[rank]);
+  }
+  while (!expected.empty()) {
+    const long place = sg4::Comm::wait_any(expected);
+    const int rank = owners[place];
+    if (--left[rank])
+      expected[place] = box(rank, me)->get_async<int>(&taken[rank]);
+    else {
+      expected.erase(expected.begin() + place);
+      owners.erase(owners.begin() + place);
+    }
+    sending(me, rank, size_bytes)->wait();
+    answered.push_back(sg4::Engine::get_clock());
+  }
+  // As many answers as there are ranks are a step of each; those of the start and of the end are left out.
+  const size_t first = answered.size() / 4, last = answered.size() / 2;
+  step_seconds = (answered[last] - answered[first]) * ranks / (last - first);
 }
 
 static void gather(int me)
@@ -119,13 +162,14 @@ int main(int argc, char* argv[])
                       : algorithm == "tree"       ? tree
                       : algorithm == "neighbours" ? neighbours
                       : algorithm == "server"     ? server
+                      : algorithm == "asynchronous" ? asynchronous
                       : algorithm == "gather"     ? gather
                                                   : nullptr;
   if (!body) {
     std::fprintf(stderr, "no algorithm %s\n", argv[1]);
     return 2;
   }
-  const int hosts = ranks + (algorithm == "server");
+  const int hosts = ranks + (body == server || body == asynchronous);
   auto* zone = sg4::create_star_zone("cluster");
   std::vector<sg4::Host*> all;
   for (int number = 0; number < hosts; number++) {
@@ -139,6 +183,6 @@ int main(int argc, char* argv[])
   for (int number = 0; number < hosts; number++)
     sg4::Actor::create("rank" + std::to_string(number), all[number], body, number);
   engine.run();
-  std::printf("%.12g\n", sg4::Engine::get_clock());
+  std::printf("%.12g\n", step_seconds < 0 ? sg4::Engine::get_clock() : step_seconds);
   return 0;
 }

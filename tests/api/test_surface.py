@@ -15,15 +15,20 @@ from tests.conftest import DISTRIBUTIONS, ROOT
 # fmt: off
 NAMES = (
     "ANY", "AveragePooling", "Axis", "BenchmarkerError", "Body", "Call", "Chart", "ChartKind", "Choice",
-    "CppSource", "CustomOperator", "Dataset", "DatasetReader", "Device", "Distribution", "Event", "Flag",
-    "Framework", "FrameworkPlugin", "Gemm", "Given", "Graph", "Handler", "Heat", "Input", "Launcher", "MODES",
-    "Mark", "MaxPooling", "Modifiers", "NativeFunction", "Network", "NoOptions", "Node", "NumpyFunction", "OPERATOR",
-    "OPERATORS", "OPTIMIZERS", "Operators", "Optimizer", "Outcome", "PHASES", "PRECISIONS", "Panel",
-    "Parameter", "ParameterPlace", "PlainRecurrent", "Problem", "ProblemReference", "ProblemScheme",
-    "Profile", "Program", "Published", "Readings", "Real", "RecipeFile", "Recurrent", "Request", "ResolvedProblem",
-    "Rule", "Run", "Series", "Sizes", "Slice", "SourceFile", "Suite", "Tensor", "TensorType", "Text",
-    "TrainingState", "TransposedWindow", "Unavailable", "UnsupportedError", "UpdateRule", "UsageError", "Whole",
-    "Window", "WorkerCommand", "apply_node", "constant", "from_pixels", "state_names", "walk", "with_defaults",
+    "COLLECTIVES", "Collective", "CollectiveProgram",
+    "Communicator", "CppSource", "CustomOperator", "Dataset", "DatasetReader", "Device", "Distribution",
+    "Event", "Flag", "Framework", "FrameworkPlugin", "Gemm", "Given", "Graph", "Handler", "Heat", "Helper", "Input",
+    "Interconnect", "Launcher", "MODES", "Mark", "MaxPooling", "Model", "Modifiers", "NativeCollectives",
+    "NativeFunction", "NativeScheme",
+    "Network", "NoOptions", "Node", "NumpyFunction", "OPERATOR", "OPERATORS", "OPTIMIZERS", "Operators",
+    "Optimizer", "Outcome", "PHASES", "PRECISIONS", "Panel", "Parameter", "ParameterPlace", "PlainRecurrent",
+    "Problem", "ProblemReference", "ProblemScheme", "Profile", "Program", "Published", "RankSteps", "Readings",
+    "Real", "RecipeFile", "Recurrent", "Replica", "Request", "ResolvedProblem", "Rule", "Run", "Scheme",
+    "Series", "Served", "ServerAgain", "Sizes", "Slice", "SourceFile", "Suite", "Tensor", "TensorType", "Text",
+    "TrainingState",
+    "TransposedWindow", "Unavailable", "UnsupportedError", "Update", "UpdateRule", "UsageError", "Whole",
+    "Window", "WorkerCommand", "World", "apply_node", "constant", "from_pixels", "part_of", "state_names",
+    "walk", "with_defaults",
 )
 # fmt: on
 """A name that is taken away or renamed breaks plugins: the changelog and the table in docs/plugins.md tell of it."""

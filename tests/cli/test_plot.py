@@ -109,7 +109,7 @@ def test_without_matplotlib_the_data_is_still_told(folder: Path) -> None:
     drawn = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
     assert (drawn.returncode, drawn.stdout) == (1, "")
     assert (
-        "a picture needs matplotlib, which is not installed: pip install 'benchmarker[analysis]'"
+        "a picture needs matplotlib, which is not installed: pip install 'benchmarker-dl[analysis]'"
         in drawn.stderr
     )
     told = subprocess.run([*command, "--json"], cwd=ROOT, capture_output=True, text=True, check=True)

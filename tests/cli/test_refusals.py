@@ -49,7 +49,15 @@ NAMES = [
     (("check", "nunpy"), "unknown framework 'nunpy'; did you mean 'numpy'?"),
     (("env", "path", "nunpy"), "unknown framework 'nunpy'; did you mean 'numpy'?"),
     (("env", "remove", "nothing"), "no managed environment 'nothing'"),
-    ((*MLP, "--stesp=3"), "unrecognized arguments: --stesp=3"),
+    ((*MLP, "--stesp=3"), "unknown option '--stesp'; did you mean '--steps'?"),
+    ((*MLP, "--batchsize=3"), "unknown option '--batchsize'; did you mean '--batch-size'?"),
+    ((*MLP, "one", "two"), "unexpected argument 'two'"),
+    ((*MLP, "--mode=trainig"), "did you mean 'training'?"),
+    (("verify", "--framwork=numpy"), "unknown option '--framwork'; did you mean '--framework'?"),
+    (("results", "list", "--colums=id"), "unknown option '--colums'; did you mean '--columns'?"),
+    (("results", "list", "--column=id"), "unknown option '--column'; did you mean '--columns'?"),
+    (("list", "framework"), "did you mean 'frameworks'?"),
+    (("plot", "speedp"), "unknown chart 'speedp'; did you mean 'speedup'?"),
 ]
 
 TYPES = [

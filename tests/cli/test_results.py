@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import json
 import os
 import pty
@@ -98,7 +99,7 @@ def test_columns_are_chosen_by_dotted_names(command: Command, saved: list[Path])
         (("query", "select 1", "--json", "--csv"), "one format"),
         (("export", "-o", "-"), "must end in one of"),
         (("export", "-o", "-", "--format=csv", "--json"), "--json cannot be given"),
-        (("nonsense",), "invalid choice"),
+        (("lst",), "got 'lst'; did you mean 'list'?"),
     ],
 )
 def test_what_makes_no_sense_is_one_sentence(
@@ -211,3 +212,58 @@ def test_help_names_every_action(command: Command) -> None:
     assert "JSON lines" in asked
     assert "JSON lines" in command("results", "list", "--help").stdout
     assert "JSON lines" not in command("results", "merge", "--help").stdout
+
+
+def cells_of(finished: str, form: str) -> list[list[str]]:
+    """Return the rows of a printed table, its heading first."""
+    lines = finished.splitlines()
+    if form == "markdown":
+        return [[cell.strip() for cell in line.strip("|").split(" | ")] for line in (lines[0], *lines[2:])]
+    assert lines[0] == r"\begin{tabular}{lllrlll}"
+    rows = [line.removesuffix(r" \\") for line in lines if line.endswith(r" \\")]
+    return [row.split(" & ") for row in rows]
+
+
+@pytest.mark.parametrize("form", ["markdown", "latex"])
+def test_a_table_for_a_document_has_what_the_list_has(command: Command, saved: list[Path], form: str) -> None:
+    finished = command("results", "table", f"--format={form}")
+    assert (finished.status, finished.stderr) == (0, "")
+    heading, *rows = cells_of(finished.stdout, form)
+    assert heading[:2] == ["started (UTC)", "framework"]
+    assert [row[0][:10] for row in rows] == ["2026-03-03", "2026-03-02", "2026-03-01"]
+    assert [row[-1] for row in rows] == [identifier[-8:] for identifier in reversed(ids(saved))]
+    escaped = r"mnist\_mlp inference" if form == "latex" else "mnist_mlp inference"
+    assert rows[1][2] == escaped
+    assert "10.00 ms" in rows[1][4]
+    if form == "latex":
+        assert "%" not in finished.stdout.replace(r"\%", "")
+
+
+def test_a_table_as_csv_has_whole_numbers(command: Command, saved: list[Path]) -> None:
+    finished = command("results", "table", "--format=csv", "framework=mxnet")
+    (row,) = csv.DictReader(finished.stdout.splitlines())
+    record = read_record(saved[1])
+    assert float(row["timing.step_seconds.median"]) == record["timing"]["step_seconds"]["median"]
+    assert json.loads(row["timing.step_seconds.ci95"]) == record["timing"]["step_seconds"]["ci95"]
+    named = command(
+        "results", "table", "--format=csv", "--columns=id,error.stage", "--sort=started_at", "--limit=1"
+    )
+    assert named.stdout == f"id,error.stage\n{record_id(saved[0])},\n"
+
+
+def record_id(path: Path) -> str:
+    return str(read_record(path)["id"])
+
+
+def test_a_table_as_text_or_json_is_the_list(command: Command, saved: list[Path]) -> None:
+    words = ("--columns=id,batch_size", "--limit=2")
+    listed, table = (
+        command("results", *what, *words).stdout for what in (("list",), ("table", "--format=text"))
+    )
+    assert listed == table
+    assert command("results", "table", "--json").records == command("results", "list", "--json").records
+
+
+def test_an_unknown_format_is_told_with_the_nearest(command: Command) -> None:
+    finished = command("results", "table", "--format=markdow")
+    assert (finished.status, "did you mean 'markdown'?" in finished.stderr) == (2, True)

@@ -340,7 +340,7 @@ def test_resume_runs_only_what_has_no_good_record(command: Command) -> None:
     first = command("run", name, "--batch-size=2", "--json")
     assert len(first.records) == 2
     plan = command("run", name, "--resume", "--dry-run")
-    assert "2 of 4 runs have an ok record in results and are left out" in plan.stderr
+    assert "2 of 4 runs already have an ok record in results and are skipped" in plan.stderr
     assert plan.stdout.count("done") == 3
     assert "4 runs, 2 of them done, 2 to do" in plan.stdout
     rest = command("run", name, "--resume", "--json")
@@ -350,7 +350,7 @@ def test_resume_runs_only_what_has_no_good_record(command: Command) -> None:
     assert again.status == 0
     assert "left out: results/cut.json: " in again.stderr
     (command.folder / "results" / "cut.json").unlink()
-    assert "4 of 4 runs have an ok record" in again.stderr
+    assert "4 of 4 runs already have an ok record" in again.stderr
     assert again.stdout.endswith("4 records in results, 4 of them from before\n")
     assert len(list((command.folder / "results").glob("*.json"))) == 4
 
@@ -550,15 +550,15 @@ def test_larger_batches_are_left_out_after_the_first_out_of_memory(
         ("small_memory", 4, 8, "out_of_memory"),
     ]
     assert [cell[2] for cell in cells if cell[0] == "numpy"] == [2, 4, 8, 16]
-    skipped = [line for line in finished.stderr.splitlines() if "left out" in line]
+    skipped = [line for line in finished.stderr.splitlines() if "skipped" in line]
     assert skipped == [
-        "small_memory mnist_mlp training, batch 8, fp32: left out, batch 4 ran out of memory",
-        "small_memory mnist_mlp training, batch 16, fp32: left out, batch 4 ran out of memory",
-        "small_memory mnist_mlp training, batch 16, fp32: left out, batch 8 ran out of memory",
+        "small_memory mnist_mlp training, batch 8, fp32: skipped, batch 4 ran out of memory",
+        "small_memory mnist_mlp training, batch 16, fp32: skipped, batch 4 ran out of memory",
+        "small_memory mnist_mlp training, batch 16, fp32: skipped, batch 8 ran out of memory",
     ]
     quiet = command("run", name, "--framework=small_memory", "--batch-size=8,16", "--repeats=2", "--json")
     assert [record["batch_size"] for record in quiet.records] == [8, 8, 8, 8][: len(quiet.records)]
     # Once for each of the two: what was left out in a round is not tried in the next.
-    assert quiet.stderr.count("left out, batch 8 ran out of memory") == 2
+    assert quiet.stderr.count("skipped, batch 8 ran out of memory") == 2
     every = command("run", name, "--no-early-stop", "--framework=small_memory", "--repeats=1", "--json")
     assert len(every.records) == 8

@@ -1,22 +1,12 @@
-"""On a terminal: progress is one line that rewrites itself and is gone at the end, and tables fit."""
+"""On a terminal: progress is drawn anew in its place and is gone at the end, and tables fit."""
 
 from __future__ import annotations
 
 import ast
-import contextlib
-import fcntl
-import os
-import pty
+import itertools
 import re
 import resource
 import signal
-import struct
-import subprocess
-import sys
-import termios
-import threading
-import time
-from collections.abc import Callable
 
 import pytest
 
@@ -24,136 +14,123 @@ from benchmarker.cli.main import COMMANDS
 from benchmarker.experiment.progress_lines import STAGES
 from tests.conftest import Command
 from tests.support.package_sources import files, tree
+from tests.support.terminal import Terminal
 
-ERASE = "\r\x1b[K"
-COLUMNS = 60
 NUMPY = ("--framework=numpy", "--problem=mnist_mlp", "--batch-size=2", "--steps=2", "--warmup=0")
 
 
-class Terminal:
-    """A terminal of 60 columns that the command writes its progress to."""
-
-    def __init__(
-        self,
-        command: Command,
-        *arguments: str,
-        before: Callable[[], None] | None = None,
-        **environment: str,
-    ) -> None:
-        self.screen, side = pty.openpty()
-        fcntl.ioctl(side, termios.TIOCSWINSZ, struct.pack("HHHH", 24, COLUMNS, 0, 0))
-        self.written = b""
-        self.process = subprocess.Popen(
-            [sys.executable, "-m", "benchmarker", *arguments],
-            cwd=command.folder,
-            env={**command.environment, "TERM": "xterm", **environment},
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=side,
-            text=True,
-            preexec_fn=before,
-        )
-        os.close(side)
-        self.reader = threading.Thread(target=self._read)
-        self.reader.start()
-
-    def _read(self) -> None:
-        while True:
-            try:
-                data = os.read(self.screen, 4096)
-            except OSError:  # how Linux says that nobody has the other side open
-                return
-            self.written += data
-
-    def wait_for(self, text: bytes) -> None:
-        deadline = time.monotonic() + 60
-        while text not in self.written and time.monotonic() < deadline:
-            time.sleep(0.02)
-        assert text in self.written
-
-    def finish(self) -> tuple[int, str, str]:
-        """Return exit status, standard output, and all that was written to the terminal."""
-        stdout, _ = self.process.communicate(timeout=120)
-        self.reader.join(10)
-        os.close(self.screen)
-        return self.process.returncode, stdout, self.written.decode().replace("\r\n", "\n")
-
-
-def left_on_screen(written: str) -> list[str]:
-    """Return the lines that a terminal shows after all that was written."""
-    lines = []
-    for line in written.split("\n"):
-        shown = ""
-        for part in re.split(r"(\r|\x1b\[K)", line):
-            # A carriage return is always followed by erasing here, so that they can be one.
-            shown = "" if part in ("\r", "\x1b[K") else shown + part
-        lines.append(shown)
-    return lines
+def after_warnings(lines: list[str]) -> list[str]:
+    """Return the lines of runs: what is told of the machine beforehand depends on the machine."""
+    return list(itertools.dropwhile(lambda line: not line.startswith("["), lines))
 
 
 @pytest.mark.framework("numpy")
-def test_the_line_is_rewritten_fits_the_terminal_and_is_gone_at_the_end(command: Command) -> None:
-    status, stdout, written = Terminal(command, *NUMPY, "--seed=1,2").finish()
+@pytest.mark.parametrize("columns", [60, 80])
+def test_the_display_fits_the_terminal_and_is_gone_at_the_end(command: Command, columns: int) -> None:
+    terminal = Terminal(command, *NUMPY, "--seed=1,2", columns=columns)
+    status, stdout = terminal.finish()
     assert status == 0
     assert "\x1b" not in stdout
-    assert written.replace(ERASE, "").count("\x1b") == 0
-    rewritten = [part for part in written.split(ERASE) if part and not part.endswith("\n")]
-    assert len(rewritten) > 10
-    assert max(map(len, rewritten)) == COLUMNS - 1
-    *finished, last = left_on_screen(written)
-    assert last == ""
-    assert [line.rpartition(":")[2].split()[0] for line in finished] == ["ok", "ok"]
+    seen = [line for frame in terminal.frames for line in frame]
+    assert any(re.search(r"[━─]{10,} verifying against the reference$", line) for line in seen)
+    assert any(re.search(r"[━─]{10,} 1 of 2 runs done, about \d+ s left$", line) for line in seen)
+    lines = after_warnings(terminal.left)
+    assert len(lines) == 2
+    for number, line in enumerate(lines, 1):
+        assert re.fullmatch(rf"\[{number}/2\] numpy mnist_mlp training, batch 2, fp32: ok \(\d+ s\)", line)
+    assert terminal.colours == {"green"}  # of the outcomes
+
+
+@pytest.mark.framework("numpy")
+@pytest.mark.parametrize("columns", [60, 80])
+def test_steps_that_are_known_fill_a_bar_and_tell_the_time_left(command: Command, columns: int) -> None:
+    terminal = Terminal(command, *NUMPY[:3], "--steps=1000000", "--warmup=0", columns=columns)
+    terminal.wait_for(b" left")
+    terminal.process.send_signal(signal.SIGINT)
+    terminal.finish()
+    shown = [line for frame in terminal.frames for line in frame if " left" in line]
+    assert any(
+        re.fullmatch(r" +[━─]+ step [\d,]+ of 1,000,000, about [\d.]+ (s|min|h) left", line) for line in shown
+    )
+
+
+@pytest.mark.framework("numpy")
+@pytest.mark.parametrize("columns", [60, 80])
+def test_runs_at_once_have_a_bar_each(command: Command, columns: int) -> None:
+    assert (
+        command(
+            "--framework=numpy", "--problem=mnist_mlp", "--batch-size=32", "--threads=1", "--seconds=1"
+        ).status
+        == 0
+    )
+    terminal = Terminal(command, "compare", "--aa", "last", "--pairs=3", columns=columns)
+    terminal.finish()
+    run = r"\[{}/6\] numpy\S* mnist_mlp training, batch 32, fp32"
+    together = [
+        frame
+        for frame in terminal.frames
+        if any(re.fullmatch(run.format(1), line) for line in frame)
+        and any(re.fullmatch(run.format(2), line) for line in frame)
+    ]
+    stages = {
+        tuple(line.split(maxsplit=1)[1] for line in frame if line.startswith("  ")) for frame in together
+    }
+    # Each tells its own stage, below its own name, and one line is of them all.
+    assert any(first != second for first, second, *_ in (s for s in stages if len(s) == 3))
+    assert {stage[2] for stage in stages if len(stage) == 3} == {"0 of 6 runs done"}
+    assert not [line for line in terminal.left if "━" in line or "─" in line]
+
+
+@pytest.mark.framework("numpy")
+def test_no_color_leaves_out_colours_alone(command: Command) -> None:
+    terminal = Terminal(command, *NUMPY, "--seed=1,2", NO_COLOR="1")
+    assert terminal.finish()[0] == 0
+    assert not re.search(rb"\x1b\[[\d;]*m", terminal.written)
+    assert any(re.search("[━─]{10,} ", line) for frame in terminal.frames for line in frame)
+    assert terminal.colours == set()
+
+
+@pytest.mark.framework("numpy")
+def test_a_terminal_without_the_characters_of_a_bar_gets_others(command: Command) -> None:
+    terminal = Terminal(command, *NUMPY, "--seed=1,2", PYTHONIOENCODING="ascii")
+    assert terminal.finish()[0] == 0
+    assert any(re.search("[#-]{10,} ", line) for frame in terminal.frames for line in frame)
 
 
 @pytest.mark.framework("numpy")
 def test_json_shows_nothing_on_a_terminal_either(command: Command) -> None:
-    status, stdout, written = Terminal(command, *NUMPY, "--json").finish()
-    assert (status, stdout.count("\n"), written) == (0, 1, "")
+    terminal = Terminal(command, *NUMPY, "--json")
+    status, stdout = terminal.finish()
+    assert (status, stdout.count("\n"), terminal.written) == (0, 1, b"")
 
 
 @pytest.mark.framework("numpy")
 def test_a_dumb_terminal_gets_plain_lines(command: Command) -> None:
-    status, _, written = Terminal(command, *NUMPY, TERM="dumb").finish()
-    assert status == 0
-    assert "\x1b" not in written
-    assert "measuring\n" in written
+    terminal = Terminal(command, *NUMPY, TERM="dumb")
+    assert terminal.finish()[0] == 0
+    assert b"\x1b" not in terminal.written
+    assert b": measuring\r\n" in terminal.written
 
 
 @pytest.mark.framework("numpy")
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_an_interrupt_leaves_the_line_clean(command: Command, number: signal.Signals) -> None:
-    terminal = Terminal(command, *NUMPY[:3], "--steps=1000000")
+def test_an_interrupt_leaves_the_terminal_clean(command: Command, number: signal.Signals) -> None:
+    terminal = Terminal(command, *NUMPY[:3], "--steps=1000000", columns=100)
     terminal.wait_for(b"step ")
     terminal.process.send_signal(number)
-    status, stdout, written = terminal.finish()
+    status, stdout = terminal.finish()
     assert status == 130
-    (finished, last) = left_on_screen(written)
+    (finished,) = after_warnings(terminal.left)
     assert "interrupted by the user" in finished
-    assert last == ""
     assert "interrupted" in stdout
 
 
-def shown(command: Command, columns: int, *arguments: str) -> list[str]:
-    """Return the lines that a command writes to a terminal so wide."""
-    screen, side = pty.openpty()
-    fcntl.ioctl(side, termios.TIOCSWINSZ, struct.pack("HHHH", 24, columns, 0, 0))
+def lines_on(command: Command, columns: int, *arguments: str) -> list[str]:
+    """Return the lines that a command writes to a terminal so wide, without their colours."""
     environment = {name: value for name, value in command.environment.items() if name != "COLUMNS"}
-    process = subprocess.Popen(
-        [sys.executable, "-m", "benchmarker", *arguments],
-        cwd=command.folder,
-        env={**environment, "TERM": "xterm"},
-        stdin=subprocess.DEVNULL,
-        stdout=side,
-        stderr=subprocess.DEVNULL,
-    )
-    os.close(side)
-    written = b""
-    with contextlib.suppress(OSError):  # how Linux says that nobody has the other side open
-        while data := os.read(screen, 4096):
-            written += data
-    os.close(screen)
-    assert process.wait(120) == 0
-    return written.decode().replace("\r\n", "\n").splitlines()
+    terminal = Terminal(Command(command.folder, environment), *arguments, columns=columns, stdout=True)
+    assert terminal.finish()[0] == 0
+    return re.sub(r"\x1b\[[\d;]*m", "", terminal.written.decode().replace("\r\n", "\n")).splitlines()
 
 
 TABLES = (
@@ -172,14 +149,14 @@ TABLES = (
 
 @pytest.mark.parametrize("arguments", TABLES, ids=" ".join)
 def test_what_is_shown_fits_a_terminal_and_a_pipe(command: Command, arguments: tuple[str, ...]) -> None:
-    terminal = shown(command, 80, *arguments)
+    terminal = lines_on(command, 80, *arguments)
     assert max(map(len, terminal)) <= 80
     pipe = Command(command.folder, {n: v for n, v in command.environment.items() if n != "COLUMNS"})
     assert pipe(*arguments).stdout.splitlines() == terminal
 
 
 def test_a_wide_terminal_is_used(command: Command) -> None:
-    narrow, wide = (shown(command, columns, "show", "resnet50") for columns in (80, 160))
+    narrow, wide = (lines_on(command, columns, "show", "resnet50") for columns in (80, 160))
     assert max(map(len, wide)) > 80
     assert len(wide) < len(narrow)
 
@@ -187,15 +164,15 @@ def test_a_wide_terminal_is_used(command: Command) -> None:
 @pytest.mark.framework("numpy")
 def test_a_comparison_fits(command: Command) -> None:
     arguments = (*NUMPY, "--mode=training,inference", "--seed=1,2", "--optimizer=adam,sgd", "--quiet")
-    lines = shown(command, 80, *arguments)
+    lines = lines_on(command, 80, *arguments)
     assert max(map(len, lines)) <= 80
     assert "optimizer" in " ".join(lines)
-    summary = shown(command, 80, *NUMPY)
+    summary = lines_on(command, 80, *NUMPY)
     assert max(len(line) for line in summary if not line.startswith("  record ")) <= 80
 
 
 def test_help_names_each_option_once(command: Command) -> None:
-    lines = shown(command, 80, "run", "--help")
+    lines = lines_on(command, 80, "run", "--help")
     assert any(re.match(r"  --batch-size N,\.\.\. +samples in a mini-batch", line) for line in lines)
     assert not [line for line in lines if "--batch_size" in line]
     assert (
@@ -235,9 +212,9 @@ def write_little() -> None:
 def test_a_record_that_cannot_be_written_leaves_the_line_clean(command: Command) -> None:
     # Python would write half of the bytecode of a module that nobody imported before.
     unwritten = Command(command.folder, {**command.environment, "PYTHONDONTWRITEBYTECODE": "1"})
-    terminal = Terminal(unwritten, *NUMPY, "--no-verify", before=write_little)
-    status, stdout, written = terminal.finish()
+    terminal = Terminal(unwritten, *NUMPY, "--no-verify", before=write_little, columns=200)
+    status, stdout = terminal.finish()
     assert status == 1
     assert "throughput" in stdout  # which is all that is left of it
     sentence = "the record could not be written to 'results': File too large, nor anywhere else: "
-    assert f"benchmarker: {sentence}what is told of it here is all that is left" in left_on_screen(written)
+    assert f"benchmarker: {sentence}what is told of it here is all that is left" in terminal.left

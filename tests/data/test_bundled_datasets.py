@@ -78,7 +78,7 @@ def test_without_scikit_learn_one_sentence_says_what_to_install(
 
     monkeypatch.setattr(metadata, "distribution", missing)
     assert refusal(name) == (
-        f"data set '{name}' comes with scikit-learn, which is not installed: pip install benchmarker[data]"
+        f"data set '{name}' needs scikit-learn, which is not installed: pip install 'benchmarker-dl[data]'"
     )
 
 
@@ -353,7 +353,7 @@ def test_without_pillow_one_sentence_says_what_to_install(
     write_images(tmp_path)
     monkeypatch.setitem(__import__("sys").modules, "PIL", None)
     assert refusal("image_folder", tmp_path) == (
-        "data set 'image_folder' is decoded by Pillow, which is not installed: pip install benchmarker[data]"
+        "data set 'image_folder' needs Pillow, which is not installed: pip install 'benchmarker-dl[data]'"
     )
 
 

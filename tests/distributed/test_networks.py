@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from benchmarker.distributed.networks import PRESETS, TORUS, TREE, USUAL_LATENCY_SECONDS, Network, network_of
+from benchmarker.api.interconnect import TORUS, TREE, Interconnect
+from benchmarker.distributed.networks import PRESETS, USUAL_LATENCY_SECONDS, network_of
 from benchmarker.errors import UsageError
 
 
@@ -41,12 +42,12 @@ def test_presets_tell_their_source() -> None:
 
 
 def test_far_ranks_are_more_levels_or_hops_away() -> None:
-    tree = Network("tree", 1e-6, 1e9, TREE, radix=16)
+    tree = Interconnect("tree", 1e-6, 1e9, TREE, radix=16)
     assert [tree.far_latency(ranks) for ranks in (2, 16, 17, 256, 257)] == pytest.approx(
         [1e-6, 1e-6, 2e-6, 2e-6, 3e-6]
     )
-    torus = Network("torus", 1e-6, 1e9, TORUS, dimensions=3)
+    torus = Interconnect("torus", 1e-6, 1e9, TORUS, dimensions=3)
     assert torus.far_latency(2) == pytest.approx(1e-6)
     assert torus.far_latency(4096) == pytest.approx(3 * 16 / 4 * 1e-6)
-    flat = Network("flat", 1e-6, 1e9)
+    flat = Interconnect("flat", 1e-6, 1e9)
     assert flat.far_latency(1 << 20) == pytest.approx(1e-6)

@@ -11,7 +11,7 @@ import pytest
 
 from benchmarker.analysis.text.experiment_table import record_summary
 from benchmarker.api.framework import FrameworkPlugin
-from benchmarker.api.scheme import ProblemReference
+from benchmarker.api.problem_scheme import ProblemReference
 from benchmarker.errors import EnvironmentCreationError
 from benchmarker.execution.compile_caches import CompileCache, CompileCacheUse, open_compile_cache
 from benchmarker.execution.environments import Interpreter, remove_managed
@@ -268,7 +268,7 @@ def test_an_unknown_kind_is_refused(thrifty: Command) -> None:
     finished = thrifty("--framework=thrifty", "--problem=mnist_mlp", "--compile-cache=warm")
     assert (finished.status, finished.stderr) == (
         2,
-        "benchmarker run: --compile-cache must be 'kept' or 'cold', got 'warm' (benchmarker run --help tells more)\n",
+        "benchmarker run: --compile-cache must be 'kept' or 'cold', got 'warm' (see benchmarker run --help)\n",
     )
 
 

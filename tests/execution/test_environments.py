@@ -24,6 +24,7 @@ from benchmarker.errors import EnvironmentCreationError, UsageError
 from benchmarker.execution.environments import (
     Interpreter,
     availability,
+    interpreter,
     list_managed,
     locate,
     recipe,
@@ -32,7 +33,7 @@ from benchmarker.execution.environments import (
 )
 from benchmarker.execution.environments.interpreter import OLDEST_PYTHON
 from benchmarker.execution.environments.recipe import make_recipe
-from benchmarker.execution.environments.requirements import current_python_version
+from benchmarker.execution.environments.requirements import MPI_REQUIREMENTS, current_python_version
 from benchmarker.execution.environments.uv import find_uv, run
 
 PATIENCE_SECONDS = 60
@@ -442,3 +443,30 @@ def test_the_command(
     assert listed["python"] == created.strip()
     assert command("remove", "--all")[1] == f"removed {listed['name']}\n"
     assert json.loads(command("remove", "--all", "--json")[1]) == []
+
+
+def test_several_ranks_need_mpi_and_what_the_plugin_names_for_them() -> None:
+    plugin = make_plugin("demo-net==1.0", rank_requirements=("seven-wires==3",), build_constraints=("x<2",))
+    single, several = make_recipe(plugin), make_recipe(plugin, ranks=True)
+    assert single.requirements == ("demo-net==1.0",)
+    assert several.requirements == tuple(sorted(("demo-net==1.0", "seven-wires==3", *MPI_REQUIREMENTS)))
+    assert several.build_constraints == single.build_constraints
+    assert single.name != several.name
+    assert make_recipe(plugin, version="1.1", ranks=True).requirements[0] == "demo-net==1.1"
+    with pytest.raises(UsageError, match="seven-wires==3 is not installed"):
+        resolve(make_plugin("packaging", rank_requirements=("seven-wires==3",)), choice="current", ranks=True)
+
+
+def test_a_named_interpreter_of_several_ranks_needs_mpi_too() -> None:
+    made = resolve(make_plugin())
+    with pytest.raises(
+        UsageError, match=r"has no mpi4py and no mpich, which runs of several ranks need; .* -m pip"
+    ):
+        resolve(make_plugin(), choice=made.path, ranks=True)
+    for name in ("mpi4py", "mpich"):
+        folder = next(Path(made.path).parents[1].glob("lib/python*/site-packages")) / f"{name}-9.dist-info"
+        folder.mkdir()
+        (folder / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {name}\nVersion: 9\n")
+    interpreter._query.cache_clear()
+    assert resolve(make_plugin(), choice=made.path, ranks=True).path == made.path
+    assert locate(make_plugin(), ranks=True) is None

@@ -16,6 +16,7 @@ from benchmarker import registry
 from benchmarker.api.framework import Device
 from benchmarker.api.launcher import Event, Handler, Launcher, Outcome, WorkerCommand
 from benchmarker.api.optimizer import Optimizer
+from benchmarker.api.world import World
 from benchmarker.errors import BenchmarkerError, UnsupportedError, UsageError
 from benchmarker.execution.environments import Interpreter
 from benchmarker.execution.isolated import Answer, EventLog, run_isolated
@@ -34,6 +35,8 @@ EXAMPLES: dict[str, Any] = {
     "seeds": {"adam": [1, 2]},
     "sizes": (512, 1024),
     "probes": ("adam", "sgd"),
+    "world": World(1, 2, ("10.0.0.1:1", "10.0.0.2:2"), 5.0, "eth0"),
+    "scheme_constants": {"every": 4},
 }
 JOB = ConformanceJob("benchmarker.plugins.numpy", Device("cpu"), 1, 7)
 PYTHON = Interpreter(sys.executable, "current", "3.11.0")
@@ -62,7 +65,7 @@ def test_a_job_of_each_kind_is_the_same_behind_the_pipe(kind: str, monkeypatch: 
     assert type(found) is job_class(kind)
     assert found.kind == kind
     assert found == job
-    assert len(added) == (kind in ("run", "train"))
+    assert len(added) == (kind in ("run", "train", "rank", "rank_train", "collective", "serve", "help"))
 
 
 def test_each_kind_of_job_is_done_by_something() -> None:

@@ -93,7 +93,7 @@ def not_installed(folder: Path, ours: Path, plugin: Path) -> Installed:
     """A checkout on the path, in an environment that has what it depends on, and the plugin."""
     installed = installed_as_wheels(folder, ours, plugin)
     shutil.rmtree(installed.package)
-    (metadata,) = packages_of(installed.python).glob("benchmarker-[0-9]*.dist-info")
+    (metadata,) = packages_of(installed.python).glob("benchmarker_dl-*.dist-info")
     shutil.rmtree(metadata)
     return replace(installed, package=ours / "benchmarker", python_path=str(ours))
 

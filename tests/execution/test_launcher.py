@@ -19,7 +19,7 @@ import pytest
 
 from benchmarker.api.launcher import Event, Outcome, WorkerCommand
 from benchmarker.errors import BenchmarkerError, ProtocolError
-from benchmarker.execution.launchers import event_lines, event_loop, guard, log_watch
+from benchmarker.execution.launchers import conversation, event_lines, event_loop, guard, log_watch
 from benchmarker.execution.launchers.local import LocalLauncher
 
 PRELUDE = """
@@ -47,6 +47,7 @@ class Fake:
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         self.log = folder / "run.log"
+        self.python = f"'{sys.executable}' -S -E"
         self.events: list[Event] = []
         self._scripts = 0
 
@@ -55,7 +56,7 @@ class Fake:
         script = self.folder / f"fake{self._scripts}.py"
         script.write_text(PRELUDE + code)
         runner = script.with_suffix(".sh")
-        runner.write_text(f"#!/bin/sh\nexec '{sys.executable}' -S -E '{script}' \"$@\"\n")
+        runner.write_text(f"#!/bin/sh\nexec {self.python} '{script}' \"$@\"\n")
         runner.chmod(0o755)
         return str(runner)
 
@@ -219,7 +220,7 @@ def test_closing_the_pipe_does_not_end_the_run(fake: Fake) -> None:
 def test_one_that_closes_the_pipe_may_not_run_on_for_ever(
     fake: Fake, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(event_loop, "CLOSED_SECONDS", 0.5)
+    monkeypatch.setattr(conversation, "CLOSED_SECONDS", 0.5)
     with pytest.raises(ProtocolError, match=r"it closed its event pipe and ran on$"):
         fake('send("pid", pid=os.getpid()); os.close(events); time.sleep(1000)')
     assert gone_soon(fake.events[0]["pid"])

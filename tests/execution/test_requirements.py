@@ -179,7 +179,7 @@ def test_others_are_left_to_packaging(specifiers: str, version: str) -> None:
     assert python_suits(specifiers, version) is SpecifierSet(specifiers).contains(version, prereleases=True)
 
 
-@pytest.mark.parametrize("name", ["numpy", "benchmarker", "packaging", "pytest"])
+@pytest.mark.parametrize("name", ["numpy", "pluggy", "packaging", "pytest"])
 def test_name_and_version_are_those_of_the_metadata(name: str) -> None:
     found = metadata.distribution(name)
     assert name_and_version(found) == (found.name, found.version)

@@ -20,7 +20,7 @@ import pytest
 from benchmarker import registry
 from benchmarker.api.framework import Device
 from benchmarker.api.launcher import Outcome, WorkerCommand
-from benchmarker.api.scheme import ProblemReference
+from benchmarker.api.problem_scheme import ProblemReference
 from benchmarker.errors import UnsupportedError
 from benchmarker.execution.isolated import EventLog
 from benchmarker.execution.launchers import forked as warm_launcher

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from benchmarker.api.optimizer import Optimizer
-from benchmarker.api.scheme import ProblemReference
+from benchmarker.api.problem_scheme import ProblemReference
 from benchmarker.api.suite import Request
 from benchmarker.errors import UsageError
 from benchmarker.experiment.blueprint.document import tomllib

@@ -11,11 +11,10 @@ from benchmarker import registry
 from benchmarker.analysis.documentation import problems_page
 from benchmarker.analysis.text.plugins import PluginRow, plugin_tables
 from benchmarker.experiment import catalogue
-from tests.conftest import ROOT, Command
+from tests.conftest import Command
 
-OWN = registry.OWN_DISTRIBUTION
-PROBLEMS = tuple(registry.names("problems", OWN))
-FRAMEWORKS = sorted(registry.names("frameworks", OWN))
+PROBLEMS = tuple(registry.names("problems", ours=True))
+FRAMEWORKS = sorted(registry.names("frameworks", ours=True))
 HINT = "run python -m benchmarker.analysis.documentation problems"
 
 
@@ -34,13 +33,19 @@ def test_the_catalogue_is_true(kept: dict[str, object], name: str) -> None:
     assert kept[name] == asdict(catalogue.compute_facts(name)), HINT
 
 
-def test_the_table_in_the_documentation_is_true() -> None:
-    assert (ROOT / "docs" / "problems.md").read_text(encoding="utf-8") == problems_page(), HINT
+def test_the_page_has_a_row_and_a_source_for_each_problem() -> None:
+    lines = problems_page().splitlines()
+    rows = [line for line in lines if line.startswith("| `")]
+    assert [row.split("`")[1] for row in rows] == list(PROBLEMS)
+    sources = lines[lines.index("## Sources") :]
+    assert [name for name in PROBLEMS if not any(line.startswith(f"- `{name}`: ") for line in sources)] == []
+    (row,) = (row for row in rows if "`resnet50`" in row)
+    assert "| 25,557,032 |" in row
 
 
 @pytest.mark.parametrize("name", PROBLEMS)
 def test_three_frameworks_at_least_can_run_each_problem(name: str) -> None:
-    plugins = [registry.framework(framework) for framework in registry.names("frameworks", OWN)]
+    plugins = [registry.framework(framework) for framework in registry.names("frameworks", ours=True)]
     able = [cell.framework for cell in catalogue.support(name, plugins) if "inference" in cell.modes]
     assert len(able) >= 3, able
 

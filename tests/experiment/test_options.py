@@ -51,7 +51,7 @@ def test_a_new_option_is_one_of_the_command(planted: Mapping[str, Any]) -> None:
     assert planted["command"] == ["spiced", "smoked"]
     assert planted["refused"] == [
         2,
-        f"benchmarker run: --flavour {RULE} (benchmarker run --help tells more)\n",
+        f"benchmarker run: --flavour {RULE} (see benchmarker run --help)\n",
     ]
 
 

@@ -13,7 +13,7 @@ import pytest
 from benchmarker import registry
 from benchmarker.api.framework import FrameworkPlugin
 from benchmarker.api.optimizer import Optimizer
-from benchmarker.api.scheme import ProblemReference
+from benchmarker.api.problem_scheme import ProblemReference
 from benchmarker.api.suite import Request
 from benchmarker.errors import UsageError
 from benchmarker.experiment import planning

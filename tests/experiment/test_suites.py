@@ -145,12 +145,21 @@ def test_a_level_decides_what_is_not_given(
             {"level": "network", "problems": ("gemm",)},
             "of networks, no operators; the task of problem 'gemm' is",
         ),
+        (
+            {"level": "network", "problems": ("all_reduce",), "ranks": (2,)},
+            "of networks, no operators; the task of problem 'all_reduce' is collective",
+        ),
         ({"modes": ("gradient",)}, "'deepbench_sparse_gemm' is for inference only, got gradient"),
     ],
 )
 def test_a_problem_that_does_not_suit_is_refused(given: dict[str, Any], message: str) -> None:
     with pytest.raises(ExperimentError, match=message):
         plan(Experiment(("numpy",), **{"problems": ("deepbench_sparse_gemm",), **given}))
+
+
+def test_a_collective_is_of_the_level_of_operators() -> None:
+    (run,) = matrix(Experiment(("numpy",), ("all_reduce",), level="operator", ranks=(2,)))
+    assert (run.mode, run.ranks) == ("inference", 2)
 
 
 def test_a_mode_that_a_problem_has_not_is_left_out_beside_one_that_it_has() -> None:

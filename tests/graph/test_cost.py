@@ -310,7 +310,21 @@ def test_what_only_moves_or_adds_keeps_nothing() -> None:
 
 
 def test_functions_keep_their_operand_or_their_result() -> None:
-    for operator in ("abs", "erf", "softplus", "log", "exp", "sqrt", "log_softmax", "leaky_relu"):
+    for operator in (
+        "abs",
+        "erf",
+        "softplus",
+        "log",
+        "exp",
+        "sqrt",
+        "log_softmax",
+        "leaky_relu",
+        "sin",
+        "cos",
+        "log1p",
+        "expm1",
+        "reciprocal",
+    ):
         assert kept_beside_the_operand(operator, (2, 6)) == 4 * 12, operator
 
 

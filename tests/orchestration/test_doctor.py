@@ -7,8 +7,17 @@ from pathlib import Path
 
 import pytest
 
+from benchmarker.cli.main import main
+from benchmarker.execution.rank_networks import NetworkFaults, network_faults
 from benchmarker.machine.threads import usable_cpus
-from benchmarker.orchestration.doctor import Finding, examine, judge_gpus, summary
+from benchmarker.orchestration.doctor import (
+    Finding,
+    examine,
+    judge_gpus,
+    judge_network,
+    summary,
+    warnings_before_run,
+)
 from tests.conftest import Command
 from tests.support.kernel_files import plant
 
@@ -36,7 +45,7 @@ FAULTS = [
     (
         "smt",
         {f"sys/devices/system/cpu/cpu{CPU}/topology/thread_siblings_list": f"{CPU},{CPU + 64}\n"},
-        "2 threads a core",
+        "2 threads per core",
     ),
     (
         "cpu quota",
@@ -112,6 +121,42 @@ def test_each_fault_is_found_with_why_and_what_to_do(
     assert name in summary(tmp_path)["warnings"]
 
 
+def test_a_run_is_warned_of_what_could_be_otherwise(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("os.getloadavg", lambda: (0.1, 0.1, 0.1))
+    assert warnings_before_run(plant(tmp_path / "good", GOOD)) == []
+    heat = {"sys/class/thermal/thermal_zone0/temp": "97000\n"}
+    layout = {"proc/sys/kernel/randomize_va_space": "0\n"}  # of a machine: doctor tells it
+    found = warnings_before_run(plant(tmp_path / "hot", {**GOOD, **heat, **layout}))
+    assert [(finding.name, finding.found) for finding in found] == [
+        ("heat", "97 °C, slowed down 0 times since the start")
+    ]
+
+
+@pytest.mark.framework("numpy")
+def test_a_run_tells_its_warnings_unless_it_is_to_be_quiet(
+    command: Command, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    finding = Finding("governor", "warn", "powersave", "why", "what")
+    monkeypatch.chdir(command.folder)
+    monkeypatch.setattr("benchmarker.cli.run.end_as_interrupted", lambda: None)
+    monkeypatch.setattr("benchmarker.orchestration.doctor.warnings_before_run", lambda: [finding])
+    words = [
+        "--framework=numpy",
+        "--problem=mnist_mlp",
+        "--batch-size=2",
+        "--steps=2",
+        "--warmup=0",
+        "--no-verify",
+    ]
+    sentence = (
+        "benchmarker: this machine may distort the measurements: governor: powersave (see benchmarker doctor)"
+    )
+    for extra, told in (([], True), (["--quiet"], False), (["--json"], False)):
+        main([*words, *extra])
+        said = " ".join(capsys.readouterr().err.split())  # wrapped to the width of the terminal
+        assert (sentence in said) == told
+
+
 def test_a_single_cpu_is_a_warning(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("benchmarker.orchestration.doctor.usable_cpus", lambda: [CPU])
     assert findings(Path("/"))["affinity"].status == "warn"
@@ -136,9 +181,43 @@ def test_the_command_prints_every_check_and_strict_decides_the_status(command: C
     told = command("doctor", "--json")
     found = json.loads(told.stdout)["findings"]
     assert told.status == 0
-    assert len(found) == len({finding["name"] for finding in found}) == 15
+    assert len(found) == len({finding["name"] for finding in found}) == 16
     text = command("doctor").stdout
     assert all(finding["name"] in text for finding in found)
     strict = command("doctor", "--strict", "--json")
     warned = any(finding["status"] == "warn" for finding in json.loads(strict.stdout)["findings"])
     assert strict.status == (1 if warned else 0)
+
+
+# --- networks of ranks ----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("faults", "status", "found"),
+    [
+        (
+            NetworkFaults(None, None, None),
+            "ok",
+            "bytes are counted; links are emulated with rates and latencies",
+        ),
+        (
+            NetworkFaults(None, None, "no netem"),
+            "ok",
+            "bytes are counted; links are emulated with rates but no latencies (no 'netem')",
+        ),
+        (
+            NetworkFaults(None, "'tc' is not here", "'tc' is not here"),
+            "ok",
+            "bytes are counted; links cannot be emulated: 'tc' is not here",
+        ),
+        (NetworkFaults("not permitted", "not permitted", "not permitted"), "warn", "not permitted"),
+    ],
+)
+def test_what_networks_of_ranks_can_do_is_told(faults: NetworkFaults, status: str, found: str) -> None:
+    finding = judge_network(faults)
+    assert (finding.name, finding.status, finding.found) == ("rank network", status, found)
+    assert bool(finding.advice) == (status == "warn")
+
+
+def test_the_network_of_this_machine_is_looked_at() -> None:
+    assert examine()[-1] == judge_network(network_faults())

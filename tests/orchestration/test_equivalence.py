@@ -113,13 +113,22 @@ class FewPlugin:
 class DyingPlugin:
     def benchmarker_framework(self):
         return _plugin("dying")
+
+
+class Inferring(NumpyFramework):
+    pass
+
+
+class InferringPlugin:
+    def benchmarker_framework(self):
+        return replace(_plugin("inferring"), modes=("inference",))
 '''
 
 
 @pytest.fixture
 def wrong(command: Command, distribution: Callable[..., Path]) -> Command:
     """The command with frameworks that are wrong."""
-    names = ("Summing", "Few", "Dying", "Coarse", "Single", "Tunable")
+    names = ("Summing", "Few", "Dying", "Coarse", "Single", "Tunable", "Inferring")
     points = [f"{name.lower()} = wrong_framework:{name}Plugin" for name in names]
     return command.with_path(distribution("wrong", {"frameworks": points}, {"wrong_framework": WRONG}))
 
@@ -161,6 +170,17 @@ def test_full_size_compares_the_frameworks_with_each_other(wrong: Command) -> No
         "loss": "failed",
         "gradient": "passed",  # the plugin's own gradient is that of the mean
     }
+
+
+@pytest.mark.parametrize("frameworks", ["inferring", "numpy,inferring", "inferring,numpy"])
+def test_a_framework_without_training_is_compared_by_its_outputs(wrong: Command, frameworks: str) -> None:
+    options = ("--batch-size=4", "--json", "--set=classes=7", "--steps=1")
+    finished = wrong("verify", "--problem=mnist_mlp", f"--framework={frameworks}", *options)
+    assert finished.status == 0, finished.stdout + finished.stderr
+    verdicts = [v for v in report(finished)["verdicts"] if v["framework"] == "inferring"]
+    sizes = ["reduced", "full"] if frameworks == "numpy,inferring" else ["reduced"]
+    assert [verdict["size"] for verdict in verdicts] == sizes
+    assert all([q["kind"] for q in verdict["quantities"]] == ["output"] for verdict in verdicts)
 
 
 def test_a_wrong_framework_is_named_with_its_worst_tensor(wrong: Command) -> None:

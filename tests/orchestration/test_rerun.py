@@ -23,14 +23,14 @@ from benchmarker.analysis.reproduction import (
 from benchmarker.analysis.reproduction.compare import conditions
 from benchmarker.analysis.reproduction.verdict import MAX_HALF_WIDTH, SAME
 from benchmarker.analysis.results.selection import find_record
-from benchmarker.api.scheme import ProblemReference
+from benchmarker.api.problem_scheme import ProblemReference
 from benchmarker.cli.rerun import exit_status
 from benchmarker.errors import UsageError
 from benchmarker.experiment.keys import identity
 from benchmarker.experiment.planning import matrix
-from benchmarker.experiment.spec import RunSpec, specification
+from benchmarker.experiment.spec import UNSTATED, RunSpec, specification
 from benchmarker.statistics import geometric_mean, summarise
-from tests.conftest import Command, Finished
+from tests.conftest import ROOT, Command, Finished
 from tests.support.records import make_failed_record, make_record
 from tests.support.timed_frameworks import with_clockwork
 
@@ -146,6 +146,16 @@ SPECS = {
     "options": RunSpec(
         "pytorch", ProblemReference("resnet18"), mode="inference", target_seconds=0.5, minimum_samples=7
     ),
+    "ranks": RunSpec(
+        "numpy",
+        ProblemReference("mnist_mlp"),
+        batch_size=16,
+        sampling="throughput",
+        ranks=2,
+        scheme="averaging/4",
+        exchange="mpi",
+        scaling="weak",
+    ),
 }
 
 
@@ -168,6 +178,17 @@ def test_a_record_asks_for_its_own_specification(name: str) -> None:
     run = complete(replace(SPECS[name], verify=False))
     record = make_record(specification=specification(replace(run, repetition=4)))
     assert [identity(again) for again in matrix(experiment_from_record(record))] == [identity(run)]
+
+
+def test_a_training_by_a_recipe_asks_for_its_own_specification() -> None:
+    kept = sorted((ROOT / "results" / "training").glob("*.json"))
+    records = [json.loads(path.read_text(encoding="utf-8")) for path in kept]
+    recipes = {record["specification"]["training"]["name"]: record for record in records}
+    assert len(recipes) >= 3
+    for record in recipes.values():
+        (again,) = matrix(experiment_from_record(record))
+        asked = {**record["specification"], "framework_version": None, "repetition": 0}
+        assert {**specification(again), "framework_version": None} == {**UNSTATED, **asked}
 
 
 def test_settings_that_are_no_defaults_are_kept() -> None:

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from benchmarker import registry
-from benchmarker.api.scheme import ProblemReference
+from benchmarker.api.problem_scheme import ProblemReference
 from benchmarker.data import prepared
 from benchmarker.experiment.spec import RunSpec
 from benchmarker.orchestration.resume import finished_before, recorded_specification

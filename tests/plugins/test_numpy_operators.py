@@ -13,6 +13,8 @@ import pytest
 
 from benchmarker.errors import UsageError
 from benchmarker.graph.graph import walk
+from benchmarker.plugins.numpy.base import Call
+from benchmarker.plugins.numpy.gradients import GRADIENTS
 from benchmarker.plugins.numpy.operators import NumpyOperators
 from benchmarker.worker.conformance.cases import OPERATOR_CASES, OperatorCase
 from tests.support.numpy_programs import cases, results
@@ -33,6 +35,11 @@ UNARY: dict[str, Callable[..., float]] = {
     "log": math.log,
     "sqrt": math.sqrt,
     "erf": math.erf,
+    "sin": math.sin,
+    "cos": math.cos,
+    "log1p": math.log1p,
+    "expm1": math.expm1,
+    "reciprocal": lambda x: 1 / x,
     "softplus": lambda x: math.log1p(math.exp(x)),
     "clip": lambda x, min, max: min if x < min else max if x > max else x,
     "affine": lambda x, alpha=1.0, beta=0.0: alpha * x + beta,
@@ -103,6 +110,30 @@ def test_broadcasting_repeats_the_smaller_operand(case: OperatorCase) -> None:
     signs = {"add": "__add__", "sub": "__sub__", "mul": "__mul__", "div": "__truediv__"}
     for at in np.ndindex(*found.shape):
         assert found[at] == getattr(float(a[at]), signs[case.operator])(float(b[at]))
+
+
+@cases("minimum", "maximum", "pow")
+def test_pairs_of_elements_are_chosen_or_raised(case: OperatorCase) -> None:
+    values, (found,) = results(case)
+    a, b = (np.broadcast_to(values[name], found.shape) for name in "ab")
+    meaning: dict[str, Callable[[float, float], float]] = {"minimum": min, "maximum": max, "pow": math.pow}
+    expected = [meaning[case.operator](*map(float, pair)) for pair in zip(a.ravel(), b.ravel())]
+    np.testing.assert_allclose(found.ravel(), expected, rtol=1e-13)
+
+
+@pytest.mark.parametrize("operator", ["minimum", "maximum"])
+def test_of_equals_one_has_the_whole_gradient(operator: str) -> None:
+    a = np.array([1.0, 2.0, 3.0])
+    dy = np.array([5.0, 7.0, 11.0])
+    call = Call((a, a.copy()), (a,), (dy,), {}, (True, True))
+    first, second = GRADIENTS[operator](call)
+    np.testing.assert_array_equal(first + second, dy)
+
+
+def test_near_0_functions_do_not_cancel() -> None:
+    small = np.array([1e-12])
+    np.testing.assert_allclose(OPERATORS.log1p(small), small, rtol=1e-11)
+    np.testing.assert_allclose(OPERATORS.expm1(small), small, rtol=1e-11)
 
 
 @cases("softmax", "log_softmax")

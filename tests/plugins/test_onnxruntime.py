@@ -131,7 +131,7 @@ def test_training_is_refused_with_a_sentence(command: Command) -> None:
 @pytest.mark.framework
 @pytest.mark.timeout(600)
 def test_it_conforms(command: Command) -> None:
-    finished = command("check", "onnxruntime", "--json", timeout=600)
+    finished = command("check", "onnxruntime", "--threads=1", "--json", timeout=600)
     report = json.loads(finished.stdout)
     assert [result for result in report["results"] if result["status"] == "failed"] == []
     assert finished.status == 0

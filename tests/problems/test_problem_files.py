@@ -15,7 +15,7 @@ from benchmarker import registry
 from benchmarker.analysis.charts import breakdown
 from benchmarker.analysis.text.factors import specification_factors
 from benchmarker.api.framework import Device
-from benchmarker.api.scheme import ProblemReference
+from benchmarker.api.problem_scheme import ProblemReference
 from benchmarker.errors import PluginError, UsageError
 from benchmarker.execution.import_roots import import_roots
 from benchmarker.experiment.spec import RunSpec, specification

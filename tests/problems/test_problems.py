@@ -25,7 +25,7 @@ LSTM_IMDB = lstm_imdb.benchmarker_problem()
 EVERY = tuple(
     registry.problem(entry.name)
     for entry in registry.entries()
-    if (entry.kind, entry.distribution) == ("problems", registry.OWN_DISTRIBUTION)
+    if (entry.kind, entry.is_ours) == ("problems", True)
     if entry.name != "architecture"  # its parameters are texts
 )
 PROBLEMS = (RESNET50, VGG16, MNIST_MLP, CONV2D, LSTM_IMDB)
@@ -222,9 +222,5 @@ def test_a_wrong_parameter_is_a_usage_error(values: dict[str, Any], message: str
 
 
 def test_the_conformance_suite_leaves_no_built_in_problem_out() -> None:
-    registered = {
-        entry.name
-        for entry in registry.entries()
-        if entry.kind == "problems" and entry.distribution == "benchmarker"
-    }
+    registered = {entry.name for entry in registry.entries() if entry.kind == "problems" and entry.is_ours}
     assert {problem.name for problem in builtin_problems()} == registered

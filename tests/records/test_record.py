@@ -15,7 +15,7 @@ import pytest
 from benchmarker import registry
 from benchmarker.api.modifiers import Modifiers
 from benchmarker.api.optimizer import Optimizer
-from benchmarker.api.scheme import ProblemReference
+from benchmarker.api.problem_scheme import ProblemReference
 from benchmarker.cli.run import add_arguments, experiment
 from benchmarker.execution.environments import Interpreter
 from benchmarker.execution.outcomes import Failure
@@ -119,6 +119,8 @@ SPECS: dict[str, RunSpec] = {
     "parts": spec(breakdown=True, price_per_hour=1 / 3),
     "fork": spec(start="fork"),
     "compile-cache": spec("pytorch", compile_cache="cold"),
+    "ranks": spec(batch_size=4, ranks=2, scheme="averaging/8", exchange="mpi", network="100mbit"),
+    "weak": spec(batch_size=4, ranks=2, scheme="all-reduce", exchange="mpi", scaling="weak"),
 }
 
 

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
 import subprocess
 import sys
+from collections.abc import Iterable
 from pathlib import Path
 
 from benchmarker.execution.environments.index_settings import index_settings
@@ -24,8 +26,48 @@ def install(python: Path | str, *arguments: str) -> None:
 
 def build_wheel(source: Path, folder: Path) -> None:
     """Build a project's wheel into a folder."""
+    _build(source, folder, "--wheel")
+
+
+def make_fresh(folder: Path, sources: Iterable[Path], *more: str) -> Path:
+    """Build wheels of projects, install them and more into an environment of their own, and return its Python."""
+    for source in sources:
+        build_wheel(source, folder / "wheels")
+    python = make_venv(folder / "venv")
+    install(python, *sorted(map(str, (folder / "wheels").glob("*.whl"))), *more)
+    return python
+
+
+def run_module(
+    python: Path, folder: Path, *arguments: str, timeout: float = 300
+) -> subprocess.CompletedProcess[str]:
+    """Run a module of such an environment in a folder, with a cache of its own there."""
+    environment = {k: v for k, v in os.environ.items() if k != "PYTHONPATH"}
+    environment["BENCHMARKER_HOME"] = str(folder / "home")
+    return subprocess.run(
+        [str(python), "-m", *arguments],
+        cwd=folder,
+        env=environment,
+        capture_output=True,
+        text=True,
+        timeout=timeout,
+        check=False,
+    )
+
+
+def build_both(source: Path, folder: Path) -> tuple[Path, Path]:
+    """Build a project's source distribution, and from that its wheel, into a folder; return both."""
+    _build(source, folder)
+    (sources,), (wheel,) = folder.glob("*.tar.gz"), folder.glob("*.whl")
+    return sources, wheel
+
+
+def _build(source: Path, folder: Path, *arguments: str) -> None:
+    """Build one at a time: each goes through the project's folder ``build``."""
     given = ("--build-constraints" if one == "--constraints" else one for one in index_settings().arguments)
-    _uv("build", "-q", "--wheel", "--out-dir", str(folder), *given, str(source))
+    with Path(__file__).open("rb") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        _uv("build", "-q", *given, *arguments, "--out-dir", str(folder), str(source))
 
 
 def _uv(*arguments: str) -> None:

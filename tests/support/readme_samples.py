@@ -1,4 +1,6 @@
-"""The outputs that the README shows, made from the records in ``results``: ``python -m tests.support.readme_samples``.
+"""The outputs that the README and the pages of ``docs`` show, made from the records in ``results``.
+
+``python -m tests.support.readme_samples`` writes them anew.
 
 A sample is the fenced block below a comment ``<!-- sample NAME -->``.
 """
@@ -15,7 +17,10 @@ from benchmarker.analysis.text.experiment_table import comparison_table, record_
 from benchmarker.analysis.text.trainings import standings_table
 from benchmarker.records.migration import newest
 
-README = Path(__file__).resolve().parents[2] / "README.md"
+ROOT = Path(__file__).resolve().parents[2]
+README = ROOT / "README.md"
+PAGES = (README, *sorted((ROOT / "docs").rglob("*.md")))
+"""Those that may show samples."""
 _SAMPLE = re.compile(r"(<!-- sample (\w+) -->\n```\w+\n)(.*?)(?=```)", re.DOTALL)
 
 _LINES: Mapping[str, tuple[tuple[str, ...], ...]] = {
@@ -134,5 +139,7 @@ def with_samples(readme: str, made: Mapping[str, str]) -> str:
 
 
 if __name__ == "__main__":
-    text = README.read_text(encoding="utf-8")
-    README.write_text(with_samples(text, samples(README.parent / "results")), encoding="utf-8")
+    made = samples(ROOT / "results")
+    for page in PAGES:
+        text = page.read_text(encoding="utf-8")
+        page.write_text(with_samples(text, made), encoding="utf-8")

@@ -14,7 +14,7 @@ from msgspec.structs import asdict
 
 from benchmarker import __version__
 from benchmarker.api.optimizer import Optimizer
-from benchmarker.api.scheme import ProblemReference
+from benchmarker.api.problem_scheme import ProblemReference
 from benchmarker.experiment.spec import RunSpec, specification
 from benchmarker.records.precision import precision_of
 from benchmarker.records.schema import NEWEST
@@ -526,6 +526,7 @@ _BASE: dict[str, Any] = {
     "profile": None,
     "transformations": None,
     "training": None,
+    "distributed": None,
     "memory": {
         "peak_bytes": 412000256,
         "framework": {},

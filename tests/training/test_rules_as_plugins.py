@@ -43,7 +43,7 @@ def nothing_added(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_those_of_workers_are_those_of_entry_points() -> None:
-    assert set(registry.names("optimizers", registry.OWN_DISTRIBUTION)) == set(BUILT_IN)
+    assert set(registry.names("optimizers", ours=True)) == set(BUILT_IN)
     for kind, rule in BUILT_IN.items():
         assert registry.update_rule(kind) == rule
         assert registry.rule_value(kind) is None

@@ -2,13 +2,24 @@
 
 from __future__ import annotations
 
+import dataclasses
+import importlib
+import os
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from benchmarker.api.framework import Device, Framework
+from benchmarker import registry
+from benchmarker.api.framework import Device, Framework, NoOptions
+from benchmarker.api.problem import Problem
+from benchmarker.errors import UnsupportedError
+from benchmarker.experiment.catalogue import framework_class
+from benchmarker.graph.graph import Graph
+from benchmarker.graph.network import Network
 from benchmarker.graph.operators import OPERATORS, Operators
 from benchmarker.plugins.numpy import benchmarker_framework
 from benchmarker.plugins.numpy.framework import NumpyFramework
@@ -23,6 +34,7 @@ from benchmarker.worker.conformance import (
     run_checks,
 )
 from benchmarker.worker.conformance.cases import OPERATOR_CASES
+from benchmarker.worker.conformance.problems import installed_problem_checks
 from benchmarker.worker.conformance.result import CheckFailed, relative_error
 from tests.support import faulty_frameworks
 
@@ -214,6 +226,139 @@ def test_an_operator_the_framework_lacks_is_skipped_and_one_it_claims_is_not() -
     refusing = results_of(faulty_frameworks.with_operators(RefusingTanh), checks)
     assert refusing["forward/tanh/4d"].status == "failed"
     assert "no tanh today" in refusing["forward/tanh/4d"].detail
+
+
+class Gaps(NumpyFramework):
+    """Does not offer an optimizer, and an operator for some tensors only; and says so."""
+
+    def build(self, graph: Graph, parameters: Any, **settings: Any) -> Any:
+        if settings["optimizer"].kind == "lion":
+            raise UnsupportedError("no optimizer lion")
+        if "erf" in graph.operators:
+            raise UnsupportedError("erf runs on Tuesdays")
+        return super().build(graph, parameters, **settings)
+
+
+def test_a_gap_that_a_framework_declares_is_no_failure() -> None:
+    wanted = ("forward/erf/4d", "optimizer/lion/schedule", "optimizer/adam", "forward/tanh/4d")
+    found = results_of(Gaps(), tuple(check for check in CHECKS if check.name in wanted))
+    assert {name: (result.status, result.detail) for name, result in found.items()} == {
+        "forward/erf/4d": ("skipped", "erf runs on Tuesdays"),
+        "optimizer/lion/schedule": ("skipped", "no optimizer lion"),
+        "optimizer/adam": ("passed", found["optimizer/adam"].detail),
+        "forward/tanh/4d": ("passed", found["forward/tanh/4d"].detail),
+    }
+
+
+class Misspelt(NumpyOperators):
+    exp = Operators.exp
+    max_pool = Operators.max_pool
+
+    def expp(self, x: object) -> object:
+        return x
+
+    def maxpool(self, x: object) -> object:
+        return x
+
+    def helper(self, x: object) -> object:
+        return x
+
+    def tanhh(self, x: object) -> object:
+        """Near an operator that is there."""
+        return x
+
+
+def _described(framework: Framework) -> CheckResult:
+    (check,) = (check for check in CHECKS if check.name == "description/operators")
+    return results_of(framework, (check,))[check.name]
+
+
+def test_a_misspelt_operator_is_named_with_its_nearest() -> None:
+    found = _described(faulty_frameworks.with_operators(Misspelt))
+    assert found.status == "failed"
+    assert found.detail == (
+        "'expp': no such operator; did you mean 'exp'? "
+        "'maxpool': no such operator; did you mean 'max_pool'? "
+        "The names of helpers start with an underscore"
+    )
+
+
+@pytest.mark.parametrize("name", registry.names("frameworks", ours=True))
+def test_helpers_of_our_frameworks_are_taken_for_no_operator(name: str) -> None:
+    framework = faulty_frameworks.with_operators(framework_class(registry.framework(name)).operators)
+    assert _described(framework).status == "passed"
+
+
+def test_an_error_names_the_last_line_of_the_plugins_own(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    package = tmp_path / "own_lines"
+    package.mkdir()
+    (package / "__init__.py").write_text("")
+    (package / "meanings.py").write_text("import json\n\n\ndef exp(self, x):\n    return json.loads('{')\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    meanings = importlib.import_module("own_lines.meanings")
+    framework = faulty_frameworks.with_operators(type("Own", (NumpyOperators,), {"exp": meanings.exp}))
+    plugin = dataclasses.replace(benchmarker_framework(), implementation="own_lines.meanings:Own")
+    framework.configure(Device("cpu"), threads=1, seed=0)
+    (check,) = (check for check in CHECKS if check.name == "forward/exp/4d")
+    found = check.run(Subject(framework, plugin, Device("cpu")))
+    assert found.status == "failed"
+    assert found.detail.startswith("JSONDecodeError: ")
+    assert found.detail.endswith(f" (own_lines{os.sep}meanings.py, line 5)")
+
+
+def small_problem(name: str, build: Callable[[Network, Any], None]) -> Problem:
+    return Problem(name, "a task", "a source", NoOptions, build)
+
+
+def _two_products(net: Network, _: NoOptions) -> None:
+    x = net.input("x", (6,))
+    net.output(net.dense("second", net.tanh(net.dense("first", x, 5)), 3))
+
+
+def _much(net: Network, _: NoOptions) -> None:
+    net.output(net.dense("one", net.input("x", (60_000,)), 60_000))
+
+
+def _raising(net: Network, _: NoOptions) -> None:
+    raise KeyError("weights")
+
+
+@pytest.mark.parametrize(
+    ("build", "inference", "training"),
+    [
+        (_two_products, ("passed", ""), ("skipped", "the problem has no loss to train with")),
+        (
+            _much,
+            ("skipped", "the problem has no reduced size"),
+            ("skipped", "the problem has no reduced size"),
+        ),
+        (_raising, ("skipped", "the problem is broken: problem 'p' failed in build()"), ("skipped", "")),
+    ],
+)
+def test_problems_of_others_are_checked_too(
+    build: Callable[[Network, Any], None], inference: tuple[str, str], training: tuple[str, str]
+) -> None:
+    checks = installed_problem_checks("p", lambda: small_problem("p", build))
+    found = results_of(NumpyFramework(), checks)
+    for mode, (status, detail) in (("inference", inference), ("training", training)):
+        assert found[f"problem/p/{mode}"].status == status
+        assert detail in found[f"problem/p/{mode}"].detail
+
+
+def test_a_problem_that_a_framework_computes_wrongly_fails() -> None:
+    checks = installed_problem_checks("p", lambda: small_problem("p", _two_products))
+    framework = faulty_frameworks.with_operators(type("Off", (NumpyOperators,), {"tanh": lambda self, x: x}))
+    assert failures(framework, checks) == {"problem/p/inference"}
+
+
+def test_a_problem_that_cannot_be_imported_is_told() -> None:
+    def leave() -> Problem:
+        raise SystemExit("not here")
+
+    for found in results_of(NumpyFramework(), installed_problem_checks("p", leave)).values():
+        assert (found.status, found.detail) == ("skipped", "the problem is broken: SystemExit: not here")
 
 
 def test_not_a_number_and_a_wrong_shape_never_pass() -> None:

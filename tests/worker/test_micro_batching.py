@@ -14,7 +14,7 @@ from benchmarker import registry
 from benchmarker.api.framework import Program
 from benchmarker.api.optimizer import Optimizer
 from benchmarker.api.problem import Problem
-from benchmarker.api.scheme import ProblemReference
+from benchmarker.api.problem_scheme import ProblemReference
 from benchmarker.data.values import draw_batch, draw_parameters
 from benchmarker.errors import UnsupportedError
 from benchmarker.experiment.fault import ExperimentError
@@ -146,7 +146,7 @@ class Summed:
 
 
 def test_a_loss_that_is_no_mean_over_samples_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(UnsupportedError, match=r"'summed' is no mean over samples .* leave out"):
+    with pytest.raises(UnsupportedError, match=r"'summed' is no mean over samples .* train it whole"):
         run_events(replace(MICRO, problem=f"{__name__}:Summed"), tmp_path)
 
 

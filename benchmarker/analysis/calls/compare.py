@@ -97,10 +97,11 @@ def compare(
     ----------
     *sides : str, path or Results
         At least two, the first is the baseline: a record (file, name or part of its identifier), a folder, filters
-        (``"framework=pytorch problem=resnet50"``), a commit of this repository (``"git:v1.2"``), or records in hand.
+        (``"framework=pytorch problem=resnet50"``), a framework's version (``"pytorch==2.12.0"``), a commit of this
+        repository (``"git:v1.2"``), or records in hand.
     run : bool or sequence of str
-        Whether to make the pairs first, by the newest records of the sides; for commits the options of the command
-        ``run`` that are to be run at each, e.g. ``["--framework=numpy", "--problem=mnist_mlp"]``.
+        Whether to make the pairs first, by the newest records of the sides; for commits and versions the options of the
+        command ``run`` that are to be run at each, e.g. ``["--framework=numpy", "--problem=mnist_mlp"]``.
     pairs : int or None
         How many pairs to make; None makes ten.
     profile : str or None

@@ -13,6 +13,7 @@ from typing import Any
 from benchmarker.analysis.results.collection import Results
 from benchmarker.analysis.results.scanning import read_files
 from benchmarker.api.given_values import path_of, possible_paths
+from benchmarker.execution.environments import permission
 from benchmarker.experiment.keywords import KEYWORDS, experiment_values
 from benchmarker.experiment.progress import Progress
 from benchmarker.experiment.progress_lines import ProgressLines
@@ -74,6 +75,7 @@ def run(
     results: str | os.PathLike[str] | None = None,
     resume: bool = False,
     dry_run: bool = False,
+    allow_cuda_build: bool = False,
     progress: OnLine | None = None,
     **options: Any,
 ) -> RunResults:
@@ -82,7 +84,7 @@ def run(
     Parameters
     ----------
     blueprint : path or None
-        A ``.toml`` or ``.py`` file; options go over its fields.
+        A ``.toml`` or ``.py`` file, whose fields options override.
     recipe : str or path or None
         In its place, what to train: the name of a recipe or a file, as the command ``train`` takes it.
     results : path or None
@@ -91,6 +93,8 @@ def run(
         Whether to leave out what has a good record there, and have trainings go on from their checkpoints.
     dry_run : bool
         Whether to run nothing: the result has the plan and no records.
+    allow_cuda_build : bool
+        Whether runs on the CPU may install PyTorch's CUDA build, of several GiB; from now on in later calls, too.
     progress : callable or None
         Takes lines of text that say how far it is, e.g. ``print``; None for silence.
     **options
@@ -112,15 +116,13 @@ def run(
 
     Examples
     --------
-    >>> import benchmarker
     >>> found = benchmarker.run(framework=["numpy", "pytorch"], problem="mnist_mlp", batch_size=64)
     >>> found.to_frame()[["framework.name", "timing.step_seconds.median"]]
     """
     experiment_run, told = _planned(blueprint, recipe, results, options), told_progress(progress)
     _go_on(experiment_run, told, resumes=resume)
     if not dry_run:
-        for _ in experiment_run.execute(told):
-            pass
+        _execute(experiment_run, told, allow_cuda_build=allow_cuda_build)
     for trouble in experiment_run.troubles:
         warnings.warn(trouble, stacklevel=2)
     if experiment_run.interrupted:
@@ -133,6 +135,13 @@ def _planned(blueprint: object, recipe: object, results: object, options: Mappin
         named = path_of("recipe", recipe)
         described = asked(path_of("blueprint", blueprint), None if named is None else str(named))
         return ExperimentRun.planned(experiment_values(options), described, path_of("results", results))
+
+
+def _execute(experiment_run: ExperimentRun, told: Progress, *, allow_cuda_build: bool) -> None:
+    if allow_cuda_build:
+        permission.allow_cuda_build()
+    for _ in experiment_run.execute(told):
+        pass
 
 
 def _go_on(experiment_run: ExperimentRun, told: Progress, *, resumes: bool) -> None:

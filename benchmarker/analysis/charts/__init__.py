@@ -13,7 +13,7 @@ from benchmarker import registry
 from benchmarker.analysis.chart_kinds import IN_ORDER
 from benchmarker.analysis.charts.options import Option, options_of, parsed
 from benchmarker.api.chart import Chart
-from benchmarker.errors import BenchmarkerError
+from benchmarker.errors import BenchmarkerError, missing_package
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -96,9 +96,7 @@ def picture(shown: Chart) -> Figure:
     try:
         import matplotlib.figure  # noqa: F401
     except ImportError:
-        raise BenchmarkerError(
-            "a picture needs matplotlib, which is not installed: pip install 'benchmarker[analysis]'"
-        ) from None
+        raise BenchmarkerError(missing_package("a picture", "matplotlib", "analysis")) from None
     from benchmarker.analysis.charts.drawing.figure import figure
 
     return figure(shown)

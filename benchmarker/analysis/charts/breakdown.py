@@ -137,7 +137,7 @@ def _measured(title: str, cells: Sequence[Cell]) -> Panel:
     every = tuple(dict.fromkeys(name for found in parts for name in found))
     return Panel(
         Axis("framework", scale="category", categories=labels),
-        Axis("time of a step", unit.name, zero=True),
+        Axis("time per step", unit.name, zero=True),
         f"{title}: measured",
         tuple(_part(name, colour, labels, parts, unit) for colour, name in enumerate(every)),
     )

@@ -16,7 +16,7 @@ from benchmarker.analysis.charts.labels import (
     workload_labels,
 )
 from benchmarker.analysis.charts.quantities import METRICS, Metric, row_of
-from benchmarker.analysis.charts.selection import few_series, gather, limit_workloads
+from benchmarker.analysis.charts.selection import few_series, gather, limit_workloads, networks
 from benchmarker.api.chart import Chart
 from benchmarker.records.cells import Cell
 from benchmarker.records.lookup import Record
@@ -39,7 +39,9 @@ def chart(records: Sequence[Record], *, metric: Metric = "step", log: bool | Non
     UsageError
         If no run ended well.
     """
-    ended = few_series(gather(records, "runs that ended well"), _series_names, places=("device", "threads"))
+    ended = few_series(
+        networks(gather(records, "runs that ended well")), _series_names, places=("device", "threads")
+    )
     gathered = limit_workloads(ended, MAX_PANELS)
     cells = gathered.cells
     devices = [device_of(cell) for cell in cells]

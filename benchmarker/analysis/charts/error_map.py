@@ -30,9 +30,10 @@ def chart(records: Sequence[Record]) -> Chart:
     UsageError
         If no run of an operator was verified.
     """
-    found = gather(records, "runs of an operator that were verified", _map, "of no operator or not verified")
+    needs = "runs of an operator that were verified"
+    found = gather(records, needs, _map, "of no operator or not verified", timed=False)
     gathered = _few(found)
-    cells, labels = gathered.cells, names(gathered.cells)
+    cells, labels = gathered.cells, names(gathered.cells, timed=False)
     tensor = _output(cells[0].first)
     most = max(value for cell in cells for row in _in_roundoff(cell) for value in row if value is not None)
     problem = short(cells[0].first["problem"]["name"])

@@ -8,11 +8,11 @@ from benchmarker.analysis.charts.caption import caption, intervals
 from benchmarker.analysis.charts.grouped_bars import panels
 from benchmarker.analysis.charts.labels import names, title_of, workload_labels
 from benchmarker.analysis.charts.quantities import METRICS, Metric, row_of
-from benchmarker.analysis.charts.selection import few_series, gather, limit_workloads
+from benchmarker.analysis.charts.selection import few_series, gather, limit_workloads, networks
 from benchmarker.api.chart import Chart
 from benchmarker.records.lookup import Record
 
-TITLES = {"step": "Time of a step", "throughput": "Throughput"}
+TITLES = {"step": "Time per step", "throughput": "Throughput"}
 
 
 def chart(records: Sequence[Record], *, metric: Metric = "step", log: bool | None = None) -> Chart:
@@ -32,7 +32,7 @@ def chart(records: Sequence[Record], *, metric: Metric = "step", log: bool | Non
     UsageError
         If no run ended well.
     """
-    gathered = limit_workloads(few_series(gather(records, "runs that ended well")))
+    gathered = limit_workloads(few_series(networks(gather(records, "runs that ended well"))))
     cells = gathered.cells
     work = workload_labels(cells)
     rows = [row_of(c, name, w, metric) for c, name, w in zip(cells, names(cells, work), work)]

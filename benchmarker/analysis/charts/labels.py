@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
 
+from benchmarker.analysis.text.comparison_words import told_apart_by, value_text
 from benchmarker.analysis.text.factors import (
     Factor,
     environment_factors,
@@ -14,9 +17,12 @@ from benchmarker.analysis.text.factors import (
 from benchmarker.errors import plural
 from benchmarker.records.cells import Cell
 from benchmarker.records.lookup import Record, work_name
+from benchmarker.records.precision import excluded
 
 _WORK = ("problem", "parameters", "mode", "batch size", "data")
 _MAX_LENGTH = 60
+_DISTURBED = " (disturbed)"
+"""Follows the name of a number that is not to be ranked."""
 
 
 def framework_of(cell: Cell) -> str:
@@ -28,6 +34,8 @@ def names(
     cells: Sequence[Cell],
     places: Sequence[Hashable] | None = None,
     base: Callable[[Cell], str] = framework_of,
+    *,
+    timed: bool = True,
 ) -> tuple[str, ...]:
     """Return a name for each cell, such that no two at one place have the same.
 
@@ -42,6 +50,8 @@ def names(
         Where each stands, e.g. its problem; all at one place if not given.
     base : callable
         The name that suffices where nothing else differs.
+    timed : bool
+        Whether times are shown, so that a name says where something disturbed them.
     """
     known = [cell.first for cell in cells]
     texts = [base(cell) for cell in cells]
@@ -56,7 +66,16 @@ def names(
             break
         if _tells_apart(factor, list(zip(where, texts))):
             texts = [", ".join(filter(None, (text, _said(factor, i)))) for i, text in enumerate(texts)]
-    return _numbered(list(map(short, texts)), where)
+    marked = [
+        f"{short(text)}{_DISTURBED if timed and _is_disturbed(cell) else ''}"
+        for text, cell in zip(texts, cells)
+    ]
+    return _numbered(marked, where)
+
+
+def _is_disturbed(cell: Cell) -> bool:
+    """Tell whether the number of a cell rests on a process that is kept out of comparisons."""
+    return any(map(excluded, cell.well))
 
 
 def workload_labels(cells: Sequence[Cell]) -> tuple[str, ...]:
@@ -70,19 +89,40 @@ def panel_titles(cells: Sequence[Cell]) -> tuple[str, ...]:
 
 
 def _works(cells: Sequence[Cell], told: Sequence[str]) -> tuple[str, ...]:
-    first: dict[str, Cell] = {}
-    for cell in cells:
-        first.setdefault(cell.work, cell)
-    texts = {work: _work_name([cell for cell in cells if cell.work == work]) for work in first}
-    factors = specification_factors([cell.asked for cell in first.values()])
-    for factor in (factor for factor in factors if factor.title in _WORK):
+    works = [cell.work for cell in cells]
+    of_work: dict[str, list[Cell]] = {}
+    for work, cell in zip(works, cells):
+        of_work.setdefault(work, []).append(cell)
+    texts = {work: _work_name(same) for work, same in of_work.items()}
+    first = [same[0] for same in of_work.values()]
+    factors = specification_factors([cell.asked for cell in first])
+    briefly = [_brief(one, first) for one in factors if one.title in _WORK]
+    for factor in briefly:
         needed = len(set(texts.values())) < len(texts) and _tells_apart(factor, list(texts.values()))
         if needed or (factor.title in told and len(set(factor.texts)) > 1):
             texts = {
                 work: ", ".join(filter(None, (text, _said(factor, i))))
                 for i, (work, text) in enumerate(texts.items())
             }
-    return tuple(short(texts[cell.work]) for cell in cells)
+    return tuple(short(texts[work]) for work in works)
+
+
+def _brief(factor: Factor, cells: Sequence[Cell]) -> Factor:
+    """Return a factor, of parameters only as many as tell the works of a problem apart."""
+    if factor.title != "parameters":
+        return factor
+    settings = [cell.first["problem"]["parameters"] for cell in cells]
+    problems = [cell.first["problem"]["name"] for cell in cells]
+    of_problem: dict[str, list[Mapping[str, Any]]] = {}
+    for own, problem in zip(settings, problems):
+        of_problem.setdefault(problem, []).append(own)
+    telling = {problem: told_apart_by(same) for problem, same in of_problem.items()}
+    texts = [
+        " ".join(f"{name}={value_text(own[name])}" for name in telling[problem] if name in own)
+        for own, problem in zip(settings, problems)
+    ]
+    same_work = len(set(zip(problems, texts))) == len(set(zip(problems, factor.texts)))
+    return replace(factor, texts=tuple(texts)) if same_work else factor
 
 
 def _work_name(cells: Sequence[Cell]) -> str:

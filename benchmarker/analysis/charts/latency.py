@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from benchmarker.analysis.charts.caption import caption
 from benchmarker.analysis.charts.downsampling import quantiles
 from benchmarker.analysis.charts.labels import framework_of, names, title_of
 from benchmarker.analysis.charts.palette import colours
-from benchmarker.analysis.charts.quantities import Unit, times
+from benchmarker.analysis.charts.quantities import Unit, runs_of, times
 from benchmarker.analysis.charts.samples import block_steps, has_course, steady_samples
-from benchmarker.analysis.charts.selection import few_series, gather, largest_group
+from benchmarker.analysis.charts.selection import few_series, gather, largest_group, networks
 from benchmarker.api.chart import Axis, Chart, Panel, Series
 from benchmarker.records.cells import Cell
 from benchmarker.records.lookup import Record, work_name
@@ -36,7 +37,7 @@ def chart(records: Sequence[Record], *, log: bool | None = None) -> Chart:
         If no run ended well.
     """
     ended = gather(records, "runs that ended well, with several samples", has_course, "of a single sample")
-    of_one = largest_group(ended, lambda cell: cell.work, id, "of other problems, modes or sizes")
+    of_one = largest_group(networks(ended), lambda cell: cell.work, id, "of other problems, modes or sizes")
     gathered = few_series(of_one, names)
     cells = gathered.cells
     samples = [[x for record in cell.well for x in steady_samples(record)] for cell in cells]
@@ -55,16 +56,20 @@ def chart(records: Sequence[Record], *, log: bool | None = None) -> Chart:
                 Axis("framework", scale="category", categories=labels),
                 axis,
                 "Distribution, with median",
-                tuple(_violin(*one, unit) for one in zip(labels, samples, colour)),
+                _of_cells(cells, [_violin(*one, unit) for one in zip(labels, samples, colour)]),
             ),
             Panel(
                 axis,
                 Axis("share of steps within that time", "%", zero=True),
                 "Cumulative distribution",
-                tuple(_cumulative(*one, unit) for one in zip(labels, samples, colour)),
+                _of_cells(cells, [_cumulative(*one, unit) for one in zip(labels, samples, colour)]),
             ),
         ),
     )
+
+
+def _of_cells(cells: Sequence[Cell], drawn: Sequence[Series]) -> tuple[Series, ...]:
+    return tuple(replace(one, runs=(runs_of(cell),)) for cell, one in zip(cells, drawn))
 
 
 def _violin(name: str, samples: Sequence[float], colour: int, unit: Unit) -> Series:

@@ -56,6 +56,7 @@ def chart(records: Sequence[Record], *, log: bool = False) -> Chart:
         "trainings of a stated length that ended well, with losses or an accuracy",
         _learned,
         "without losses, or by a recipe",
+        timed=False,
     )
     others = "of other problems or settings"
     of_one = largest_group(_with_data(trained), lambda cell: cell.work, _trained_steps, others)
@@ -132,7 +133,7 @@ def _learnt_data(cell: Cell) -> bool:
 
 
 def _labels(cells: Sequence[Cell]) -> tuple[str, ...]:
-    return names(cells, [_asked_steps(cell) for cell in cells])
+    return names(cells, [_asked_steps(cell) for cell in cells], timed=False)
 
 
 def _learned(record: Record) -> bool:

@@ -10,7 +10,7 @@ from benchmarker.analysis.charts.caption import caption
 from benchmarker.analysis.charts.grouped_bars import MAX_PANELS, MAX_RATIO, panels
 from benchmarker.analysis.charts.labels import framework_of, names, panel_titles, title_of
 from benchmarker.analysis.charts.quantities import Quantity, Row, Value, counts, sizes
-from benchmarker.analysis.charts.selection import few_series, gather, limit_workloads
+from benchmarker.analysis.charts.selection import few_series, gather, limit_workloads, networks
 from benchmarker.api.chart import Axis, Chart, Panel, Series
 from benchmarker.records.cells import Cell
 from benchmarker.records.lookup import Record, value_at
@@ -49,11 +49,17 @@ def chart(records: Sequence[Record], *, log: bool | None = None) -> Chart:
         If no run that ended well knows its memory.
     """
     needs = "runs that ended well, with their memory measured"
-    known = gather(records, needs, lambda record: value_at(record, "memory.peak_bytes"), "of unknown memory")
-    gathered = limit_workloads(few_series(known), MAX_PANELS)
+    known = gather(
+        records,
+        needs,
+        lambda record: value_at(record, "memory.peak_bytes"),
+        "of unknown memory",
+        timed=False,
+    )
+    gathered = limit_workloads(few_series(networks(known)), MAX_PANELS)
     cells = gathered.cells
     work = panel_titles(cells)
-    labels = names(cells, work)
+    labels = names(cells, work, timed=False)
     found = [_bytes(cell) for cell in cells]
     logarithmic = any(map(_far_apart, found)) if log is None else log
     groups = [
@@ -122,7 +128,7 @@ def _energy(
     return panels(
         rows,
         [of for _, of, _, _ in told],
-        Quantity("energy of a sample", partial(counts, name="J")),
+        Quantity("energy per sample", partial(counts, name="J")),
         of="problem",
         log=log,
     )

@@ -10,9 +10,14 @@ from functools import cache
 from benchmarker import registry
 from benchmarker.errors import PluginError
 
-LIGHT = ("#D55E00", "#0072B2", "#009E73", "#CC79A7", "#4D4D4D", "#E69F00", "#56B4E9", "#000000")
-"""On white: Okabe & Ito, Color Universal Design (2008), with a grey for its yellow, which white swallows."""
-DARK = ("#E06A10", "#2A7FC9", "#00A87A", "#DB8DB9", "#F5F5F5", "#F4B61E", "#7CC8F5", "#6E6E6E")
+LIGHT = (
+    "#D55E00", "#0072B2", "#009E73", "#CC79A7", "#4D4D4D", "#E69F00", "#56B4E9", "#000000", "#961EF0", "#692D00"
+)  # fmt: skip
+"""On white: Okabe & Ito, Color Universal Design (2008), with a grey for its yellow, which white swallows, and the two
+that are farthest from those, however colours are seen: one for each framework here."""
+DARK = (
+    "#E06A10", "#2A7FC9", "#00A87A", "#DB8DB9", "#F5F5F5", "#F4B61E", "#7CC8F5", "#6E6E6E", "#A51EFF", "#873C1E"
+)  # fmt: skip
 """On black: the same hues, lighter."""
 LESS, MIDDLE, MORE = "#0072B2", "#F7F7F7", "#D55E00"
 """Ends and middle of a scale around a centre."""
@@ -42,7 +47,7 @@ def colour(index: int, *, dark: bool = False) -> str:
 def _declared() -> dict[str, int]:
     """Return the places that frameworks ask for in their plugins, by name; ours have theirs before others ask."""
     found: dict[str, int] = {}
-    for name in (*registry.names("frameworks", registry.OWN_DISTRIBUTION), *registry.names("frameworks")):
+    for name in (*registry.names("frameworks", ours=True), *registry.names("frameworks")):
         try:
             place = registry.framework(name).colour
         except PluginError:

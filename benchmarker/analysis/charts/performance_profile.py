@@ -17,7 +17,7 @@ from benchmarker.analysis.comparison.performance_profiles import (
     Profiles,
     performance_profiles,
 )
-from benchmarker.analysis.text.factors import framework_label
+from benchmarker.analysis.text.factors import trainer_label
 from benchmarker.analysis.text.units import duration, significant
 from benchmarker.api.chart import Axis, Chart, Heat, Panel, Series
 from benchmarker.errors import UsageError
@@ -54,12 +54,16 @@ def chart(
     if not 1.0 < limit < math.inf:
         raise UsageError(f"the limit of a performance profile is above 1, got {limit:g}")
     found = gather(
-        records, "runs of recipes that ended well ('benchmarker train')", is_training, "of no recipe"
+        records,
+        "runs of recipes that ended well ('benchmarker train')",
+        is_training,
+        "of no recipe",
+        timed=False,
     )
     if by == "optimizer":
-        of_each = split(found, framework_label)
-        found = largest_group(of_each, lambda cell: framework_label(cell.first), id, "of other frameworks")
-    label = framework_label if by == "framework" else _optimizer
+        of_each = split(found, trainer_label)
+        found = largest_group(of_each, lambda cell: trainer_label(cell.first), id, "of other frameworks")
+    label = trainer_label if by == "framework" else _optimizer
     made = performance_profiles(found.records, label, by, metric)
     profiles = sorted(made.profiles, key=lambda profile: -profile.score(limit))
     return Chart(
@@ -68,7 +72,7 @@ def chart(
         caption=caption(
             found,
             f"Medians over seeds; a target that half of them missed is at no multiple. Score: the mean share from 1 "
-            f"to {limit:g} (AlgoPerf), 1 for who is the best of each.",
+            f"to {limit:g} (AlgoPerf), 1 for one that is best at each.",
             f"Left out: {', '.join(made.left_out)}." if made.left_out else "",
         ),
         panels=(_curves(profiles, found, by, limit), _table(made, profiles, by, metric)),
@@ -80,7 +84,7 @@ def _optimizer(record: Record) -> str:
 
 
 def _curves(profiles: Sequence[Profile], found: Selection, by: str, limit: float) -> Panel:
-    frameworks = {framework_label(record): str(record["framework"]["name"]) for record in found.records}
+    frameworks = {trainer_label(record): str(record["framework"]["name"]) for record in found.records}
     places = (
         colours([frameworks[profile.label] for profile in profiles])
         if by == "framework"

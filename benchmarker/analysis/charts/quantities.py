@@ -42,6 +42,8 @@ class Row:
         How much.
     text : str
         What else is said of it.
+    runs : tuple of str
+        Identifiers of the records behind it.
     """
 
     name: str
@@ -49,6 +51,7 @@ class Row:
     place: str | float
     value: Value
     text: str = ""
+    runs: tuple[str, ...] = ()
 
 
 def value_of(cell: Cell, metric: Metric) -> Value:
@@ -63,7 +66,13 @@ def value_of(cell: Cell, metric: Metric) -> Value:
 
 def row_of(cell: Cell, name: str, place: str | float, metric: Metric) -> Row:
     """Return the value of a cell as a picture shows it."""
-    return Row(name, framework_of(cell), place, value_of(cell, metric), plural(len(cell.well), "process"))
+    text = plural(len(cell.well), "process")
+    return Row(name, framework_of(cell), place, value_of(cell, metric), text, runs_of(cell))
+
+
+def runs_of(cell: Cell) -> tuple[str, ...]:
+    """Return the identifiers of a cell's records."""
+    return tuple(str(record["id"]) for record in cell.records)
 
 
 def colours_of(rows: Sequence[Row]) -> dict[str, int]:
@@ -106,6 +115,7 @@ def series(
             low=tuple(unit(row.value.low) for row in group),
             high=tuple(unit(row.value.high) for row in group),
             texts=tuple(_text(row, unit) for row in group),
+            runs=tuple(row.runs for row in group) if all(row.runs for row in group) else (),
             colour=colour[group[0].name],
         )
         for group in ordered

@@ -16,8 +16,8 @@ from benchmarker.analysis.charts.labels import (
     title_of,
     workload_labels,
 )
-from benchmarker.analysis.charts.quantities import Row, Unit, Value, counts, series, value_of
-from benchmarker.analysis.charts.selection import few_series, gather, limit_workloads
+from benchmarker.analysis.charts.quantities import Row, Unit, Value, counts, runs_of, series, value_of
+from benchmarker.analysis.charts.selection import few_series, gather, limit_workloads, networks
 from benchmarker.analysis.text.units import count
 from benchmarker.api.chart import Axis, Chart, Mark, Panel, Series
 from benchmarker.records.cells import Cell
@@ -52,7 +52,7 @@ def chart(records: Sequence[Record]) -> Chart:
     """
     needs = "runs that ended well, of problems with convolutions, matrix or recurrent products"
     gathered = limit_workloads(
-        few_series(gather(records, needs, _has_products, "of problems without products"))
+        few_series(networks(gather(records, needs, _has_products, "of problems without products")))
     )
     cells = gathered.cells
     work = workload_labels(cells)
@@ -101,7 +101,7 @@ def _row(cell: Cell, name: str, work: str) -> Row:
     flops = problem["flops_per_step"]
     step = value_of(cell, "step")
     rate = Value(flops / step.value, *(flops / end if end else None for end in (step.high, step.low)))
-    return Row(name, framework_of(cell), flops / problem["bytes_per_step"], rate, work)
+    return Row(name, framework_of(cell), flops / problem["bytes_per_step"], rate, work, runs_of(cell))
 
 
 def _peaks(cells: Sequence[Cell]) -> dict[str, _Roof]:

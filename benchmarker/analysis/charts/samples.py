@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from itertools import accumulate
 from typing import Literal
 
@@ -42,7 +43,8 @@ def chart(
     UsageError
         If no run ended well.
     """
-    gathered = gather(records, "runs that ended well, with several samples", has_course, "of a single sample")
+    needs = "runs that ended well, with several samples"
+    gathered = gather(records, needs, has_course, "of a single sample", timed=False)
     chosen = gathered.cells[: max(1, most)]
     shown = Selection(tuple(Cell((cell.well[-1],)) for cell in chosen), gathered.skipped)
     titles = names(gathered.cells, base=lambda cell: f"{framework_of(cell)}, {workload_labels([cell])[0]}")
@@ -89,7 +91,7 @@ def _panel(record: Record, title: str, over: Place, log: bool | None) -> Panel:
         Axis(label, x.name, zero=True),
         Axis("step time", y.name, scale="log" if logarithmic else "linear", zero=not logarithmic),
         title,
-        tuple(one for one in series if one.x),
+        tuple(replace(one, runs=((str(record["id"]),),)) for one in series if one.x),
         tuple(_marks(record, ends[len(warmup) :], begun, x)),
     )
 

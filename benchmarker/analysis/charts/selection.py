@@ -8,10 +8,14 @@ from typing import Any
 
 from benchmarker.analysis.charts.labels import names, short, workload_labels
 from benchmarker.analysis.charts.palette import rank_of
+from benchmarker.api.problem import OPERATOR
 from benchmarker.errors import UsageError, plural
 from benchmarker.experiment.keys import canonical
 from benchmarker.records.cells import Cell, cells
 from benchmarker.records.lookup import Record, specification_of, value_at
+from benchmarker.records.precision import excluded
+
+_DISTURBED = "disturbed or otherwise not to be ranked"
 
 
 @dataclass(frozen=True)
@@ -35,7 +39,12 @@ class Selection:
 
 
 def gather(
-    records: Sequence[Record], needs: str, has: Callable[[Record], Any] | None = None, without: str = ""
+    records: Sequence[Record],
+    needs: str,
+    has: Callable[[Record], Any] | None = None,
+    without: str = "",
+    *,
+    timed: bool = True,
 ) -> Selection:
     """Return the cells of the records that ended well and have what the picture needs.
 
@@ -49,6 +58,9 @@ def gather(
         Tells whether a record has it.
     without : str
         What records are called that do not have it, e.g. ``"without a breakdown"``.
+    timed : bool
+        Whether the picture ranks times: what keeps a number out of comparisons then keeps it out of the picture too,
+        unless there are no others. Their names say so then (:func:`~benchmarker.analysis.charts.labels.names`).
 
     Raises
     ------
@@ -64,7 +76,10 @@ def gather(
     if not fit:
         found = f"none of {len(records)} records has that" if len(records) else "there are no records"
         raise UsageError(f"such a picture needs {needs}, and {found}")
-    return Selection(tuple(sorted(cells(fit), key=_order)), skipped)
+    clean = [record for record in fit if not excluded(record)] if timed else []
+    shown = clean or fit
+    skipped = (*skipped, *_counted(len(fit) - len(shown), _DISTURBED))
+    return Selection(tuple(sorted(cells(shown), key=_order)), skipped)
 
 
 def _order(cell: Cell) -> tuple[Any, ...]:
@@ -100,11 +115,14 @@ def largest_group(
 
 
 def first_groups(gathered: Selection, group: Callable[[Cell], Hashable], most: int, others: str) -> Selection:
-    """Keep the cells of so many groups, those with the most cells."""
+    """Keep the cells of so many groups: networks before operators, then those with the most cells."""
     count: dict[Hashable, int] = {}
+    operators: set[Hashable] = set()
     for cell in gathered.cells:
         count[group(cell)] = count.get(group(cell), 0) + 1
-    chosen = set(sorted(count, key=lambda name: -count[name])[:most])
+        if cell.first["problem"]["task"] == OPERATOR:
+            operators.add(group(cell))
+    chosen = set(sorted(count, key=lambda name: (name in operators, -count[name]))[:most])
     return _keep(gathered, [cell for cell in gathered.cells if group(cell) in chosen], others)
 
 
@@ -192,6 +210,22 @@ def few_series(
     few = _most_frequent(labels(shown))
     chosen = {id(cell) for cell, name in zip(shown, labels(shown)) if name in few}
     return _told(gathered, keep(gathered, lambda cell: id(cell) in chosen, "of other settings"))
+
+
+def networks(gathered: Selection) -> Selection:
+    """Keep networks of one rank, where there are some: operators and several ranks say little beside them."""
+    for is_one, others in ((_is_of_one_rank, "of several ranks"), (_is_network, "of operators")):
+        kept = [cell for cell in gathered.cells if is_one(cell)]
+        gathered = _told(gathered, _keep(gathered, kept, others)) if kept else gathered
+    return gathered
+
+
+def _is_of_one_rank(cell: Cell) -> bool:
+    return value_at(cell.first, "distributed") is None
+
+
+def _is_network(cell: Cell) -> bool:
+    return bool(cell.first["problem"]["task"] != OPERATOR)
 
 
 def limit_workloads(gathered: Selection, most: int = MAX_WORKLOADS) -> Selection:

@@ -6,7 +6,8 @@ from collections.abc import Mapping, Sequence
 
 from benchmarker.analysis.charts.caption import caption
 from benchmarker.analysis.charts.labels import names, title_of, workload_labels
-from benchmarker.analysis.charts.selection import MAX_ROWS, few_series, gather, limit_workloads
+from benchmarker.analysis.charts.quantities import runs_of
+from benchmarker.analysis.charts.selection import MAX_ROWS, few_series, gather, limit_workloads, networks
 from benchmarker.analysis.text.units import significant
 from benchmarker.api.chart import Axis, Chart, Heat, Panel
 from benchmarker.errors import UsageError, did_you_mean
@@ -32,7 +33,7 @@ def chart(records: Sequence[Record], *, baseline: str = FASTEST) -> Chart:
     UsageError
         If no run ended well, all are of one framework, or none is of the baseline.
     """
-    gathered = limit_workloads(few_series(gather(records, "runs that ended well")), MAX_ROWS)
+    gathered = limit_workloads(few_series(networks(gather(records, "runs that ended well"))), MAX_ROWS)
     cells = gathered.cells
     rows, columns = workload_labels(cells), names(cells, workload_labels(cells))
     table = {(row, column): cell for row, column, cell in zip(rows, columns, cells)}
@@ -67,6 +68,7 @@ def chart(records: Sequence[Record], *, baseline: str = FASTEST) -> Chart:
                     tuple(tuple(map(_text, row)) for row in values),
                     f"step time over {what}",
                     centre=1.0,
+                    runs=tuple(_runs_of_row(table, row) for row in problems),
                 ),
             ),
         ),
@@ -90,3 +92,7 @@ def _text(value: float | str | None) -> str:
     if isinstance(value, str):
         return value
     return "" if value is None else significant(value, 3)
+
+
+def _runs_of_row(table: Mapping[tuple[str, str], Cell], row: str) -> tuple[str, ...]:
+    return tuple(run for (of, _), cell in table.items() if of == row for run in runs_of(cell))

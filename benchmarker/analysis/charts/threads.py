@@ -6,7 +6,7 @@ from collections.abc import Hashable, Mapping, Sequence
 
 from benchmarker.analysis.charts.caption import caption, intervals
 from benchmarker.analysis.charts.labels import framework_of, names, short, title_of
-from benchmarker.analysis.charts.quantities import METRICS, Row, Value, plain, row_of, series
+from benchmarker.analysis.charts.quantities import METRICS, Row, Value, plain, row_of, runs_of, series
 from benchmarker.analysis.charts.selection import Selection, few_series, gather, keep, split
 from benchmarker.api.chart import Axis, Chart, Panel, Series
 from benchmarker.errors import UsageError
@@ -15,7 +15,7 @@ from benchmarker.records.lookup import Record, value_at, work_name
 from benchmarker.statistics import paired_ratio
 
 _PAIRED = (
-    "Intervals of the speed-up: 95 %, Student's t over rounds in which both numbers of threads ran; none where "
+    "Intervals of the speed-up: 95 %, Student's t over rounds in which both thread counts ran; none where "
     "there are fewer than 3."
 )
 _UNPAIRED = (
@@ -102,7 +102,7 @@ def _speedup(cells: Sequence[Cell], labels: Sequence[str]) -> Panel:
     baselines = {name: cell for cell, name in zip(cells, labels) if _threads(cell) == fewest}
     # A framework that has no run with the fewest threads has nothing to be compared with.
     rows = [
-        Row(name, framework_of(cell), _threads(cell), _ratio(baselines[name], cell))
+        Row(name, framework_of(cell), _threads(cell), _ratio(baselines[name], cell), runs=runs_of(cell))
         for cell, name in zip(cells, labels)
         if name in baselines and len(found[name]) > 1
     ]
@@ -114,7 +114,7 @@ def _speedup(cells: Sequence[Cell], labels: Sequence[str]) -> Panel:
 
 
 _LAST = 7
-"""Black, which no framework has."""
+"""Black; what is measured is not dashed."""
 
 
 def _throughput(cells: Sequence[Cell], labels: Sequence[str]) -> Panel:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from benchmarker.analysis.charts.selection import Selection, gather, largest_group, split
 from benchmarker.analysis.comparison.trainings import TrainingGroup
-from benchmarker.analysis.text.factors import framework_label
+from benchmarker.analysis.text.factors import trainer_label
 from benchmarker.errors import plural
 from benchmarker.records.lookup import Record
 
@@ -89,11 +89,11 @@ def gather_trainings(
     UsageError
         If no such training ended well.
     """
-    found = gather(records, needs, has, without)
+    found = gather(records, needs, has, without, timed=False)
     of_one = largest_group(split(found, _recipe), lambda cell: _recipe(cell.first), id, "by other recipes")
     groups: dict[str, list[Record]] = {}
     for record in of_one.records:
-        groups.setdefault(framework_label(record), []).append(record)
+        groups.setdefault(trainer_label(record), []).append(record)
     return Trainings(of_one, tuple(TrainingGroup(label, tuple(own)) for label, own in groups.items()))
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
@@ -127,6 +128,7 @@ def compare(
     margin: float | None = None,
     resolution: Kept = lambda record: None,
     include_contaminated: bool = False,
+    chosen_afterwards: bool = False,
 ) -> Comparison:
     """Compare each side with the first.
 
@@ -140,22 +142,31 @@ def compare(
         Returns the A/A comparison that is kept for the machine of a record.
     include_contaminated : bool
         Whether processes count that the machine disturbed.
+    chosen_afterwards : bool
+        Whether the first is the first because of its times: verdicts are then corrected for all pairs of sides, of
+        which any could have been looked at.
 
     Raises
     ------
     UsageError
         If sides are not comparable, or no run of one ended well.
     """
-    first = sides[0]
+    first, *others = sides
     rows: list[Row] = []
     notes: list[str] = []
-    for other in sides[1:]:
+
+    def rows_of(one: Side, other: Side, matches: Sequence[Match]) -> list[Row]:
+        return [_row(m, (one.name, other.name), margin, resolution, include_contaminated) for m in matches]
+
+    for other in others:
         matched = match(first, other)
         notes += first.notes + other.notes
         notes += matched.notes
-        for found in matched.matches:
-            rows.append(_row(found, (first.name, other.name), margin, resolution, include_contaminated))
-    return Comparison(tuple(sorted(_judged(rows), key=_place)), tuple(dict.fromkeys(notes)))
+        rows += rows_of(first, other, matched.matches)
+    also = itertools.combinations(others, 2) if chosen_afterwards else ()
+    looked_at = [row for one, other in also for row in rows_of(one, other, match(one, other).matches)]
+    judged = _judged([*rows, *looked_at])[: len(rows)]
+    return Comparison(tuple(sorted(judged, key=_place)), tuple(dict.fromkeys(notes)))
 
 
 def _place(row: Row) -> tuple[bool, bool]:

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Union
 
-from benchmarker.analysis.comparison.commits import Made, make_pairs
 from benchmarker.analysis.comparison.compare import Comparison, compare
 from benchmarker.analysis.comparison.gate import Gate, gate
 from benchmarker.analysis.comparison.matching import Side
@@ -21,7 +20,8 @@ from benchmarker.analysis.comparison.pair_plan import (
 )
 from benchmarker.analysis.comparison.resolution import keep, resolution_for
 from benchmarker.analysis.comparison.self_comparison import SelfComparison, pairs_with_itself, resolution_of
-from benchmarker.analysis.comparison.sides import REVISION, OnProgress, find_side
+from benchmarker.analysis.comparison.sides import OnProgress, find_side, is_variant
+from benchmarker.analysis.comparison.variants import Made, make_pairs
 from benchmarker.analysis.comparison.verdict import DEFAULT as DEFAULT_MARGIN
 from benchmarker.errors import UsageError
 from benchmarker.experiment.campaign import Campaign
@@ -46,7 +46,7 @@ class ComparisonRequest:
     run : bool
         Whether to make the pairs first.
     words : sequence of str
-        What to run at sides that are commits, as options of the command ``run``.
+        What to run at sides that are commits or versions of a framework, as options of the command ``run``.
     self_comparison : str or None
         A record to compare with itself, instead of sides.
     pairs : int or None
@@ -141,15 +141,17 @@ class ComparisonRequest:
             Called with the number of records that are read, and of those that must be.
         """
         first = self.sides[0]
-        if isinstance(first, str) and first.startswith(REVISION):
-            return self._made_at_commits(progress, prepare)
+        if isinstance(first, str) and is_variant(first):
+            return self._made_of_variants(progress, prepare)
         pair_plan = pairs_to_make(self.found_sides(on_read), self._amount)
         made, interrupted = self._execute(pair_plan, progress, prepare)
         return Made(pair_plan.sides(made), interrupted)
 
-    def _made_at_commits(self, progress: Progress, prepare: Callable[[], None]) -> Made:
+    def _made_of_variants(self, progress: Progress, prepare: Callable[[], None]) -> Made:
         if self.profile:
-            raise UsageError(f"pairs of commits must be a number, --pairs=N, got --profile={self.profile}")
+            raise UsageError(
+                f"pairs of commits or versions must be a number, --pairs=N, got --profile={self.profile}"
+            )
         Store(self.results).check_writable()
         prepare()
         names = [side if isinstance(side, str) else side.name for side in self.sides]

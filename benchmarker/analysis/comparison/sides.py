@@ -1,4 +1,4 @@
-"""From what was asked for to records: a record, a folder, filters or a git revision, and checkouts of those."""
+"""From what was asked for to records: a record, a folder, filters, a version or a git revision, and checkouts."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from typing import Any
 from benchmarker.analysis.comparison.matching import Side
 from benchmarker.analysis.reproduction import processes_of
 from benchmarker.analysis.results import collect
+from benchmarker.analysis.results.filters import parse_filters
 from benchmarker.cache import temporary_folder
 from benchmarker.collectors.source_control import REDIRECTIONS, find_checkout
 from benchmarker.errors import BenchmarkerError, UsageError
@@ -34,7 +35,7 @@ def find_side(text: str, results: str | os.PathLike[str], on_progress: OnProgres
     text : str
         The file, name or part of the identifier of a record, with which all processes of its number
         count; a folder; ``KEY=VALUE`` words with spaces between; or ``git:REVISION``, for the records that were
-        made in a checkout of that commit without changes.
+        made in a checkout of that commit without changes; or ``FRAMEWORK==VERSION``.
     results : path
         The folder that names, filters and revisions are looked for in.
     on_progress : callable or None
@@ -45,13 +46,15 @@ def find_side(text: str, results: str | os.PathLike[str], on_progress: OnProgres
     UsageError
         If nothing is found.
     """
-    if text.startswith(REVISION):
+    if is_commit(text):
         return _of_revision(text, results, on_progress)
+    if is_version(text):
+        name, _, version = text.partition("==")
+        words = [f"framework.name={name}", f"framework.version={version},{version}+*"]
+        return _sound(text, *_read(results, parse_filters(words), on_progress), on_progress)
     if Path(text).is_dir():
         return _sound(text, *_read(text, {}, on_progress), on_progress)
     if "=" in text and not Path(text).exists():
-        from benchmarker.analysis.results.filters import parse_filters
-
         return _sound(text, *_read(results, parse_filters(_words(text)), on_progress), on_progress)
     return _of_record(text, results, on_progress)
 
@@ -119,8 +122,23 @@ def _of_record(text: str, results: str | os.PathLike[str], on_progress: OnProgre
 
 REVISION = "git:"
 """What the name of a side begins with that is a revision."""
+_VERSION = re.compile(r"\w+==[^\s=,*]+")
 _COMMIT = re.compile(r"[0-9a-f]{40,64}")
 _WITHOUT_HOOKS = ("-c", f"core.hooksPath={os.devnull}", "-c", "core.fsmonitor=false")
+
+
+def is_commit(text: str) -> bool:
+    return text.startswith(REVISION)
+
+
+def is_version(text: str) -> bool:
+    """Tell whether a side is a framework with a version, ``pytorch==2.12.0``."""
+    return bool(_VERSION.fullmatch(text))
+
+
+def is_variant(text: str) -> bool:
+    """Tell whether a side is a commit or a version, of which pairs can be made where there is no record yet."""
+    return is_commit(text) or is_version(text)
 
 
 def commit_of(revision: str, folder: Path | None = None) -> str:

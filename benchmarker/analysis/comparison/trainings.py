@@ -11,6 +11,7 @@ from typing import Any
 from benchmarker.analysis.comparison.censored import Time, excess, holm, log_rank_p, median_time
 from benchmarker.analysis.comparison.matching import Side
 from benchmarker.errors import UsageError, plural
+from benchmarker.experiment.keys import canonical
 from benchmarker.records.keys import differences
 from benchmarker.records.lookup import Record, work_name
 from benchmarker.training.reference_runs import ReferenceRuns
@@ -174,12 +175,25 @@ def _is_by_recipe(record: Record) -> bool:
 
 
 def by_recipe(records: Sequence[Record]) -> list[list[Record]]:
-    """Return trainings by recipes, grouped by what was trained, in their order; others are left out."""
+    """Return trainings by recipes, grouped by what was trained, in their order; others are left out.
+
+    One by several ranks is of the same recipe as one by a single process: who is first is asked of both.
+    """
+    trained = [record for record in records if _is_by_recipe(record)]
+    left_out = _told_of_ranks(trained)
     found: dict[str, list[Record]] = {}
-    for record in records:
-        if _is_by_recipe(record):
-            found.setdefault(record["comparable"]["hash"], []).append(record)
+    for record in trained:
+        keys = record["comparable"]["keys"]
+        found.setdefault(canonical({k: v for k, v in keys.items() if k not in left_out}), []).append(record)
     return list(found.values())
+
+
+def _told_of_ranks(records: Sequence[Record]) -> tuple[str, ...]:
+    """Return the keys in which several ranks differ from one."""
+    if not any(record.get("distributed") for record in records):
+        return ()
+    alone = {record["execution"]["threads"] for record in records if not record.get("distributed")}
+    return ("ranks", "scheme", "exchange", "network", *(() if len(alone) > 1 else ("threads",)))
 
 
 def recipe_names(records: Sequence[Record]) -> tuple[str, ...]:

@@ -18,6 +18,7 @@ from benchmarker.records.lookup import value_at
 from benchmarker.records.schema import Record
 from benchmarker.records.timestamps import from_record
 from benchmarker.statistics import across_processes, are, geometric_mean
+from benchmarker.version import OWN_DISTRIBUTIONS
 
 
 @dataclass(frozen=True)
@@ -217,7 +218,7 @@ class Facts:
     known : tuple of (str, str)
         What a person calls it, and its value; what a record does not know is not there.
     packages : tuple of (str, str)
-        Name and version of each Python package, but the framework's own.
+        Name and version of each Python package, but the framework's and benchmarker's own.
     """
 
     known: tuple[tuple[str, str], ...]
@@ -231,11 +232,10 @@ def facts_of(record: Record) -> Facts:
     found |= {name: value_at(record, path) for name, path in _PLAIN.items()}
     found |= {name: _commit(value_at(record, path)) for name, path in _COMMITS.items()}
     packages = record["environment"]["packages"] or {}
+    told = {framework["distribution"], *OWN_DISTRIBUTIONS}
     return Facts(
         tuple((name, str(value)) for name, value in found.items() if value not in (None, "")),
-        tuple(
-            (name, str(version)) for name, version in packages.items() if name != framework["distribution"]
-        ),
+        tuple((name, str(version)) for name, version in packages.items() if name not in told),
     )
 
 

@@ -73,6 +73,7 @@ def as_record(run: LegacyRun) -> Record:
         "profile": None,
         "transformations": None,
         "training": None,
+        "distributed": None,
         "peaks": None,
         "peaks_reason": "imported: nothing is known of the machine's peaks",
         "memory": {"peak_bytes": None, "framework": {}, "predicted": {}},

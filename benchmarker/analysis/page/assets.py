@@ -10,9 +10,11 @@ import math
 from importlib import resources
 from typing import Any
 
-from benchmarker.errors import BenchmarkerError
+from benchmarker.errors import BenchmarkerError, missing_package
 
-_SCRIPTS = ("theme.js", "runs.js", "elements.js", "record.js", "swatches.js", "pictures.js", "printing.js")
+_SCRIPTS = (
+    "theme.js", "elements.js", "runs.js", "answers.js", "record.js", "swatches.js", "pictures.js", "printing.js"
+)  # fmt: skip
 _ESCAPES = {"<": "\\u003c", ">": "\\u003e", "&": "\\u0026", "\u2028": "\\u2028", "\u2029": "\\u2029"}
 
 
@@ -102,6 +104,4 @@ def _digest(script: str) -> str:
 
 
 def _missing(package: str) -> BenchmarkerError:
-    return BenchmarkerError(
-        f"a page needs {package}, which is not installed: pip install 'benchmarker[analysis]'"
-    )
+    return BenchmarkerError(missing_package("a page", package, "analysis"))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timezone
 from pathlib import Path
@@ -10,7 +10,10 @@ from typing import Any
 
 from benchmarker.analysis.charts import palette
 from benchmarker.analysis.page import assets
+from benchmarker.analysis.page.answer_table import Answers, answer_table
+from benchmarker.analysis.page.answers import answers
 from benchmarker.analysis.page.dedupe import SharedSections
+from benchmarker.analysis.page.interactive.figure import Figure
 from benchmarker.analysis.page.interactive.pictures import Gallery, gallery
 from benchmarker.analysis.page.overview import overview
 from benchmarker.analysis.page.runs import Runs, gather
@@ -93,10 +96,16 @@ def make_page(
             f"a page needs at least one valid record that passes the filters, got none{_first(missing)}"
         )
     shown = gallery([run.record for run in found.runs], note)
+    note("comparing frameworks")
+    ordered = found.newest_first()
+    every = [run.record for run in ordered.runs]
+    places = {run.record["id"]: (place, run.key) for place, run in reversed(list(enumerate(ordered.runs)))}
+    answered = answer_table(answers(every), places)
     note("comparing trainings")
     trained = trainings([run.record for run in found.runs])
     note("writing the page")
-    html = _html(found.newest_first(), shown, trained, title=title, skipped=missing, plotly=plotly)
+    told = Told(answered, trained, shown, missing)
+    html = _html(ordered, told, title=title, plotly=plotly)
     kinds = tuple(picture.chart.kind for picture in shown.pictures)
     return Page(html, len(found.runs), kinds, missing, shown.broken)
 
@@ -105,13 +114,21 @@ def _first(skipped: Sequence[tuple[str, str]]) -> str:
     return f"; '{skipped[0][0]}': {skipped[0][1]}" if skipped else ""
 
 
+@dataclass(frozen=True)
+class Told:
+    """What a page says of all its runs together."""
+
+    answers: Answers
+    trained: Trainings
+    shown: Gallery
+    skipped: Sequence[tuple[str, str]]
+
+
 def _html(
     found: Runs,
-    shown: Gallery,
-    trained: Trainings,
+    told: Told,
     *,
     title: str,
-    skipped: Sequence[tuple[str, str]],
     plotly: str,
 ) -> str:
     records = [run.record for run in found.runs]
@@ -123,30 +140,40 @@ def _html(
         made_at=f"{datetime.now(timezone.utc):%Y-%m-%d %H:%M} UTC",
         version=__version__,
         overview=overview(records),
-        trained=trained,
+        answers=told.answers,
+        trained=told.trained,
         table=rows,
         keys=[run.key for run in found.runs],
         choices=_choices(rows.rows),
-        pictures=shown.pictures,
-        broken=shown.broken,
-        skipped=skipped,
+        pictures=told.shown.pictures,
+        broken=told.shown.broken,
+        skipped=told.skipped,
         policy=assets.content_security_policy(script, plotly),
         style=assets.template_text("page.css"),
         script=script,
         plotly=plotly,
-        data=assets.json_text(_data(found, shown)),
+        data=assets.json_text(_data(found, told)),
     )
 
 
 def _choices(rows: Sequence[Row]) -> dict[str, list[str]]:
     """Return what each filter of one column can choose; one with a single value is no choice, but for trust."""
-    found = {name: sorted({one.choices[name] for one in rows} - {""}) for name in rows[0].choices}
-    return {name: values for name, values in found.items() if len(values) > 1} | {"trust": list(GRADES)}
+    found = {
+        name: sorted({one.choices[name] for one in rows} - {""}, key=_in_order) for name in rows[0].choices
+    }
+    found["trust"] = list(GRADES)
+    return {name: values for name, values in found.items() if len(values) > 1}
 
 
-def _data(found: Runs, shown: Gallery) -> dict[str, Any]:
+def _in_order(text: str) -> tuple[int, str]:
+    """Return by what choices are ordered: numbers by their size."""
+    return (int(text) if text.isdecimal() and len(text) < 19 else 0, text)
+
+
+def _data(found: Runs, told: Told) -> dict[str, Any]:
     """Return what the page's script reads."""
     shared = SharedSections()
+    places = {run.record["id"]: place for place, run in reversed(list(enumerate(found.runs)))}
     runs = [
         {"key": run.key, "title": run.title, "file": run.file, "sections": shared.places(run.sections)}
         for run in found.runs
@@ -155,9 +182,25 @@ def _data(found: Runs, shown: Gallery) -> dict[str, Any]:
         **shared.as_data(),
         "runs": runs,
         "whole": found.whole,
-        "figures": [picture.drawn.figures for picture in shown.pictures],
+        "answers": [row.runs for group in told.answers.groups for row in group.rows],
+        "alone": [row.runs for row in told.answers.alone],
+        "figures": [
+            [_placed(one, places) for one in picture.drawn.figures] for picture in told.shown.pictures
+        ],
+        "pictures": [sorted({places[run] for run in picture.records}) for picture in told.shown.pictures],
         "palette": {"light": _colours(dark=False), "dark": _colours(dark=True)},
     }
+
+
+def _placed(figure: Figure, places: Mapping[str, int]) -> Figure:
+    """Return a figure whose values name the runs behind them by their places in the page, where they are told."""
+    traces = [
+        {**trace, "runs": [sorted({places[run] for run in runs}) for runs in trace["runs"]]}
+        if "runs" in trace
+        else trace
+        for trace in figure["data"]
+    ]
+    return {**figure, "data": traces}
 
 
 def _colours(*, dark: bool) -> list[str]:

@@ -9,6 +9,7 @@ from typing import Any
 from benchmarker.analysis.text.factors import framework_label
 from benchmarker.analysis.text.units import significant
 from benchmarker.machine.trust import GRADES
+from benchmarker.records.keys import machine_name
 from benchmarker.records.lookup import Record, value_at, work_name
 
 TONES = {
@@ -65,7 +66,7 @@ class Row:
     cells : tuple of Cell
         In the order of the headings.
     choices : dict
-        What the filters of single columns compare: framework, problem, status, trust.
+        What the filters compare: problem, mode, batch, threads, machine, framework, trust, status.
     """
 
     cells: tuple[Cell, ...]
@@ -149,10 +150,14 @@ def _row(record: Record) -> Row:
         Cell(verified, tone=TONES.get(verified, "")),
     )
     choices = {
-        "framework": str(record["framework"]["name"]),
         "problem": work_name(record),
-        "status": status,
+        "mode": str(record["mode"]),
+        "batch": str(record["batch_size"]),
+        "threads": str(value_at(record, "execution.threads") or ""),
+        "machine": machine_name(record),
+        "framework": str(record["framework"]["name"]),
         "trust": grade,
+        "status": status,
     }
     return Row(cells, choices)
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from benchmarker.analysis.comparison.standings import standings
-from benchmarker.analysis.text.factors import framework_label
+from benchmarker.analysis.text.factors import trainer_label
 from benchmarker.analysis.text.trainings import STANDINGS, standing_notes, standing_rows
 from benchmarker.records.lookup import Record
 
@@ -35,7 +35,7 @@ class Trainings:
 
 def trainings(records: Sequence[Record]) -> Trainings:
     """Return the table of those records that are trainings by recipes."""
-    found = standings(records, framework_label)
+    found = standings(records, trainer_label)
     return Trainings(
         head=STANDINGS,
         numeric=tuple("median" in title for title in STANDINGS),

@@ -12,6 +12,7 @@ from benchmarker.analysis.reproduction.verdict import CANNOT_TELL, Verdict, judg
 from benchmarker.records.keys import conditions
 from benchmarker.records.lookup import Record, value_at
 from benchmarker.statistics import WITHIN, across_processes
+from benchmarker.version import OWN_DISTRIBUTIONS
 
 NOT_COMPARABLE = "not comparable"
 BETWEEN = "between processes"
@@ -137,12 +138,15 @@ def number(records: Sequence[Record]) -> Number:
 
 def surroundings(record: Record) -> dict[str, Any]:
     """Return what may change a number a little and is told, by dotted name."""
+    packages = record["environment"]["packages"] or {}
     found = _flat(
         {
             "benchmarker": record["benchmarker_version"],
             "python": record["environment"]["python"],
             "interpreter": record["environment"]["kind"],
-            "packages": record["environment"]["packages"] or {},
+            "packages": {
+                name: version for name, version in packages.items() if name not in OWN_DISTRIBUTIONS
+            },
             "libraries": record["framework"]["libraries"],
             "variables": record["execution"]["environment_variables"],
             "kernel": value_at(record, "platform.os.kernel"),

@@ -12,7 +12,7 @@ from benchmarker.analysis.results.columns import is_always_null
 from benchmarker.analysis.results.filters import column, look_up, select
 from benchmarker.analysis.results.scanning import is_installed, read_newest, scan
 from benchmarker.analysis.results.table import Table
-from benchmarker.errors import BenchmarkerError, StoreError
+from benchmarker.errors import BenchmarkerError, StoreError, missing_package
 from benchmarker.records.files import OnProgress
 from benchmarker.records.reading import DamagedError
 from benchmarker.records.schema import Record
@@ -202,9 +202,7 @@ def collect(
 
 def _need(package: str, extra: str) -> None:
     if not is_installed(package):
-        raise BenchmarkerError(
-            f"a table of results needs {package}, which is not installed: pip install 'benchmarker[{extra}]'"
-        )
+        raise BenchmarkerError(missing_package("a table of results", package, extra))
 
 
 def load_results(path: str | os.PathLike[str] = DEFAULT_FOLDER, **filters: Any) -> Results:

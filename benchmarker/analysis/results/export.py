@@ -9,7 +9,7 @@ from typing import Any, BinaryIO
 
 from benchmarker.analysis.results.collection import Results
 from benchmarker.analysis.results.csv_cells import defused_table
-from benchmarker.errors import BenchmarkerError, StoreError, UsageError
+from benchmarker.errors import BenchmarkerError, StoreError, UsageError, missing_package
 from benchmarker.files import staged
 
 FORMATS = ("csv", "parquet", "jsonl")
@@ -105,7 +105,5 @@ def _table(results: Results) -> Any:
     try:
         import pyarrow  # noqa: F401
     except ImportError:
-        raise BenchmarkerError(
-            "a table of records needs pyarrow, which is not installed: pip install 'benchmarker[analysis]'"
-        ) from None
+        raise BenchmarkerError(missing_package("a table of records", "pyarrow", "analysis")) from None
     return results.to_arrow()

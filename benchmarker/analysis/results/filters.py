@@ -3,10 +3,18 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from benchmarker.analysis.results.columns import BOOLEAN, ENDS, INTEGER, NUMBER, STANDS_FOR, field, member_at
+from benchmarker.analysis.results.columns import (
+    BOOLEAN,
+    ENDS,
+    INTEGER,
+    NUMBER,
+    STANDS_FOR,
+    field,
+    member_at,
+)
 from benchmarker.analysis.results.matching import Range as Range
 from benchmarker.analysis.results.matching import (
     Test,
@@ -30,7 +38,11 @@ TIMES = ("since", "until")
 """Filters by the time at which a run started."""
 _EXAMPLES = 3
 """Fields of a group that are named."""
-_SHORT = {"threads": "execution.threads"}
+_SHORT = {
+    "threads": "execution.threads",
+    "ranks": "specification.ranks",
+    "scheme": "specification.scheme",
+}
 """Names for what is asked often."""
 
 
@@ -41,9 +53,9 @@ def parse_filters(words: Sequence[str]) -> dict[str, Any]:
     ----------
     words : sequence of str
         ``KEY=VALUE`` or ``KEY!=VALUE``. A key is the dotted name of a field
-        (``problem.parameters.image_size``), ``threads``, ``since`` or ``until``. A value may hold ``*`` and ``?``,
-        alternatives with commas between them, and ranges of numbers (``8..64``, ``8..``); ``null``,
-        ``true`` and ``false`` are what JSON means by them.
+        (``problem.parameters.image_size``), ``threads``, ``ranks``, ``scheme``, ``since`` or ``until``. A value may
+        hold ``*`` and ``?``, alternatives with commas between them, and ranges of numbers (``8..64``, ``8..``);
+        ``null``, ``true`` and ``false`` are what JSON means by them.
 
     Raises
     ------
@@ -63,6 +75,28 @@ def parse_filters(words: Sequence[str]) -> dict[str, Any]:
             found[key] = _joined(key, found.get(key, Where()), wanted, alternatives(parts[3]))
             check_values(key, found[key])
     return found
+
+
+def field_names() -> tuple[str, ...]:
+    """Return the dotted names of all fields and groups of fields that are declared."""
+    return tuple(_declared(value_of(Record), ""))
+
+
+def _declared(value: Value, before: str) -> Iterator[str]:
+    for part, member in (members_of(value.group) if value.group else {}).items():
+        yield before + part
+        yield from _declared(member.value, f"{before}{part}.")
+
+
+def choices_of(name: str) -> tuple[str, ...]:
+    """Return the values that a field may have, if they are few."""
+    member = member_at(_full(name))
+    return () if member is None else tuple(map(str, member.value.choices or ()))
+
+
+def filter_keys() -> tuple[str, ...]:
+    """Return what filters can be of: fields, and short names."""
+    return (*field_names(), *_SHORT, *TIMES)
 
 
 def _moment(key: str, wanted: bool, text: str, found: Mapping[str, Any]) -> Any:

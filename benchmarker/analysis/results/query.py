@@ -11,7 +11,7 @@ from decimal import Decimal
 from typing import Any
 
 from benchmarker.analysis.results.collection import Results
-from benchmarker.errors import BenchmarkerError, UsageError, printable
+from benchmarker.errors import BenchmarkerError, UsageError, missing_package, printable
 from benchmarker.records.timestamps import as_written
 
 _READS = ("SELECT", "EXPLAIN")
@@ -66,9 +66,7 @@ def query(results: Results, sql: str) -> Answer:
     try:
         import duckdb
     except ImportError:
-        raise BenchmarkerError(
-            "a query needs duckdb, which is not installed: pip install 'benchmarker[analysis]'"
-        ) from None
+        raise BenchmarkerError(missing_package("a query", "duckdb", "analysis")) from None
     connection = duckdb.connect(":memory:", config=_LOCKED)
     try:
         _check(connection.extract_statements(sql))

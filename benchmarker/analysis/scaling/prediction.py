@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 from benchmarker.analysis.scaling.readiness import Bucket
 from benchmarker.analysis.scaling.slowest import StepTimes
+from benchmarker.api.interconnect import Interconnect
 from benchmarker.distributed.exchanges import Exchange
-from benchmarker.distributed.networks import Network
 
 BAND = (0.025, 0.975)
 
@@ -71,7 +71,7 @@ class Prediction:
 
 
 def predict(
-    work: Workload, ranks: int, exchange: Exchange, network: Network, *, overlap: bool = True
+    work: Workload, ranks: int, exchange: Exchange, network: Interconnect, *, overlap: bool = True
 ) -> Prediction:
     """Return the step of so many ranks.
 
@@ -83,7 +83,7 @@ def predict(
         At least 1.
     exchange : Exchange
         What the scheme sends.
-    network : Network
+    network : Interconnect
         Over which.
     overlap : bool
         Whether gradients are sent while others are computed, where the scheme allows it.

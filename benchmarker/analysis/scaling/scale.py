@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from benchmarker.analysis.scaling.prediction import Prediction, Workload, predict
+from benchmarker.api.interconnect import Interconnect
 from benchmarker.distributed.exchanges import Exchange
-from benchmarker.distributed.networks import Network
 from benchmarker.errors import UsageError
 
 WEAK, STRONG = "weak", "strong"
@@ -50,7 +50,7 @@ class Curve:
     """
 
     exchange: Exchange
-    network: Network
+    network: Interconnect
     points: tuple[Point, ...]
 
 
@@ -99,7 +99,9 @@ class Scaling:
             )
         return size
 
-    def curve(self, ranks: Sequence[int], exchange: Exchange, network: Network, *, overlap: bool) -> Curve:
+    def curve(
+        self, ranks: Sequence[int], exchange: Exchange, network: Interconnect, *, overlap: bool
+    ) -> Curve:
         """Return the predictions for several numbers of ranks."""
         alone = self.workloads[self.batch_size].times.mean_of_slowest(1)
         points = []

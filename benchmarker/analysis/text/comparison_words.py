@@ -35,7 +35,8 @@ def title_of(name: str) -> str:
     return name.removesuffix(".name").rpartition(".")[2].replace("_", " ")
 
 
-def _flat(keys: Mapping[str, Any]) -> dict[str, Any]:
+def flat_keys(keys: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the keys of a work, those of objects by dotted name."""
     found: dict[str, Any] = {}
     for name, value in keys.items():
         inner = value if isinstance(value, Mapping) else None
@@ -50,7 +51,7 @@ def conditions(rows: Sequence[Row]) -> list[dict[str, Any]]:
         for name in rows[0].first.factors
         if all(row.first.factors.get(name) == row.other.factors.get(name) for row in rows)
     ]
-    return [{**_flat(row.keys), **{name: row.first.factors.get(name) for name in shared}} for row in rows]
+    return [{**flat_keys(row.keys), **{name: row.first.factors.get(name) for name in shared}} for row in rows]
 
 
 def told_apart_by(keys: Sequence[Mapping[str, Any]]) -> list[str]:

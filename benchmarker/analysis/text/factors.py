@@ -60,10 +60,19 @@ def framework_label(record: Record) -> str:
     return f"{name} {version}" if version else name
 
 
+def trainer_label(record: Record) -> str:
+    """Return who made a training: the framework, and of several ranks how many with what scheme."""
+    found = record.get("distributed")
+    if not found:
+        return framework_label(record)
+    return f"{framework_label(record)}, {found['ranks']} ranks, {found['scheme']} ({found['exchange']})"
+
+
 _FOUND = (
     ("device name", "device.name", "framework.name"),
     ("Python", "environment.python", "framework.full"),
     ("interpreter", "environment.kind", "framework.full"),
+    ("network of ranks", "distributed.network.kind", "specification.network"),
     ("data digest", "inputs.data.digest", "inputs.data.name"),
     ("host", "platform.host.name", ""),
     ("processor", "platform.cpu.model", ""),
@@ -300,6 +309,16 @@ def _content(specification: Specification) -> str:
     return str(specification["problem_digest"] or "")[: len("sha256:") + 12]
 
 
+_SHARED = "shared"
+"""What ``--network`` takes that emulates nothing."""
+
+
+def _network(specification: Specification) -> str:
+    """Return the network of ranks; an emulated one is called so wherever it is told of."""
+    asked = specification["network"]
+    return "" if asked is None else str(asked) if asked == _SHARED else f"emulated {asked}"
+
+
 def _monitors(specification: Specification) -> str:
     return "all" if specification["monitors"] is None else _text(specification["monitors"])
 
@@ -310,6 +329,7 @@ _IN_ITS_OWN_WAY: Mapping[str, _Shown] = {
     "data": _Plain(("data",), lambda specification: specification["data"] or "drawn", "data", "data {}"),
     "steps": _Amount(),
     "sampling": _Sampling(),
+    "network": _Plain(("network",), _network, "network", "network {}"),
     "monitors": _Plain(("monitors",), _monitors, "monitors", "monitors {}"),
 }
 _BESIDE_ANOTHER = ("gpus", "window")

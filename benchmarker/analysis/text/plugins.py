@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from benchmarker.experiment.catalogue import ProblemFacts, Support
 
 _MANY = 1000
-_DESCRIBED = ("recipes", "datasets", "charts")
+_DESCRIBED = ("recipes", "schemes", "datasets", "charts")
 """Kinds whose plugins say in a line what they are."""
 
 
@@ -36,7 +36,9 @@ class PluginRow:
     suite : Suite or None
         If it is one.
     description : str
-        What a chart shows, or a data set is.
+        What a chart shows, a data set is, or a scheme does.
+    source : str
+        Who has published a scheme.
     """
 
     kind: str
@@ -47,6 +49,7 @@ class PluginRow:
     facts: ProblemFacts | None = None
     suite: Suite | None = None
     description: str = ""
+    source: str = ""
 
     def to_json(self) -> dict[str, Any]:
         """Return the row as JSON values; those of a problem's facts are null if it is broken."""
@@ -60,7 +63,8 @@ class PluginRow:
                 "configurations": suite and len(suite.requests),
             }
         if self.kind in _DESCRIBED:
-            return {**row, "description": self.description or None}
+            source = {"source": self.source or None} if self.kind == "schemes" else {}
+            return {**row, "description": self.description or None, **source}
         if self.kind != "problems":
             return row
         facts = self.facts
@@ -94,6 +98,8 @@ def _of_kind(kind: str, rows: Sequence[PluginRow], width: int) -> str:
     columns += _suites(rows) if kind == "suites" else []
     if kind in _DESCRIBED:
         columns.append(Column("what", tuple(row.description or "-" for row in rows)))
+    if kind == "schemes":
+        columns.append(Column("source", tuple(row.source or "-" for row in rows)))
     if kind == "frameworks":
         columns.append(Column("where", tuple(row.note if row.usable else "-" for row in rows)))
     reasons = [

@@ -73,10 +73,27 @@ def values_table(names: Sequence[str], rows: Sequence[Sequence[Any]], *, width: 
     width : int
         Characters a line should have at most.
     """
+    return table(values_columns(names, rows), width)
+
+
+def values_columns(names: Sequence[str], rows: Sequence[Sequence[Any]]) -> list[Column]:
+    """Return the columns of a table of plain values."""
     columns = [[row[at] for row in rows] for at in range(len(names))]
     # Where the table must be split, what names the rows is repeated.
     keys = [at == 0 and _names_rows(values) for at, values in enumerate(columns)]
-    return table([_column(name, values, key) for name, values, key in zip(names, columns, keys)], width)
+    return [_column(name, values, key) for name, values, key in zip(names, columns, keys)]
+
+
+def plain_columns(names: Sequence[str], rows: Sequence[Sequence[Any]]) -> list[Column]:
+    """Return columns for programs: numbers whole, and nothing where there is none."""
+    cells = [tuple(_plain(row[at]) for row in rows) for at in range(len(names))]
+    return [Column(name, texts) for name, texts in zip(names, cells)]
+
+
+def _plain(value: Any) -> str:
+    if value is None:
+        return ""
+    return _line(value) if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
 
 
 def _names_rows(values: Sequence[Any]) -> bool:

@@ -7,7 +7,7 @@ import os
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from benchmarker.analysis.text import profile, quality, training
+from benchmarker.analysis.text import collectives, profile, quality, ranks, training
 from benchmarker.analysis.text.factors import framework_label
 from benchmarker.analysis.text.layout import labelled, labelled_path
 from benchmarker.analysis.text.units import count, duration, significant, size
@@ -68,7 +68,9 @@ def summary_lines(record: Record) -> Iterator[tuple[str, str]]:
     yield "trust", quality.trust(record)
     yield "findings", quality.findings(record)
     yield from training.lines(record)
-    yield "throughput", _throughput(record)
+    yield from ranks.lines(record)
+    yield from collectives.lines(record)
+    yield "throughput", "" if collectives.is_collective(record) else _throughput(record)
     yield "in all", _in_all(record)
     yield "breakdown", quality.breakdown(record["timing"])
     yield from quality.beside(record)
@@ -184,7 +186,8 @@ def _in_all(record: Record) -> str:
     window = timing.get("window_seconds")
     asked = f", {window:g} s were asked for" if window else ""
     wall = duration(timing["wall_seconds"])
-    return f"{significant(metrics['batches_per_second'])} mini-batches/s over {wall}{asked}"
+    unit = "exchanges" if collectives.is_collective(record) else "mini-batches"
+    return f"{significant(metrics['batches_per_second'])} {unit}/s over {wall}{asked}"
 
 
 def _acceptance(acceptance: Mapping[str, Any] | None) -> str:

@@ -7,6 +7,7 @@ import math
 import textwrap
 from collections.abc import Callable, Iterator, Sequence
 
+from benchmarker import registry
 from benchmarker.analysis.comparison.censored import (
     Time,
     log_rank_p,
@@ -26,10 +27,10 @@ from benchmarker.analysis.comparison.trainings import (
     convergence,
     reference_of,
 )
-from benchmarker.analysis.text.factors import framework_label
+from benchmarker.analysis.text.factors import trainer_label
 from benchmarker.analysis.text.layout import Column, align_points, table
 from benchmarker.analysis.text.units import duration, significant
-from benchmarker.errors import plural
+from benchmarker.errors import BenchmarkerError, plural
 from benchmarker.records.lookup import Record
 
 _NONE = "-"
@@ -147,7 +148,7 @@ def standings_table(records: Sequence[Record], *, width: int = 80) -> str:
     width : int
         Characters a line should have at most.
     """
-    found = standings(records, framework_label)
+    found = standings(records, trainer_label)
     blank = ("",) * (len(STANDINGS) - 2)
     rows = [row for one in found for row in [(one.recipe, *blank), *_below(standing_rows(one))]]
     columns = [
@@ -201,7 +202,7 @@ def _told(row: Row, first: str) -> str:
 def _groups(records: Sequence[Record]) -> list[TrainingGroup]:
     found: dict[str, list[Record]] = {}
     for record in records:
-        found.setdefault(framework_label(record), []).append(record)
+        found.setdefault(trainer_label(record), []).append(record)
     return [TrainingGroup(label, tuple(own)) for label, own in found.items()]
 
 
@@ -293,7 +294,7 @@ def _steps_compared(groups: Sequence[TrainingGroup]) -> Iterator[str]:
 
 def _convergence(groups: Sequence[TrainingGroup]) -> Iterator[str]:
     """Yield which groups of several trainings need other numbers of steps than the recipe's reference runs."""
-    told = [group for group in groups if len(group.well) >= MIN_FOR_VERDICT]
+    told = [group for group in groups if len(group.well) >= MIN_FOR_VERDICT and _is_of_one_process(group)]
     reference = reference_of(told[0].well[0]) if told else None
     if reference is None:
         return
@@ -305,6 +306,17 @@ def _convergence(groups: Sequence[TrainingGroup]) -> Iterator[str]:
             yield f"Suspicious: {group.label} takes {against.finding} steps than {which}, one-sided p = {p:.2g}."
     if all(against.finding is None for _, against in found):
         yield f"Nobody takes fewer or more steps than {which}, one-sided at {SIGNIFICANCE:g}."
+
+
+def _is_of_one_process(group: TrainingGroup) -> bool:
+    """Tell whether a group makes the training that one process makes: other schemes are other methods."""
+    found = group.well[0].get("distributed")
+    if not found:
+        return True
+    try:
+        return registry.scheme(found["scheme"]).is_mean_gradient
+    except BenchmarkerError:
+        return False  # one that is not installed here
 
 
 def _alike(groups: Sequence[TrainingGroup]) -> list[list[TrainingGroup]]:
@@ -339,7 +351,7 @@ def _pair_compared(first: TrainingGroup, second: TrainingGroup) -> Iterator[str]
 def _failures(records: Sequence[Record]) -> Iterator[str]:
     for record in records:
         if record["error"]:
-            yield f"{framework_label(record)}, seed {record['seed']}: {record['error']['message'].splitlines()[0]}"
+            yield f"{trainer_label(record)}, seed {record['seed']}: {record['error']['message'].splitlines()[0]}"
         elif record["training"]["diverged"]:
             at = record["training"]["diverged"]["step"]
-            yield f"{framework_label(record)}, seed {record['seed']}: the loss was no number any more at step {at:,}."
+            yield f"{trainer_label(record)}, seed {record['seed']}: the loss was no number any more at step {at:,}."

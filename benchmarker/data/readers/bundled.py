@@ -6,7 +6,7 @@ import importlib.util
 from importlib import metadata
 from pathlib import Path
 
-from benchmarker.errors import UsageError
+from benchmarker.errors import UsageError, missing_package
 
 
 def bundled_file(dataset: str, name: str) -> tuple[Path, str]:
@@ -27,9 +27,7 @@ def bundled_file(dataset: str, name: str) -> tuple[Path, str]:
     try:
         installed = metadata.distribution("scikit-learn")
     except metadata.PackageNotFoundError:
-        raise UsageError(
-            f"data set '{dataset}' comes with scikit-learn, which is not installed: pip install benchmarker[data]"
-        ) from None
+        raise UsageError(missing_package(f"data set '{dataset}'", "scikit-learn", "data")) from None
     path = Path(str(installed.locate_file(f"sklearn/datasets/{name}")))
     spec = None if path.is_file() else importlib.util.find_spec("sklearn")
     if spec is not None and spec.origin is not None:
@@ -37,6 +35,6 @@ def bundled_file(dataset: str, name: str) -> tuple[Path, str]:
     if not path.is_file():
         raise UsageError(
             f"data set '{dataset}' comes with scikit-learn as '{name}', which version {installed.version} here has "
-            "not: pip install --force-reinstall benchmarker[data]"
+            "not: pip install --force-reinstall scikit-learn"
         )
     return path, installed.version

@@ -17,7 +17,7 @@ import numpy as np
 from benchmarker.api.dataset import Dataset, SourceFile, from_pixels
 from benchmarker.cache import home, told_if_unwritable
 from benchmarker.data.readers.files import data_folder
-from benchmarker.errors import UsageError, plural
+from benchmarker.errors import UsageError, missing_package, plural
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -144,9 +144,7 @@ def pillow(what: str) -> str:
     try:
         from PIL import __version__, features
     except ImportError:
-        raise UsageError(
-            f"{what} is decoded by Pillow, which is not installed: pip install benchmarker[data]"
-        ) from None
+        raise UsageError(missing_package(what, "Pillow", "data")) from None
     library = "libjpeg-turbo" if features.check_feature("libjpeg_turbo") else "libjpeg"
     return (
         f"Pillow {__version__} with {library} {features.version('libjpeg_turbo') or features.version('jpg')}"

@@ -8,19 +8,23 @@ import shutil
 import sys
 from collections.abc import Callable, Sequence
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from benchmarker.errors import EnvironmentCreationError
 from benchmarker.execution.environments.index_settings import IndexSettings, index_settings
 from benchmarker.execution.environments.integrity import find_damage
+from benchmarker.execution.environments.permission import OPTION, allows_cuda_build
 from benchmarker.execution.environments.places import python_of
 from benchmarker.execution.environments.uv import CommandFailedError, Progress, find_uv, run
 
 if TYPE_CHECKING:
+    from benchmarker.execution.environments.downloads import Downloads
     from benchmarker.execution.environments.recipe import Recipe
 
 _FICLONE = 0x40049409
+_DRY = "--dry-run"
 _BUILD_CONSTRAINTS = "build-constraints.txt"
 # uv looks for settings from here upwards: those of the project that the user stands in are not ours to follow.
 _NO_PROJECT = ("--project", Path(sys.executable).anchor or os.sep)
@@ -52,7 +56,7 @@ def fill(recipe: Recipe, folder: Path, progress: Progress, *, again: bool = Fals
         ) from None
     install = _installer(uv, recipe, folder, settings, progress)
     try:
-        _install(recipe, install, settings, progress)
+        _install(recipe, install, settings, progress, partial(_downloads, uv, recipe, folder, settings))
     except CommandFailedError as error:
         raise EnvironmentCreationError(_failure(recipe, install, error)) from None
     broken = sorted({damage.distribution for damage in find_damage(folder)})
@@ -111,29 +115,65 @@ def _make_venv(uv: str, recipe: Recipe, folder: Path, settings: IndexSettings, p
 _Install = Callable[..., list[str]]
 
 
-def _installer(
-    uv: str, recipe: Recipe, folder: Path, settings: IndexSettings, progress: Progress
-) -> _Install:
-    """Return what installs requirements, the recipe's if none are named, with more options and variables."""
-    command = [uv, "pip", "install", *_NO_PROJECT, "--python", str(python_of(folder))]
-    command += [f"--link-mode={link_mode(folder)}", *settings.arguments]
+def _packages(uv: str, action: str, recipe: Recipe, folder: Path, settings: IndexSettings) -> list[str]:
+    """Return the command that resolves the recipe's requirements for the folder's Python, without them."""
+    command = [uv, "pip", action, *_NO_PROJECT, "--python", str(python_of(folder)), *settings.arguments]
     if recipe.recorded:
         command.append("--no-deps")
     if recipe.build_constraints:
         constraints = folder / _BUILD_CONSTRAINTS
         constraints.write_text("\n".join(recipe.build_constraints) + "\n", encoding="utf-8")
         command += ["--build-constraints", str(constraints)]
+    return command
+
+
+def _installer(
+    uv: str, recipe: Recipe, folder: Path, settings: IndexSettings, progress: Progress
+) -> _Install:
+    """Return what installs requirements, the recipe's if none are named, with more options and variables."""
+    command = [*_packages(uv, "install", recipe, folder, settings), f"--link-mode={link_mode(folder)}"]
 
     def install(*more: str, only: Sequence[str] = recipe.requirements, **variables: str) -> list[str]:
-        environment = {**settings.environment, **variables}
         return run(
-            [*command, *only, *more], doing="installing packages", progress=progress, environment=environment
+            [*command, *only, *more],
+            doing="installing packages",
+            progress=progress,
+            environment={**settings.environment, **variables},
+            draws=_DRY not in more,
         )
 
     return install
 
 
-def _install(recipe: Recipe, install: _Install, settings: IndexSettings, progress: Progress) -> None:
+def _downloads(uv: str, recipe: Recipe, folder: Path, settings: IndexSettings) -> Downloads | None:
+    """Return what the recipe's requirements download from the usual index; None if it cannot resolve them."""
+    from benchmarker.execution.environments.downloads import downloads
+
+    wanted, lock = folder / "requirements.in", folder / "pylock.toml"
+    wanted.write_text("\n".join(recipe.requirements) + "\n", encoding="utf-8")
+    command = [*_packages(uv, "compile", recipe, folder, settings), "--quiet", "--format", "pylock.toml"]
+    try:
+        run(
+            [*command, "--output-file", str(lock), str(wanted)],
+            doing="finding out what there is to download",
+            progress=lambda _: None,
+            environment=settings.environment,
+        )
+        return downloads(lock.read_text(encoding="utf-8"))
+    except (CommandFailedError, OSError, ValueError):
+        return None
+    finally:
+        wanted.unlink()
+        lock.unlink(missing_ok=True)
+
+
+def _install(
+    recipe: Recipe,
+    install: _Install,
+    settings: IndexSettings,
+    progress: Progress,
+    usual: Callable[[], Downloads | None],
+) -> None:
     build, chosen_by_user = recipe.build, os.environ.get("UV_TORCH_BACKEND")
     if build and not settings.offline and not chosen_by_user and not _finds_build(install, build):
         shown = build.upper() if build == "cpu" else build
@@ -142,8 +182,27 @@ def _install(recipe: Recipe, install: _Install, settings: IndexSettings, progres
             install("--torch-backend", build, UV_HTTP_RETRIES=os.environ.get("UV_HTTP_RETRIES", "1"))
             return
         except CommandFailedError as error:
-            progress(f"no {shown} build of PyTorch from there ({error}); installing the usual index's build")
+            found = usual() if build == "cpu" else None
+            if found is None or not found.has_cuda:
+                progress(
+                    f"no {shown} build of PyTorch from there ({error}); installing the usual index's build"
+                )
+            elif allows_cuda_build():
+                progress(f"no CPU build of PyTorch from there ({error})")
+                progress(f"installing the usual index's CUDA build: {found} to download")
+            else:
+                raise _needs_permission(recipe, found, error) from None
     install()
+
+
+def _needs_permission(
+    recipe: Recipe, found: Downloads, error: CommandFailedError
+) -> EnvironmentCreationError:
+    return EnvironmentCreationError(
+        f"the environment for '{recipe.framework}' was not made: PyTorch's own index gave no CPU build ({error}), "
+        f"and the usual index has the CUDA build alone, {found} to download, which {OPTION} allows "
+        "(of 'run', 'train' and 'env create')"
+    )
 
 
 def _failure(recipe: Recipe, install: _Install, error: CommandFailedError) -> str:
@@ -171,7 +230,7 @@ def _lacking(requirements: Sequence[str], install: _Install, message: str) -> li
 
 def _complaint(install: _Install, requirements: Sequence[str]) -> str:
     try:
-        install("--dry-run", only=requirements)
+        install(_DRY, only=requirements)
     except CommandFailedError as error:
         return str(error)
     return ""
@@ -180,7 +239,7 @@ def _complaint(install: _Install, requirements: Sequence[str]) -> str:
 def _finds_build(install: _Install, build: str) -> bool:
     """Return whether the user's own indexes and link folders give a build: it outranks the plain one."""
     try:
-        plan = install("--dry-run")
+        plan = install(_DRY)
     except CommandFailedError:
         return False
     return any(line.strip().startswith("+ torch==") and line.rstrip().endswith(f"+{build}") for line in plan)

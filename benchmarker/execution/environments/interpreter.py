@@ -19,6 +19,8 @@ from benchmarker.execution.environments.recipe import make_recipe
 from benchmarker.execution.environments.requirements import (
     current_python_version,
     faults,
+    names,
+    of_ranks,
     own_distributions,
     python_suits,
     satisfies_version,
@@ -94,13 +96,15 @@ def _silent(_: str) -> None:
     """Say nothing."""
 
 
-def _faults_of_current(plugin: FrameworkPlugin, version: str | None, cuda: bool) -> list[str]:
+def _faults_of_current(
+    plugin: FrameworkPlugin, version: str | None, cuda: bool, ranks: bool = False
+) -> list[str]:
     found = []
     if not sys.executable:
         found.append("its path is unknown")
     if not python_suits(plugin.python, current_python_version()):
         found.append(f"Python {plugin.python} is required, this is {current_python_version()}")
-    of_each = list(map(faults, sufficient(plugin, version, cuda)))
+    of_each = list(map(faults, sufficient(plugin, version, cuda, ranks)))
     found += of_each[0] if all(of_each) else []
     installed = next(filter(None, map(installed_version, own_distributions(plugin))), "") if cuda else ""
     if installed.endswith("+cpu"):
@@ -122,6 +126,7 @@ def resolve(
     choice: str = "auto",
     version: str | None = None,
     cuda: bool = False,
+    ranks: bool = False,
     progress: Callable[[str], None] = _silent,
 ) -> Interpreter:
     """Return the interpreter for a framework; a managed one is made if it is not there.
@@ -137,6 +142,8 @@ def resolve(
         Version of the framework to use instead of the one that the plugin requires.
     cuda : bool
         Whether the run asks for a CUDA device.
+    ranks : bool
+        Whether it has several ranks, which need MPI.
     progress : callable
         Takes lines that say what is going on.
 
@@ -148,9 +155,9 @@ def resolve(
         If the managed environment cannot be made.
     """
     if choice not in CHOICES:
-        return _named(plugin, choice, version)
+        return _named(plugin, choice, version, ranks)
     if choice != "managed":
-        lacking = _faults_of_current(plugin, version, cuda)
+        lacking = _faults_of_current(plugin, version, cuda, ranks)
         if not lacking:
             return _current()
         if choice == "current":
@@ -158,14 +165,16 @@ def resolve(
                 f"the current interpreter {sys.executable} cannot run '{plugin.name}': {'; '.join(lacking)}; "
                 "install what it lacks, or use --env managed"
             )
-    return _managed(create(make_recipe(plugin, version=version, cuda=cuda), progress))
+    return _managed(create(make_recipe(plugin, version=version, cuda=cuda, ranks=ranks), progress))
 
 
-def locate(plugin: FrameworkPlugin, *, version: str | None = None, cuda: bool = False) -> Interpreter | None:
+def locate(
+    plugin: FrameworkPlugin, *, version: str | None = None, cuda: bool = False, ranks: bool = False
+) -> Interpreter | None:
     """Return what :func:`resolve` with ``"auto"`` would, or None where an environment had to be made first."""
-    if not _faults_of_current(plugin, version, cuda):
+    if not _faults_of_current(plugin, version, cuda, ranks):
         return _current()
-    found = find_managed(make_recipe(plugin, version=version, cuda=cuda).name)
+    found = find_managed(make_recipe(plugin, version=version, cuda=cuda, ranks=ranks).name)
     return None if found is None else _managed(found)
 
 
@@ -232,10 +241,11 @@ def _query(path: str, distributions: tuple[str, ...]) -> dict[str, Any]:
         raise UsageError(f"--env: '{path}' does not answer as a Python interpreter does") from None
 
 
-def _named(plugin: FrameworkPlugin, choice: str, version: str | None) -> Interpreter:
+def _named(plugin: FrameworkPlugin, choice: str, version: str | None, ranks: bool) -> Interpreter:
     path = str(_executable(choice))
     distributions = own_distributions(plugin)
-    facts = _query(path, distributions)
+    needed = tuple(sorted(names(of_ranks(plugin)))) if ranks else ()
+    facts = _query(path, (*distributions, *needed))
     python = facts["python"]
     for specifier, who in ((OLDEST_PYTHON, "benchmarker"), (plugin.python, f"'{plugin.name}'")):
         if not python_suits(specifier, python):
@@ -251,6 +261,12 @@ def _named(plugin: FrameworkPlugin, choice: str, version: str | None) -> Interpr
         raise UsageError(
             f"--env: {plugin.name}=={version} was asked for, '{choice}' has {installed}; "
             "leave the version out, or use --env managed"
+        )
+    lacking = [name for name in needed if name not in facts["versions"]]
+    if lacking:
+        raise UsageError(
+            f"--env: '{choice}' has no {' and no '.join(lacking)}, which runs of several ranks need; "
+            f"install it there ('{choice}' -m pip install {' '.join(lacking)}), or use --env managed"
         )
     known = managed_at(path)
     if known is not None and known.recorded:

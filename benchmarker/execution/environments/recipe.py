@@ -102,7 +102,9 @@ def _prefers_cpu_build(requirements: tuple[str, ...], cuda: bool) -> bool:
     )
 
 
-def make_recipe(plugin: FrameworkPlugin, *, version: str | None = None, cuda: bool = False) -> Recipe:
+def make_recipe(
+    plugin: FrameworkPlugin, *, version: str | None = None, cuda: bool = False, ranks: bool = False
+) -> Recipe:
     """Return the recipe of the managed environment for a framework on this machine.
 
     Raises
@@ -110,7 +112,7 @@ def make_recipe(plugin: FrameworkPlugin, *, version: str | None = None, cuda: bo
     UsageError
         If ``version`` is not a version.
     """
-    requirements = wanted(plugin, version, cuda)
+    requirements = wanted(plugin, version, cuda, ranks)
     suits = python_suits(plugin.python, current_python_version()) and sys.implementation.name == "cpython"
     return Recipe(
         framework=plugin.name,

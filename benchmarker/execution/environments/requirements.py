@@ -22,6 +22,9 @@ if TYPE_CHECKING:
 
     from benchmarker.api.framework import FrameworkPlugin
 
+MPI_REQUIREMENTS = ("mpi4py==4.1.2", "mpich==5.0.2")
+"""What makes ranks an MPI world: MPICH, which our launcher starts itself, and its Python face."""
+
 
 def current_python_version() -> str:
     """Return the running interpreter's version, e.g. ``"3.11.7"``."""
@@ -206,18 +209,29 @@ def with_version(requirements: Iterable[str], distribution: str, version: str) -
     return tuple(changed if replaced else [*changed, f"{distribution}{exact}"])
 
 
-def wanted(plugin: FrameworkPlugin, version: str | None, cuda: bool) -> tuple[str, ...]:
-    """Return the requirements of a run: the plugin's, for CUDA if asked, at the version asked for."""
+def of_ranks(plugin: FrameworkPlugin) -> tuple[str, ...]:
+    """Return what runs of several ranks require beside the framework."""
+    return (*plugin.rank_requirements, *MPI_REQUIREMENTS)
+
+
+def wanted(plugin: FrameworkPlugin, version: str | None, cuda: bool, ranks: bool = False) -> tuple[str, ...]:
+    """Return the requirements of a run: for CUDA or several ranks if asked, at the version asked for."""
     requirements = plugin.requirements
     if cuda and plugin.cuda_requirements:
         requirements = plugin.cuda_requirements
-    return _at_version(plugin, requirements, version)
+    return _at_version(plugin, requirements, version) + (of_ranks(plugin) if ranks else ())
 
 
-def sufficient(plugin: FrameworkPlugin, version: str | None, cuda: bool) -> list[tuple[str, ...]]:
+def sufficient(
+    plugin: FrameworkPlugin, version: str | None, cuda: bool, ranks: bool = False
+) -> list[tuple[str, ...]]:
     """Return what an interpreter may hold to run the framework: what is wanted, then each alternative to it."""
     others = plugin.cuda_alternatives if cuda else ()
-    return [wanted(plugin, version, cuda), *(_at_version(plugin, other, version) for other in others)]
+    more = of_ranks(plugin) if ranks else ()
+    return [
+        wanted(plugin, version, cuda, ranks),
+        *(_at_version(plugin, other, version) + more for other in others),
+    ]
 
 
 def _at_version(

@@ -14,13 +14,18 @@ from pathlib import Path
 from typing import IO
 
 from benchmarker.errors import EnvironmentCreationError
+from benchmarker.execution.environments.screen import Screen, open_screen, read_lines
+from benchmarker.execution.environments.status import Status
 
 Progress = Callable[[str], None]
 QUIET_SECONDS = 2.0
+_DRAWN_SECONDS = 0.5
 _SHOWN = {
     "Audited", "Building", "Built", "Downloaded", "Downloading", "Installed", "Prepared", "Preparing",
     "Resolved", "Uninstalled",
 }  # fmt: skip
+_DOWNLOADED = ("Prepared", "Installed")
+"""How what is told after all downloads begins."""
 _CLAUSES = 3
 # Runs a command, and kills it with all it started when standard input closes: when this process is gone.
 _GUARD = """
@@ -119,7 +124,12 @@ def _stop(process: subprocess.Popen[str]) -> None:
 
 
 def run(
-    command: list[str], *, doing: str, progress: Progress, environment: Mapping[str, str] | None = None
+    command: list[str],
+    *,
+    doing: str,
+    progress: Progress,
+    environment: Mapping[str, str] | None = None,
+    draws: bool = False,
 ) -> list[str]:
     """Run a command to its end and return the lines it printed.
 
@@ -130,27 +140,30 @@ def run(
     doing : str
         What is going on, said with the time so far whenever nothing was said for two seconds.
     progress : callable
-        Takes each line worth showing.
+        Takes each line worth showing, and how far it is as a :class:`Status`.
     environment : mapping, optional
         Variables set for it beside those of this process.
+    draws : bool
+        Whether it draws on a terminal how much it has downloaded.
 
     Raises
     ------
     CommandFailedError
         If it ends with another status than 0. It outlives neither this call nor, when killed, this process.
     """
+    screen = _screen() if draws else None
     process = subprocess.Popen(
         [sys.executable, "-I", "-S", "-c", _GUARD, *command],
         stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
+        stdout=subprocess.PIPE if screen is None else screen[1],
         stderr=subprocess.STDOUT,
         encoding="utf-8",
         errors="replace",
-        env=_environment(environment or {}),
+        env=_environment({**(environment or {}), **({} if screen is None else {"TERM": "xterm"})}),
         start_new_session=True,
     )
     try:
-        printed = _follow(process, doing, progress)
+        printed = _follow(process, doing, progress, screen)
     finally:
         _stop(process)
         if process.stdin is not None:
@@ -160,23 +173,67 @@ def run(
     return printed
 
 
-def _follow(process: subprocess.Popen[str], doing: str, progress: Progress) -> list[str]:
-    assert process.stdout is not None
+def _screen() -> tuple[int, int] | None:
+    """Return both sides of a terminal, None where there is none to be had."""
+    try:
+        return open_screen()
+    except OSError:
+        return None
+
+
+def _listen(
+    process: subprocess.Popen[str], screen: tuple[int, int] | None
+) -> tuple[queue.SimpleQueue[str | None], Screen]:
+    """Return what fills with the lines that a process prints, ended by None, and what it draws."""
     lines: queue.SimpleQueue[str | None] = queue.SimpleQueue()
-    threading.Thread(target=_forward, args=(process.stdout, lines), daemon=True).start()
+    drawn = Screen()
+
+    def read() -> None:
+        if screen is None:
+            assert process.stdout is not None
+            _forward(process.stdout, lines)
+        else:
+            read_lines(screen[0], drawn, lines.put)
+            lines.put(None)
+
+    if screen is not None:
+        os.close(screen[1])
+    threading.Thread(target=read, daemon=True).start()
+    return lines, drawn
+
+
+def _follow(
+    process: subprocess.Popen[str], doing: str, progress: Progress, screen: tuple[int, int] | None
+) -> list[str]:
+    lines, drawn = _listen(process, screen)
     printed: list[str] = []
-    started = time.monotonic()
+    started = told = time.monotonic()
+    status, summary = Status(), ""
     while True:
         try:
-            line = lines.get(timeout=QUIET_SECONDS)
+            line = lines.get(timeout=QUIET_SECONDS if screen is None else _DRAWN_SECONDS)
         except queue.Empty:
             if process.poll() is not None:  # a child that it left behind holds the pipe open
-                return printed
-            progress(f"{doing} ({time.monotonic() - started:.0f} s so far)")
-            continue
+                break
+            line = ""
         if line is None:
             process.wait()
-            return printed
-        printed.append(line)
+            break
+        printed += [line] if line else []
+        now = time.monotonic()
         if _shown(line):
+            if line.strip().startswith(_DOWNLOADED) and drawn.summary != summary:
+                summary = drawn.summary
+                progress(summary)
             progress(line.strip())
+        elif drawn.status != status:
+            status = drawn.status
+            progress(status)
+        elif now - told >= QUIET_SECONDS:
+            progress(Status(f"{doing} ({now - started:.0f} s so far)"))
+        else:
+            continue
+        told = now
+    if screen is not None:
+        progress(Status())
+    return printed

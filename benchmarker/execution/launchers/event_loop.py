@@ -1,186 +1,208 @@
-"""One worker's events, from its start until it ends, runs out of time or is interrupted."""
+"""The events of the workers of a run, from their start until all have ended, or one of them ends the others."""
 
 from __future__ import annotations
 
-import os
 import selectors
 import signal
 import time
-from abc import ABC, abstractmethod
+from collections.abc import Collection, Iterator, Sequence
+from contextlib import contextmanager
 
-from benchmarker.api.launcher import Event, Handler, Outcome
+from benchmarker.api.launcher import Event, GroupHandler, Outcome
 from benchmarker.errors import ProtocolError
-from benchmarker.execution.launchers.control_pipe import ControlPipe
-from benchmarker.execution.launchers.event_lines import EventLines
-from benchmarker.execution.launchers.log_watch import REST_SECONDS, LogWatch
+from benchmarker.execution.launchers.conversation import Conversation
 
 GRACE_SECONDS = 2.0
 """How long a worker that is being ended may take to leave."""
 STACKS_SECONDS = 0.3
 """How long one that ran out of time may take to print where it stands."""
-CLOSED_SECONDS = 30.0
-"""How long one may run on that has closed its event pipe."""
 LEAVE_SECONDS = 60.0
-"""How long one may take to leave that has sent its result."""
+"""How long workers may take to leave once all have sent their last event."""
 MAX_WAIT_SECONDS = 86400.0
 """The kernel's own limit of one wait is about 24 days; a longer timeout takes several."""
-_LAST = ("result", "error")
-
-
-class WorkerProcess(ABC):
-    """A process that works, and all that it starts in its process group."""
-
-    @property
-    @abstractmethod
-    def notice(self) -> int:
-        """A descriptor that becomes readable when :meth:`has_ended` has something to find out."""
-
-    @abstractmethod
-    def has_ended(self) -> bool:
-        """Find out whether the process has ended; called when the notice is readable."""
-
-    @abstractmethod
-    def wait(self, seconds: float) -> None:
-        """Return when the process has ended, or after so many seconds."""
-
-    @abstractmethod
-    def send_signal(self, number: signal.Signals) -> None:
-        """Send a signal to the process, if it is still there."""
-
-    @abstractmethod
-    def end(self) -> int:
-        """End the process group at once, if it is still there, and return the process's exit status."""
 
 
 class EventLoop:
-    """Reads a worker's events, passes them to the handler and its answers back.
+    """Reads the events of several ranks, one at a time, and writes what each is told.
 
     Parameters
     ----------
-    worker : WorkerProcess
-        Who talks.
-    events : int
-        Descriptor of the event pipe.
-    control : ControlPipe
-        Takes the answers.
-    log : LogWatch
-        Of what the worker prints.
+    ranks : sequence of Conversation
+        One a worker.
     handler : callable
-        Takes each event.
+        Takes each event with its rank.
+    silence : float or None
+        Seconds that a rank may say nothing while another waits.
+    answered : collection of str
+        The kinds of events that a rank waits for an answer to.
     """
 
     def __init__(
-        self, worker: WorkerProcess, events: int, control: ControlPipe, log: LogWatch, handler: Handler
+        self,
+        ranks: Sequence[Conversation],
+        handler: GroupHandler,
+        silence: float | None = None,
+        answered: Collection[str] = (),
     ) -> None:
-        self._worker = worker
-        self._events = events
-        self._control = control
-        self._log = log
+        self._ranks = ranks
         self._handler = handler
-        self._lines = EventLines()
-        self._deadlines: dict[str, float] = {}
-        """When patience ends, by what the worker has done."""
-        self._log_rests_until: float | None = None
+        self._silence = silence
+        self._answered = answered
+        self._running = dict(enumerate(ranks))
+        self._waiting: dict[int, float] = {}
+        """Since when ranks wait for an answer."""
+        self._outcomes: dict[int, Outcome] = {}
 
-    def run(self, timeout: float | None) -> Outcome:
-        """Handle events until the worker has ended, or end it when ``timeout`` seconds have passed.
+    def run(self) -> list[Outcome]:
+        """Handle events until all have ended, or end all when the first of them comes to no good end.
 
         Raises
         ------
         ProtocolError
-            If the worker does what none does; whoever started it ends it.
+            If a worker does what none does, with its ``rank``; whoever started them ends them.
         """
-        deadline = None if timeout is None else time.monotonic() + timeout
         try:
-            ended = self._listen(deadline)
+            self._listen()
         except KeyboardInterrupt:
-            return self._end("interrupt", signal.SIGTERM, GRACE_SECONDS)
-        if not ended:
-            # This signal makes it print the stacks of all its threads.
-            return self._end("timeout", signal.SIGUSR1, STACKS_SECONDS)
-        return Outcome(self._worker.end(), "itself", self._lines.unreadable)
+            self._end(signal.SIGTERM, GRACE_SECONDS, dict.fromkeys(self._running, "interrupt"))
+        return [self._outcomes[rank] for rank in range(len(self._ranks))]
 
-    def _listen(self, deadline: float | None) -> bool:
-        """Handle events until the process has ended; return False when time runs out first."""
-        notice = self._worker.notice
+    def _listen(self) -> None:
         with selectors.DefaultSelector() as selector:
-            os.set_blocking(self._events, False)
-            selector.register(self._events, selectors.EVENT_READ)
-            selector.register(notice, selectors.EVENT_READ)
-            while True:
-                if deadline is not None and time.monotonic() >= deadline:
-                    return False
-                self._check_patience()
-                self._listen_for_room(selector)
-                self._listen_to_log(selector)
-                ready = {key.fd for key, _ in selector.select(self._wait(deadline))}
-                if self._control.fileno() in ready:
-                    self._control.flush()
-                if self._log.descriptor in ready:
-                    self._look_at_log(selector)
-                if self._events in ready and not self._read():
-                    selector.unregister(self._events)
-                    self._deadlines.setdefault("closed its event pipe", time.monotonic() + CLOSED_SECONDS)
-                if notice in ready and self._worker.has_ended():
-                    # What a forked child may still write is not waited for.
-                    self._worker.end()
-                    while self._read():
-                        pass
-                    self._log.look()
-                    return True
+            now = time.monotonic()
+            for rank in self._ranks:
+                rank.open(selector, now)
+            while self._running:
+                if self._end_of_patience():
+                    return
+                for number, rank in self._running.items():
+                    with _blaming(number):
+                        rank.prepare(selector)
+                ready = {key.fd for key, _ in selector.select(self._wait())}
+                ended = self._take(ready, selector)
+                for number in ended:
+                    self._running.pop(number).close(selector)
+                    self._waiting.pop(number, None)
+                if self._end_with_the_first(ended):
+                    return
+                if all(rank.last_event for rank in self._running.values()):
+                    for rank in self._running.values():
+                        rank.expect(LEAVE_SECONDS, f"sent its {rank.last_event}")
 
-    def _wait(self, deadline: float | None) -> float | None:
-        """Return how long there is nothing to do unless something arrives."""
-        moments = [*self._deadlines.values(), self._log_rests_until, deadline]
-        known = [moment for moment in moments if moment is not None]
-        return min(max(0.0, min(known) - time.monotonic()), MAX_WAIT_SECONDS) if known else None
+    def _take(self, ready: set[int], selector: selectors.BaseSelector) -> list[int]:
+        """Take what has arrived, and return the ranks that have ended."""
+        ended = []
+        for number, rank in self._running.items():
 
-    def _check_patience(self) -> None:
-        for what, end in self._deadlines.items():
-            if time.monotonic() >= end:
-                raise ProtocolError(f"it {what} and ran on")
+            def handle(event: Event, number: int = number) -> None:
+                self._handle(number, event)
 
-    def _listen_for_room(self, selector: selectors.BaseSelector) -> None:
-        """Wait for room in the control pipe while there is something to write."""
-        listens = self._control.fileno() in selector.get_map()
-        if self._control.is_waiting and not listens:
-            selector.register(self._control, selectors.EVENT_WRITE)
-        elif listens and not self._control.is_waiting:
-            selector.unregister(self._control)
+            with _blaming(number):
+                if rank.take(ready, selector, handle):
+                    ended.append(number)
+                    self._outcomes[number] = Outcome(rank.worker.end(), "itself", rank.unreadable)
+        return ended
 
-    def _listen_to_log(self, selector: selectors.BaseSelector) -> None:
-        """Wait for the log to grow, unless it has just been looked at."""
-        log, rests_until = self._log.descriptor, self._log_rests_until
-        if log is None or log in selector.get_map():
-            return
-        if rests_until is None or time.monotonic() >= rests_until:
-            self._log_rests_until = None
-            selector.register(log, selectors.EVENT_READ)
+    def _handle(self, number: int, event: Event) -> None:
+        self._waiting.pop(number, None)
+        if event["event"] in self._answered:
+            self._waiting[number] = time.monotonic()
+        for to, message in self._handler(number, event):
+            self._ranks[to].tell(message)
+            self._waiting.pop(to, None)
 
-    def _look_at_log(self, selector: selectors.BaseSelector) -> None:
-        self._log.look()
-        selector.unregister(self._log.descriptor)  # type: ignore[arg-type]
-        self._log_rests_until = time.monotonic() + REST_SECONDS
+    def _end_with_the_first(self, ended: Sequence[int]) -> bool:
+        """End all if one has come to no good end, and return whether that is so."""
+        bad = [number for number in ended if not self._is_good(number)]
+        if bad:
+            # Of those that were noticed at once, one that was killed is the cause rather than one that gave up.
+            first = min(bad, key=lambda number: (self._outcomes[number].exit_status or 0) > 0)
+            for number in bad:
+                if number != first and self._ranks[number].last_event != "error":
+                    self._outcomes[number] = _ended_with_others(self._outcomes[number])
+            self._end_now()
+            return True
+        failed = [number for number, rank in self._running.items() if rank.last_event == "error"]
+        if failed and len(self._ranks) > 1:
+            # It might wait for the others in its exit functions.
+            self._end_now(failed)
+            return True
+        return False
 
-    def _read(self) -> bool:
-        """Handle what is on the pipe; return False at its end or when it is empty for now."""
-        try:
-            data = os.read(self._events, 1 << 20)
-        except BlockingIOError:
+    def _is_good(self, number: int) -> bool:
+        """Return whether a rank has ended well; others may wait for one that has left without its result."""
+        is_done = self._ranks[number].last_event == "result" or len(self._ranks) == 1
+        return self._outcomes[number].exit_status == 0 and is_done
+
+    def _end_now(self, leaving: Collection[int] = ()) -> None:
+        """End all at once but those that are leaving, which have a moment for it."""
+        for number in [number for number in self._running if number not in leaving]:
+            rank = self._running.pop(number)
+            self._outcomes[number] = Outcome(rank.worker.end(), "group", rank.unreadable)
+        self._end(None, GRACE_SECONDS, dict.fromkeys(leaving, "itself"))
+
+    def _end_of_patience(self) -> bool:
+        """End all if time is over for one, and return whether that is so."""
+        now = time.monotonic()
+        late = [n for n, rank in self._running.items() if rank.deadline is not None and now >= rank.deadline]
+        by = "timeout"
+        if not late:
+            late, by = self._silent(now), "silence"
+        if not late:
             return False
-        for event in self._lines.take(data):
-            self._handle(event)
-        return bool(data)
+        if by == "timeout":
+            late = [n for n in late if n not in self._waiting] or late
+            late = [n for n in late if self._running[n].worker.is_stopped()] or late
+        # This signal makes them print the stacks of all their threads.
+        self._end(signal.SIGUSR1, STACKS_SECONDS, dict.fromkeys(late, by))
+        return True
 
-    def _handle(self, event: Event) -> None:
-        reply = self._handler(event)
-        if reply is not None:
-            self._control.write(f"{reply}\n".encode())
-        if event["event"] in _LAST:
-            self._deadlines.setdefault(f"sent its {event['event']}", time.monotonic() + LEAVE_SECONDS)
+    def _silent(self, now: float) -> list[int]:
+        if self._silence is None or not self._waiting:
+            return []
+        end = now - self._silence
+        return [number for number, since in self._silences().items() if since <= end]
 
-    def _end(self, ended_by: str, first: signal.Signals, seconds: float) -> Outcome:
-        """Ask the worker with a signal, wait so long for what it does about it, then end its group."""
-        self._worker.send_signal(first)
-        self._worker.wait(seconds)
-        return Outcome(self._worker.end(), ended_by, self._lines.unreadable)
+    def _silences(self) -> dict[int, float]:
+        """Return since when the ranks say nothing that do not wait themselves, while another waits."""
+        first = min(self._waiting.values())
+        return {
+            number: max(first, rank.heard)
+            for number, rank in self._running.items()
+            if number not in self._waiting and rank.last_event is None
+        }
+
+    def _wait(self) -> float | None:
+        """Return how long there is nothing to do unless something arrives."""
+        moments = [moment for rank in self._running.values() for moment in rank.moments()]
+        if self._silence is not None and self._waiting:
+            moments += [since + self._silence for since in self._silences().values()]
+        return min(max(0.0, min(moments) - time.monotonic()), MAX_WAIT_SECONDS) if moments else None
+
+    def _end(self, first: signal.Signals | None, seconds: float, ended_by: dict[int, str]) -> None:
+        """Ask with a signal all that run, wait so long for what they do about it, then end their process groups."""
+        until = time.monotonic() + seconds
+        for rank in self._running.values():
+            if first is not None:
+                rank.worker.send_signal(first)
+        for rank in self._running.values():
+            rank.worker.wait(max(0.0, until - time.monotonic()))
+        for number in list(self._running):
+            rank = self._running.pop(number)
+            self._outcomes[number] = Outcome(
+                rank.worker.end(), ended_by.get(number, "group"), rank.unreadable
+            )
+
+
+def _ended_with_others(outcome: Outcome) -> Outcome:
+    return Outcome(outcome.exit_status, "group", outcome.unreadable_events)
+
+
+@contextmanager
+def _blaming(rank: int) -> Iterator[None]:
+    """Note at a breach of the protocol whose it was."""
+    try:
+        yield
+    except ProtocolError as error:
+        error.rank = rank
+        raise

@@ -15,9 +15,10 @@ from typing import Any
 
 from benchmarker.api.launcher import WorkerCommand
 from benchmarker.errors import UnsupportedError
-from benchmarker.execution.launchers.event_loop import GRACE_SECONDS, WorkerProcess
+from benchmarker.execution.launchers.event_loop import GRACE_SECONDS
 from benchmarker.execution.launchers.guard import Guard
 from benchmarker.execution.launchers.spawned import GuardedProcess, send_message
+from benchmarker.execution.launchers.worker_process import WorkerProcess
 
 KEPT_SERVERS = 12
 """Each holds a framework in memory, and there are ten; the longest unused of more is ended."""

@@ -5,13 +5,19 @@ from __future__ import annotations
 import contextlib
 import os
 import time
+from collections.abc import Callable, Collection, Iterable, Sequence
 
-from benchmarker.api.launcher import Handler, Launcher, Outcome, WorkerCommand
+from benchmarker.api.launcher import Event, GroupHandler, Handler, Launcher, Outcome, WorkerCommand
+from benchmarker.errors import UnsupportedError
 from benchmarker.execution.launchers.control_pipe import ControlPipe
-from benchmarker.execution.launchers.event_loop import EventLoop, WorkerProcess
+from benchmarker.execution.launchers.conversation import Conversation
+from benchmarker.execution.launchers.event_loop import EventLoop
 from benchmarker.execution.launchers.forked import Forked, WarmServers
 from benchmarker.execution.launchers.log_watch import LogWatch
 from benchmarker.execution.launchers.spawned import GuardedProcess, Spawned, send_message
+from benchmarker.execution.launchers.worker_process import WorkerProcess
+
+_Start = Callable[[WorkerCommand, int, int, ControlPipe, contextlib.ExitStack], WorkerProcess]
 
 
 class LocalLauncher(Launcher):
@@ -35,21 +41,41 @@ class LocalLauncher(Launcher):
         ProtocolError
             If the worker does what none does; it has been ended.
         """
+
+        def answer(rank: int, event: Event) -> Iterable[tuple[int, str]]:
+            reply = handler(event)
+            return () if reply is None else ((rank, reply),)
+
         start = self._fork if command.start == "fork" else _spawn
-        events_out, events_in = os.pipe()
-        control_out, control_in = os.pipe()
         with contextlib.ExitStack() as cleanup:
-            cleanup.callback(os.close, events_out)
-            cleanup.callback(os.close, control_in)
-            control = ControlPipe(control_in)
-            try:
-                worker = start(command, events_in, control_out, control, cleanup)
-            finally:
-                os.close(events_in)
-                os.close(control_out)
-            log = LogWatch(command.log)
-            cleanup.callback(log.close)
-            return EventLoop(worker, events_out, control, log, handler).run(command.timeout)
+            return EventLoop([_begin(command, start, cleanup)], answer).run()[0]
+
+    def launch_group(
+        self,
+        commands: Sequence[WorkerCommand],
+        handler: GroupHandler,
+        *,
+        silence: float | None = None,
+        answered: Collection[str] = (),
+    ) -> list[Outcome]:
+        """Run workers as processes of this machine.
+
+        Raises
+        ------
+        EnvironmentCreationError
+            If an interpreter does not start.
+        UnsupportedError
+            If one is to be forked.
+        ProtocolError
+            If a worker does what none does, with its ``rank``; all have been ended.
+        """
+        if any(command.start == "fork" for command in commands):
+            raise UnsupportedError(
+                "a warm server forks single workers, no groups of ranks; use --start=spawn"
+            )
+        with contextlib.ExitStack() as cleanup:
+            ranks = [_begin(command, _spawn, cleanup) for command in commands]
+            return EventLoop(ranks, handler, silence, answered).run()
 
     def close(self) -> None:
         """End the warm servers."""
@@ -73,6 +99,23 @@ class LocalLauncher(Launcher):
         with open(command.log, "ab") as log:
             server.request(events, control, log.fileno())
         return worker
+
+
+def _begin(command: WorkerCommand, start: _Start, cleanup: contextlib.ExitStack) -> Conversation:
+    """Start a worker with its pipes; the cleanup ends it and gives them back."""
+    events_out, events_in = os.pipe()
+    cleanup.callback(os.close, events_out)
+    control_out, control_in = os.pipe()
+    cleanup.callback(os.close, control_in)
+    control = ControlPipe(control_in)
+    try:
+        worker = start(command, events_in, control_out, control, cleanup)
+    finally:
+        os.close(events_in)
+        os.close(control_out)
+    log = LogWatch(command.log)
+    cleanup.callback(log.close)
+    return Conversation(worker, events_out, control, log, command.timeout)
 
 
 def _spawn(

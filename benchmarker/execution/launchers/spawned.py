@@ -14,9 +14,10 @@ from typing import Any
 
 from benchmarker.api.launcher import WorkerCommand
 from benchmarker.errors import EnvironmentCreationError
-from benchmarker.execution.launchers.event_loop import WorkerProcess
 from benchmarker.execution.launchers.guard import Guard
+from benchmarker.execution.launchers.worker_process import WorkerProcess
 
+_STOPPED = "Tt"
 BOOTSTRAP = Path(__file__).resolve().parents[2] / "worker" / "bootstrap.py"
 
 
@@ -62,7 +63,8 @@ class GuardedProcess:
 
 
 def _start(command: WorkerCommand, events: int, control: int, kept: Sequence[int]) -> subprocess.Popen[bytes]:
-    arguments = [command.interpreter, "-s", "-u", str(BOOTSTRAP), str(events), str(control), str(os.getpid())]
+    python = [*command.prefix, command.interpreter, "-s", "-u"]
+    arguments = [*python, str(BOOTSTRAP), str(events), str(control), str(os.getpid())]
     with open(command.log, "ab") as log:
         try:
             return subprocess.Popen(
@@ -70,13 +72,14 @@ def _start(command: WorkerCommand, events: int, control: int, kept: Sequence[int
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=log,
-                pass_fds=kept,
+                pass_fds=(*kept, *command.descriptors),
                 start_new_session=True,
                 env=dict(command.environment),
             )
         except OSError as error:
             raise EnvironmentCreationError(
-                f"the interpreter '{command.interpreter}' could not be started: {error.strerror}"
+                f"{'the interpreter' if not command.prefix else 'the command'} '{python[0]}' "
+                f"could not be started: {error.strerror}"
             ) from error
 
 
@@ -117,6 +120,13 @@ class Spawned(WorkerProcess):
 
     def end(self) -> int:
         return self._interpreter.end()
+
+    def is_stopped(self) -> bool:
+        try:
+            state = Path(f"/proc/{self._process.pid}/stat").read_text().rpartition(")")[2].split()[0]
+        except (OSError, IndexError):
+            return False
+        return state in _STOPPED
 
     def close(self) -> None:
         """End the process group and give back the notice's descriptor."""

@@ -45,4 +45,12 @@ def benchmarker_suites() -> tuple[Suite, ...]:
             Suite(f"{name}-{use}", f"DeepBench's {words} of {USES[use]}", source, requests)
             for use, requests in of_use.items()
         ]
-    return tuple(found)
+    return (*found, _all_reduce(data["kinds"]["all_reduce"], source))
+
+
+def _all_reduce(kind: Mapping[str, Any], source: str) -> Suite:
+    """Return the suite of all-reduces; how many ranks make them, ``--ranks`` says, and how often, what times them."""
+    column = kind["parameters"].index("floats")
+    sizes = dict.fromkeys(row[column] for row in kind["training"])
+    requests = tuple(Request(kind["problem"], {"size": (size,)}) for size in sizes)
+    return Suite("deepbench-allreduce", "DeepBench's all-reduces, of several ranks", source, requests)

@@ -29,6 +29,24 @@ class ElementwiseOperators(Vocabulary):
         return self._unsupported("div")
 
     @primitive
+    def minimum(self, a: Tensor, b: Tensor) -> Tensor:
+        """The smaller one of each two elements (ONNX ``Min``), with broadcasting.
+
+        The gradient goes to it; where both are equal, it is shared in any way.
+        """
+        return self._unsupported("minimum")
+
+    @primitive
+    def maximum(self, a: Tensor, b: Tensor) -> Tensor:
+        """The larger one of each two elements (ONNX ``Max``), with broadcasting; the gradient as of ``minimum``."""
+        return self._unsupported("maximum")
+
+    @primitive
+    def pow(self, a: Tensor, b: Tensor) -> Tensor:
+        """``a`` to the power of ``b`` (ONNX ``Pow``) with broadcasting; ``a`` is positive, or ``b`` whole numbers."""
+        return self._unsupported("pow")
+
+    @primitive
     def affine(self, x: Tensor, *, alpha: float = 1.0, beta: float = 0.0) -> Tensor:
         """``alpha * x + beta`` with constants (ONNX ``Mul`` and ``Add``)."""
         return self._unsupported("affine")
@@ -80,6 +98,31 @@ class ElementwiseOperators(Vocabulary):
     def log(self, x: Tensor) -> Tensor:
         """Natural logarithm."""
         return self._unsupported("log")
+
+    @primitive
+    def log1p(self, x: Tensor) -> Tensor:
+        """``log(1 + x)``, exact near 0 too."""
+        return self._unsupported("log1p")
+
+    @primitive
+    def expm1(self, x: Tensor) -> Tensor:
+        """``exp(x) - 1``, exact near 0 too."""
+        return self._unsupported("expm1")
+
+    @primitive
+    def sin(self, x: Tensor) -> Tensor:
+        """Sine, of radians."""
+        return self._unsupported("sin")
+
+    @primitive
+    def cos(self, x: Tensor) -> Tensor:
+        """Cosine, of radians."""
+        return self._unsupported("cos")
+
+    @primitive
+    def reciprocal(self, x: Tensor) -> Tensor:
+        """``1 / x``."""
+        return self._unsupported("reciprocal")
 
     @primitive
     def sqrt(self, x: Tensor) -> Tensor:

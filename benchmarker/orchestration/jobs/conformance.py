@@ -12,6 +12,7 @@ from benchmarker.api.launcher import Event
 from benchmarker.api.suite import Request
 from benchmarker.errors import UsageError
 from benchmarker.execution.environments import resolve
+from benchmarker.execution.import_roots import import_roots
 from benchmarker.execution.isolated import run_isolated
 from benchmarker.execution.variables import ProcessSettings
 from benchmarker.experiment.framework_version import parse_framework
@@ -246,4 +247,20 @@ def _job(
     threads = threads or default_threads()
     if onnx:
         return NodeTestsJob(framework, device, threads, SEED, str(node_tests(note)), options)
-    return ConformanceJob(framework, device, threads, SEED, options)
+    return ConformanceJob(framework, device, threads, SEED, options, _installed_problems(note))
+
+
+def _installed_problems(note: Callable[[str], None]) -> dict[str, str]:
+    """Return the problems that are not ours, with the values of their entry points; what cannot be used is told."""
+    found = {}
+    for entry in registry.entries():
+        if entry.kind != "problems" or entry.is_ours:
+            continue
+        try:
+            value = registry.find(entry.kind, entry.name).value
+            import_roots([value])
+        except UsageError as error:
+            note(f"not checked with problem '{entry.name}': {error}")
+        else:
+            found[entry.name] = value
+    return found

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -65,6 +65,11 @@ _NOTES = {
 }
 
 
+def _mode(request: str) -> str:
+    """Return what a framework is asked for: without training its graph has no loss, and other inputs."""
+    return "training" if "training" in parse_framework(request)[0].modes else "inference"
+
+
 class _Verifier:
     def __init__(
         self, name: str, request: VerificationRequest, folder: Path, note: Callable[[str], None]
@@ -75,7 +80,7 @@ class _Verifier:
         self._folder = folder
         self._note = note
         self._files = 0
-        self._seeds: dict[str, dict[str, list[int]]] = {}
+        self._seeds: dict[tuple[str, str], dict[str, list[int]]] = {}
 
     def parameters(self, size: str) -> dict[str, Any]:
         reduced = self._problem.reduced if size == "reduced" else {}
@@ -98,14 +103,16 @@ class _Verifier:
         return found
 
     def _against_the_reference(self) -> list[FrameworkVerdict]:
-        reference = self._probes(REFERENCE, "reduced", what="reference")
-        self._seeds["reduced"] = reference.seeds
-        judge = partial(self._against_reference, reference)
-        against = f"{REFERENCE} {reference.version} in float64"
+        references: dict[str, _Found] = {}
+        for mode in dict.fromkeys(map(_mode, self._request.frameworks)):
+            references[mode] = self._probes(REFERENCE, "reduced", what="reference", mode=mode)
+            self._seeds["reduced", mode] = references[mode].seeds
+        judge = partial(self._against_reference, references)
+        against = f"{REFERENCE} {next(iter(references.values())).version} in float64"
         return [self._verdict(request, "reduced", against, judge) for request in self._request.frameworks]
 
-    def _against_reference(self, reference: _Found, request: str) -> _Judged:
-        found = self._probes(request, "reduced")
+    def _against_reference(self, references: Mapping[str, _Found], request: str) -> _Judged:
+        found, reference = self._probes(request, "reduced"), references[_mode(request)]
         if found.digests != reference.digests:
             raise _Failed("it started from other weights or mini-batches than the reference")
         expected = reference.tensors
@@ -122,25 +129,34 @@ class _Verifier:
             raise BenchmarkerError(f"the reference could not follow its training: {reason}") from None
 
     def _against_each_other(self) -> list[FrameworkVerdict]:
-        """Compare every framework with the first that can run the problem."""
+        """Compare every framework with the first that can run the problem, in its own mode if that one has it."""
         verdicts: list[FrameworkVerdict] = []
-        first: list[tuple[str, _Found, list[Expected]]] = []
+        first: dict[str, tuple[str, str, _Found, list[Expected]]] = {}
+
+        def start(mode: str, request: str) -> _Found:
+            found = self._probes(request, "full", mode=mode)
+            moved = self._probes(request, "full", what="moved", mode=mode)
+            name = f"{parse_framework(request)[0].name} {found.version}"
+            first[mode] = name, request, found, as_expected(found.tensors, moved.tensors)
+            return found
 
         def judge(request: str) -> _Judged:
+            mode = _mode(request)
+            if mode not in first:
+                leaders = [leader for _, leader, *_ in first.values() if _mode(leader) == "training"]
+                if not leaders:
+                    return _Judged(start(mode, request).version, [], ())
+                start(mode, leaders[0])
             found = self._probes(request, "full")
-            if not first:
-                moved = self._probes(request, "full", what="moved")
-                name = parse_framework(request)[0].name
-                first.append((f"{name} {found.version}", found, as_expected(found.tensors, moved.tensors)))
-                return _Judged(found.version, [], ())
-            _, other, expected = first[0]
+            _, _, other, expected = first[mode]
             if found.digests != other.digests:
                 raise _Failed("it started from other weights or mini-batches than the first framework")
             quantities = compare(expected, found.tensors, self._request.precision)
             return _Judged(found.version, quantities, found.ties)
 
         for request in self._request.frameworks:
-            verdict = self._verdict(request, "full", first[0][0] if first else "", judge)
+            against = next((name for name, *_ in first.values()), "")
+            verdict = self._verdict(request, "full", against, judge)
             if verdict.quantities or verdict.failure or verdict.unable:
                 verdicts.append(verdict)
         return verdicts
@@ -167,19 +183,29 @@ class _Verifier:
         return replace(verdict, version=judged.version, quantities=tuple(judged.quantities), ties=judged.ties)
 
     def _probes(
-        self, request: str, size: str, *, what: str = "found", trajectory: Path | None = None
+        self,
+        request: str,
+        size: str,
+        *,
+        what: str = "found",
+        trajectory: Path | None = None,
+        mode: str | None = None,
     ) -> _Found:
         plugin, version = parse_framework(request)
         self._note(f"{self._problem.name}: computing {_NOTES[what].format(name=plugin.name, size=size)}")
         self._files += 1
         path = self._folder / f"probes{self._files}.npz"
         trajectory = trajectory or self._folder / f"trajectory{self._files}.npz"
-        result = self._result(plugin, version, self._job(plugin, size, path, what, trajectory))
+        result = self._result(
+            plugin, version, self._job(plugin, size, path, what, trajectory, mode or _mode(request))
+        )
         tensors, digests = load(path)
         ties = tuple(TieFinding(**tie) for tie in result["ties"])
         return _Found(result.get("version"), tensors, digests, trajectory, result["seeds"], ties)
 
-    def _job(self, plugin: FrameworkPlugin, size: str, path: Path, what: str, trajectory: Path) -> ProbesJob:
+    def _job(
+        self, plugin: FrameworkPlugin, size: str, path: Path, what: str, trajectory: Path, mode: str
+    ) -> ProbesJob:
         return ProbesJob(
             framework=registry.find("frameworks", plugin.name).value,
             device=Device("cpu"),
@@ -187,7 +213,7 @@ class _Verifier:
             seed=self._request.seed,
             problem=registry.find("problems", self._name).value,
             problem_parameters=self.parameters(size),
-            mode="training" if "training" in plugin.modes else "inference",
+            mode=mode,
             batch_size=self.batch_size(size),
             precision=self._request.precision,
             framework_options=chosen_options(plugin, self._request.settings, "verify"),
@@ -196,7 +222,7 @@ class _Verifier:
             trajectory=str(trajectory),
             probes=self._request.probes or (tuple(PROBES) if size == "reduced" else ()),
             steps=self._request.steps,
-            seeds=self._seeds.get(size, {}),
+            seeds=self._seeds.get((size, mode), {}),
             moved=what == "moved",
         )
 

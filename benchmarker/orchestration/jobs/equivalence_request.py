@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from benchmarker.api.scheme import ProblemReference
+from benchmarker.api.problem_scheme import ProblemReference
 from benchmarker.errors import UsageError, did_you_mean
 from benchmarker.experiment.faults import faults
 from benchmarker.experiment.framework_version import parse_framework

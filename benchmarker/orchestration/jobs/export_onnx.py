@@ -13,7 +13,7 @@ from typing import Any
 from benchmarker import registry
 from benchmarker.api.framework import Device
 from benchmarker.api.launcher import Event
-from benchmarker.api.scheme import ProblemReference
+from benchmarker.api.problem_scheme import ProblemReference
 from benchmarker.errors import BenchmarkerError, UsageError
 from benchmarker.execution.environments import resolve
 from benchmarker.execution.isolated import run_isolated

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from benchmarker.api.framework import FrameworkPlugin
+from benchmarker.api.collective import NativeCollectives
+from benchmarker.api.framework import FrameworkPlugin, NativeScheme
 from benchmarker.plugins.common.recorded_variables import names
 
 
@@ -62,4 +63,16 @@ def benchmarker_framework() -> FrameworkPlugin:
         devices=("cpu", "cuda"),
         precisions={"cpu": ("fp32", "fp64"), "cuda": ("fp32", "fp64", "fp16")},
         colour=3,
+        schemes={"all-reduce": NativeScheme("ChainerMN's naive communicator over MPI")},
+        collectives=NativeCollectives(
+            {
+                "all_reduce": "ChainerMN's allreduce over MPI",
+                "broadcast": "ChainerMN's bcast over MPI",
+                "all_gather": "ChainerMN's allgather over MPI",
+                "all_to_all": "ChainerMN's alltoall over MPI",
+                "point_to_point": "ChainerMN's send and recv over MPI",
+            },
+            "benchmarker.plugins.chainer.collectives:ChainerCollective",
+        ),
+        rank_requirements=("mpi4py",),
     )

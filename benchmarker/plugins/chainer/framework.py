@@ -15,9 +15,12 @@ from benchmarker.graph.graph import Graph
 from benchmarker.plugins.chainer.blas import OpenBlas
 from benchmarker.plugins.chainer.operators import ChainerOperators
 from benchmarker.plugins.chainer.program import DTYPES, ChainerProgram
+from benchmarker.plugins.chainer.ranks import Ranks
 
 if TYPE_CHECKING:
     import numpy.typing as npt
+
+    from benchmarker.api.world import World
 
     Array = npt.NDArray[Any]
 
@@ -39,6 +42,7 @@ class ChainerFramework(Framework):
     def __init__(self) -> None:
         self._chainer = _import_chainer()
         self._blas = OpenBlas()
+        self._ranks: Ranks | None = None
 
     def version(self) -> str:
         """Return Chainer's version."""
@@ -71,6 +75,10 @@ class ChainerFramework(Framework):
         name = "@numpy" if device.type == "cpu" else f"@cupy:{device.index}"
         return self._chainer.get_device(name)
 
+    def join(self, world: World, scheme: str) -> None:
+        """Find the other ranks, which MPI has started."""
+        self._ranks = Ranks()
+
     def build(
         self,
         graph: Graph,
@@ -91,7 +99,7 @@ class ChainerFramework(Framework):
         config.type_check = options.type_check
         config.autotune = options.autotune
         native = self._native_device(device)
-        return ChainerProgram(graph, parameters, mode, native, precision, optimizer)
+        return ChainerProgram(graph, parameters, mode, native, precision, optimizer, self._ranks)
 
     def libraries(self) -> dict[str, str]:
         """Return NumPy, its BLAS and the BLAS's threads, and whether iDeep and CuPy are in use."""

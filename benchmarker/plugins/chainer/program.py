@@ -18,6 +18,7 @@ from benchmarker.plugins.chainer.layouts import LAYOUTS
 from benchmarker.plugins.chainer.operators import BINDERS, ChainerOperators
 from benchmarker.plugins.chainer.optimizers import Updates, is_native
 from benchmarker.plugins.chainer.profiler import Watch, profiled
+from benchmarker.plugins.chainer.ranks import Ranks
 from benchmarker.plugins.chainer.restoring import RestorableProgram
 from benchmarker.plugins.common.composed import state_arrays
 from benchmarker.plugins.common.hyperparameters import Hyperparameters
@@ -44,6 +45,7 @@ class ChainerProgram(RestorableProgram):
         device: Any,
         precision: str,
         optimizer: Optimizer,
+        ranks: Ranks | None = None,
     ) -> None:
         import chainer
 
@@ -71,8 +73,11 @@ class ChainerProgram(RestorableProgram):
             for name in graph.outputs
             if graph.upstream
         ]
+        self._ranks = ranks if mode == "training" else None
         if mode == "training":
             self._update = self._made_update(optimizer, precision)
+        if self._ranks is not None:
+            self._ranks.begin(self._link)
         if mode != "inference":
             self._differentiable = self._line(self._differentiated(), training=True)
             self._frozen = self._line(self._differentiated(), training=True, updating=False)
@@ -155,6 +160,8 @@ class ChainerProgram(RestorableProgram):
         (loss,) = self._differentiable(*batch)
         self._clear_gradients()
         loss.backward()
+        if self._ranks is not None:
+            self._ranks.mean(self._link)
         update()
         return loss.array
 
@@ -202,6 +209,8 @@ class ChainerProgram(RestorableProgram):
         update = self._updating()
         self._clear_gradients()
         mean = sum(self._share_of_gradient(batch, 1.0 / len(batches)) for batch in batches)
+        if self._ranks is not None:
+            self._ranks.mean(self._link)
         update()
         return mean
 
@@ -220,15 +229,26 @@ class ChainerProgram(RestorableProgram):
         self._clear_gradients()
         loss.backward()
         yield "backward", loss.array
+        if self._ranks is not None:
+            self._ranks.mean(self._link)
         update()
         yield "update", loss.array
+
+    def exchanged(self) -> dict[str, int] | None:
+        if self._ranks is None:
+            return None
+        return {"all-reduce": sum(int(parameter.array.nbytes) for parameter in self._trained)}
+
+    def fetch_gradients(self, gradients: Any) -> dict[str, Array]:
+        """Return what the last step left at the parameters, which are the gradients that it returned."""
+        return {p.name: self._decode(p.name, _gradient_array) for p in self._graph.trainable}
 
     def gradients(self, batch: tuple[Any, ...]) -> tuple[float, dict[str, Array]]:
         """Return loss and gradients with the mini-batch's statistics; nothing moves, nothing is dropped."""
         values = self._frozen(*batch)
         self._clear_gradients()
         self._backward(values, batch)
-        found = {p.name: self._decode(p.name, _gradient_array) for p in self._graph.trainable}
+        found = self.fetch_gradients(None)
         self._clear_gradients()
         if not self._places:
             return float(self._fetch(values[0])), found

@@ -31,7 +31,7 @@ class Layout:
     encode : callable
         Graph array to one native array or several.
     decode : callable
-        The inverse. Gradients come back through it too, so it must be linear.
+        The inverse, a view where it can be. Gradients come back through it too, so it must be linear.
     """
 
     name: str
@@ -52,7 +52,7 @@ def permuted(axes: tuple[int, ...]) -> Layout:
     return Layout(
         f"permuted{axes}",
         lambda array: (np.ascontiguousarray(array.transpose(axes)),),
-        lambda arrays: np.ascontiguousarray(arrays[0].transpose(inverse)),
+        lambda arrays: arrays[0].transpose(inverse),
     )
 
 

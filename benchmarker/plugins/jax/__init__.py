@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Annotated
 
-from benchmarker.api.framework import FrameworkPlugin
+from benchmarker.api.collective import NativeCollectives
+from benchmarker.api.framework import FrameworkPlugin, NativeScheme
 from benchmarker.api.rules import Choice
 from benchmarker.plugins.common import recorded_variables
 
@@ -41,7 +42,21 @@ def benchmarker_framework() -> FrameworkPlugin:
             "XLA_PYTHON_CLIENT_PREALLOCATE": "false",
         },
         recorded_variables=recorded_variables.JAX,
+        colour=8,
         compile_caches=("JAX_COMPILATION_CACHE_DIR",),
+        schemes={
+            # Gradients, too, are those of all ranks' rows: all of them must ask for them.
+            "all-reduce": NativeScheme("shard_map over a mesh of processes, pmean over gloo", "global"),
+        },
+        collectives=NativeCollectives(
+            {
+                "all_reduce": "jax.lax.psum over gloo",
+                "all_gather": "jax.lax.all_gather over gloo",
+                "reduce_scatter": "jax.lax.psum_scatter over gloo",
+                "all_to_all": "jax.lax.all_to_all over gloo",
+            },
+            "benchmarker.plugins.jax.collective_programs:JaxCollective",
+        ),
         devices=("cpu", "cuda"),
         precisions={"cpu": ("fp32", "fp64", "bf16"), "cuda": ("fp32", "fp64", "tf32", "bf16", "fp16")},
     )

@@ -31,7 +31,7 @@ def place_of(device: Device) -> Any:
     import jax
 
     try:
-        places = jax.devices(device.type)
+        places = jax.local_devices(backend=device.type)
     except RuntimeError as error:
         raise UnsupportedError(
             f"JAX {jax.__version__} has no '{device.type}' device here: {error}"

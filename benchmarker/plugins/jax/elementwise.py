@@ -45,6 +45,21 @@ class Elementwise(Arranging):
     def log(self, x: Tensor) -> Tensor:
         return self._each(self.jnp.log, x)
 
+    def log1p(self, x: Tensor) -> Tensor:
+        return self._each(self.jnp.log1p, x)
+
+    def expm1(self, x: Tensor) -> Tensor:
+        return self._each(self.jnp.expm1, x)
+
+    def sin(self, x: Tensor) -> Tensor:
+        return self._each(self.jnp.sin, x)
+
+    def cos(self, x: Tensor) -> Tensor:
+        return self._each(self.jnp.cos, x)
+
+    def reciprocal(self, x: Tensor) -> Tensor:
+        return self._each(self.jnp.reciprocal, x)
+
     def sqrt(self, x: Tensor) -> Tensor:
         return self._each(self.jnp.sqrt, x)
 
@@ -99,6 +114,18 @@ class Elementwise(Arranging):
     def div(self, a: Tensor, b: Tensor) -> Tensor:
         left, right, form = self.aligned(a, b)
         return Tensor(left / right, form)
+
+    def minimum(self, a: Tensor, b: Tensor) -> Tensor:
+        left, right, form = self.aligned(a, b)
+        return Tensor(self.jnp.minimum(left, right), form)
+
+    def maximum(self, a: Tensor, b: Tensor) -> Tensor:
+        left, right, form = self.aligned(a, b)
+        return Tensor(self.jnp.maximum(left, right), form)
+
+    def pow(self, a: Tensor, b: Tensor) -> Tensor:
+        left, right, form = self.aligned(a, b)
+        return Tensor(self.jnp.power(left, right), form)
 
     # --- softmax -----------------------------------------------------------------------------
 

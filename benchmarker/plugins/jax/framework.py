@@ -12,12 +12,14 @@ from benchmarker.api.framework import Device, Framework, Program
 from benchmarker.api.optimizer import Optimizer
 from benchmarker.errors import UnsupportedError
 from benchmarker.graph.graph import Graph
-from benchmarker.plugins.jax import Options, devices
+from benchmarker.plugins.jax import Options, devices, distributed
 from benchmarker.plugins.jax.operators import JaxOperators
 from benchmarker.plugins.jax.program import PRECISIONS, JaxProgram
 
 if TYPE_CHECKING:
     import numpy.typing as npt
+
+    from benchmarker.api.world import World
 
     Array = npt.NDArray[np.generic]
 
@@ -33,6 +35,7 @@ class Jax(Framework):
 
         self._jax: Any = jax
         self._seed = 0
+        self._exchanges = False
 
     def version(self) -> str:
         return str(self._jax.__version__)
@@ -48,6 +51,13 @@ class Jax(Framework):
         self._seed = seed
         return devices.name_of(devices.start(device))
 
+    def join(self, world: World, scheme: str) -> None:
+        distributed.join(world)
+        self._exchanges = True
+
+    def leave(self) -> None:
+        distributed.leave()
+
     def build(
         self,
         graph: Graph,
@@ -61,7 +71,8 @@ class Jax(Framework):
     ) -> Program:
         if precision not in PRECISIONS:
             raise UnsupportedError(f"JAX runs {', '.join(PRECISIONS)}, not precision '{precision}'")
-        return JaxProgram(
+        made = distributed.RankProgram if self._exchanges and mode == "training" else JaxProgram
+        return made(
             graph,
             parameters,
             mode=mode,

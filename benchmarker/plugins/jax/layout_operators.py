@@ -24,6 +24,8 @@ class Arranging(Operators):
         Whether batch normalization uses the mini-batch's statistics.
     key : jax.Array, optional
         What dropout draws its masks from; None if it is off.
+    axis : str, optional
+        Of the ranks whose mini-batches are normalized as one; None normalizes the own one.
 
     Attributes
     ----------
@@ -39,6 +41,7 @@ class Arranging(Operators):
         channels_last: bool = True,
         training: bool = False,
         key: Any = None,
+        axis: str | None = None,
     ) -> None:
         super().__init__(training=training)
         import jax
@@ -51,6 +54,7 @@ class Arranging(Operators):
         self.updates: dict[str, Any] = {}
         self._channels_last = channels_last
         self._key = key
+        self._axis = axis
 
     def next_key(self) -> Any:
         """Return a key that no other operator of the step has."""

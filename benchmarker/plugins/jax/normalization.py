@@ -43,8 +43,12 @@ class Normalizations(Arranging):
 
     def _moments(self, x: Any, axes: Sequence[int]) -> tuple[Any, Any]:
         """Return mean and biased variance over ``axes``."""
-        mean = x.mean(axes, keepdims=True)
-        return mean.squeeze(axes), self.jnp.square(x - mean).mean(axes)
+        mean = self._of_all(x.mean(axes, keepdims=True))
+        return mean.squeeze(axes), self._of_all(self.jnp.square(x - mean).mean(axes))
+
+    def _of_all(self, mean: Any) -> Any:
+        """Return the mean over the mini-batches of all ranks."""
+        return mean if self._axis is None else self.lax.pmean(mean, self._axis)
 
     def _move(self, statistic: Tensor, batch: Any, momentum: float) -> None:
         """Move a running statistic on from where the layer's uses before this one in the step left it."""

@@ -82,7 +82,9 @@ class JaxProgram(RestorableProgram):
             self.composed_rule = optimizer.rule
             where = places(graph, optimizer.modifiers.decay_of)
             composed = ComposedUpdate(optimizer.rule, where, self._forms, self._types.exact)
-        self._steps = Steps(graph, self._forms, self._types, channels_last, optimizer, composed)
+        self._steps = self._made_steps(
+            Steps(graph, self._forms, self._types, channels_last, optimizer, composed)
+        )
         native = {
             p.name: self._put(parameters[p.name], self._forms[p.name], self._types.exact)
             for p in graph.parameters
@@ -105,18 +107,30 @@ class JaxProgram(RestorableProgram):
     def _start_key(self, seed: int) -> Any:
         if self._mode == "inference" or "dropout" not in self._graph.operators:
             return None
-        return self._jax.device_put(self._jax.random.key(seed), self._place)
+        return self._placed(self._jax.random.key(seed))
 
     def _start_slots(self, optimizer: Optimizer, trained: Mapping[str, Any]) -> Any:
         if self._mode != "training":
             return None
         with self._settings():
             if self._steps.composed is None:
-                started = start_state(self._jax.numpy, optimizer, trained)
+                shapes = {
+                    name: self._jax.ShapeDtypeStruct(array.shape, array.dtype)
+                    for name, array in trained.items()
+                }
+                started = start_state(self._jax.numpy, optimizer, shapes)
             else:
                 arrays = {name: np.asarray(array) for name, array in trained.items()}
                 started = OptimizerState(self._steps.composed.start(arrays), None)
-            return self._jax.device_put(started, self._place)
+            return self._placed(started)
+
+    def _made_steps(self, steps: Steps) -> Steps:
+        """Return the steps that are compiled."""
+        return steps
+
+    def _placed(self, tree: Any) -> Any:
+        """Return arrays where the steps take them."""
+        return self._jax.device_put(tree, self._place)
 
     def _placed_constants(self) -> Any:
         """Return the constants that the update takes as values, on the device."""
@@ -125,7 +139,7 @@ class JaxProgram(RestorableProgram):
         names = self._hyperparameters.names
         values = [getattr(self._hyperparameters.optimizer, name) for name in names]
         with self._settings():
-            return self._jax.device_put(np.array(values, self._types.exact), self._place)
+            return self._placed(np.array(values, self._types.exact))
 
     def _next_constants(self) -> Any:
         """Return what the next update takes as values."""
@@ -321,9 +335,14 @@ class JaxProgram(RestorableProgram):
         self._constants = self._placed_constants()
 
     def assign(self, values: Mapping[str, Array]) -> None:
-        given = {
-            name: self._put(value, self._forms[name], self._types.exact) for name, value in values.items()
+        exact = self._jax.numpy.dtype(self._types.exact)
+        copies = {
+            name: np.array(self._forms[name].encode(value), exact, order="C")
+            for name, value in values.items()
         }
+        # All at once: it is on the timed path of schemes that run over MPI.
+        with self._settings():
+            given = self._placed(copies)
         trained, moved, _ = self._state
         statistics = _replaced(moved.statistics, given)
         self._state = self._state._replace(
@@ -335,8 +354,11 @@ class JaxProgram(RestorableProgram):
 
     def gradients(self, batch: Any) -> tuple[float, dict[str, Array]]:
         value, gradients, _ = self._gradients(*self._state[:2], self._fixed, batch)
-        found = {p.name: self._decoded(p.name, gradients[p.name]) for p in self._graph.trainable}
-        return self._scalar(value, batch), found
+        return self._scalar(value, batch), _copied(self.fetch_gradients(gradients))
+
+    def fetch_gradients(self, gradients: Any) -> dict[str, Array]:
+        # On a CPU these are views of what XLA has left.
+        return {name: self._forms[name].decode(np.asarray(array)) for name, array in gradients.items()}
 
     def _scalar(self, value: Any, batch: Any) -> float:
         """Return the loss; without one the products of outputs and upstream gradients, summed."""
@@ -364,13 +386,17 @@ class JaxProgram(RestorableProgram):
         """Return a copy on the device, for a donated array must be nobody else's."""
         with self._settings():
             native = np.array(form.encode(array), self._jax.numpy.dtype(dtype), order="C")
-            return self._jax.device_put(native, self._place)
+            return self._placed(native)
 
     def _array(self, value: Any) -> npt.NDArray[Any]:
         return np.array(value).astype(self._types.exact)
 
     def _decoded(self, name: str, value: Any) -> Array:
         return np.array(self._forms[name].decode(self._array(value)), order="C")
+
+
+def _copied(arrays: Mapping[str, Array]) -> dict[str, Array]:
+    return {name: np.array(array, order="C") for name, array in arrays.items()}
 
 
 def _replaced(holder: Mapping[str, Any], values: Mapping[str, Any]) -> dict[str, Any]:

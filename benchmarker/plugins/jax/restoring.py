@@ -50,11 +50,11 @@ class RestorableProgram(RuleProgram):
         with self._settings():
             step = self._state.optimizer.step
             if step is not None:
-                step = self._jax.device_put(np.array(state.steps, step.dtype), self._place)
+                step = self._placed(np.array(state.steps, step.dtype))
             self._state = self._state._replace(optimizer=OptimizerState(slots, step))
             if _KEY in state.native and self._state.moved.key is not None:
                 key = self._jax.random.wrap_key_data(np.array(state.native[_KEY]))
-                moved = self._state.moved._replace(key=self._jax.device_put(key, self._place))
+                moved = self._state.moved._replace(key=self._placed(key))
                 self._state = self._state._replace(moved=moved)
 
     def _slots(self, name: str, told: Mapping[str, Mapping[str, Array]]) -> tuple[Any, ...]:
@@ -78,6 +78,9 @@ class RestorableProgram(RuleProgram):
         shapes = {p.name: p.type.shape for p in self._graph.trainable}
         own = tuple(self._state.trained[name].shape)
         return composed.letters(name, shapes[name] if composed.rule.uses_axes else own)
+
+    def _placed(self, tree: Any) -> Any:
+        raise NotImplementedError
 
     def _put(self, array: Array, form: Form, dtype: str) -> Any:
         raise NotImplementedError

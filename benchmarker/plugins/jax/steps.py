@@ -89,6 +89,8 @@ class Steps:
         For training.
     composed : ComposedUpdate or None
         Its update where it is made of the rule's own operators.
+    axis : str or None
+        As in :class:`~benchmarker.plugins.jax.layout_operators.Arranging`.
 
     Attributes
     ----------
@@ -102,6 +104,7 @@ class Steps:
     channels_last: bool
     optimizer: Optimizer
     composed: ComposedUpdate | None = None
+    axis: str | None = None
     output_forms: dict[str, Form] = field(default_factory=dict)
 
     def infer(self, parameters: Arrays, batch: Batch) -> tuple[Any, ...]:
@@ -187,6 +190,7 @@ class Steps:
             channels_last=self.channels_last,
             training=training,
             key=key,
+            axis=self.axis,
         )
 
     def _values(self, operators: JaxOperators, parameters: Arrays, batch: Batch) -> dict[str, Tensor]:

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Annotated
 
-from benchmarker.api.framework import FrameworkPlugin
+from benchmarker.api.framework import FrameworkPlugin, NativeScheme
 from benchmarker.api.rules import Choice
 from benchmarker.plugins.common.recorded_variables import KERAS
 
@@ -36,6 +36,8 @@ def over(
     environment: Mapping[str, str] | None = None,
     environment_defaults: Mapping[str, str] | None = None,
     cuda_backends: Sequence[str] | None = None,
+    schemes: Mapping[str, NativeScheme] | None = None,
+    rank_variables: str = "",
 ) -> FrameworkPlugin:
     """Return what is known of Keras over one backend.
 
@@ -51,13 +53,13 @@ def over(
         PEP 440 specifier of the Python versions that it runs on.
     thread_variables, recorded_variables : tuple of str
         Of the backend, the same as its own plugin's.
-    environment : mapping, optional
-        Environment variables of the backend.
-    environment_defaults : mapping, optional
-        Those of them that the user may set otherwise.
+    environment, environment_defaults : mapping, optional
+        Environment variables of the backend, and those that the user may set otherwise.
     cuda_backends : sequence of str, optional
         Requirements of the backend for a CUDA device, each of a build for another CUDA, the usual one first; none:
         it runs on a CPU only.
+    schemes, rank_variables : optional
+        Of Keras over the backend, as a plugin's.
     """
     cuda = [("keras==3.15.1", each, "numpy") for each in cuda_backends or ()]
     return FrameworkPlugin(
@@ -77,6 +79,10 @@ def over(
         recorded_variables=(*KERAS, *recorded_variables),
         cuda_requirements=cuda[0] if cuda else (),
         cuda_alternatives=tuple(cuda[1:]),
+        schemes=schemes or {},
+        rank_variables=rank_variables,
         devices=("cpu", "cuda") if cuda else ("cpu",),
+        # Near its backend's, where there is such a colour.
+        colour={"pytorch": 5, "tensorflow": 6, "jax": 7}.get(backend),
         precisions={"cpu": ("fp32", "fp64"), **({"cuda": ("fp32", "fp64", "tf32")} if cuda else {})},
     )

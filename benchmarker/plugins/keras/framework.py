@@ -11,7 +11,8 @@ from benchmarker.api.optimizer import Optimizer
 from benchmarker.errors import UnsupportedError, UsageError
 from benchmarker.graph.graph import Graph
 from benchmarker.plugins.jax import devices as jax_devices
-from benchmarker.plugins.keras import Options
+from benchmarker.plugins.jax import distributed as jax_distributed
+from benchmarker.plugins.keras import Options, ranks_jax, ranks_pytorch
 from benchmarker.plugins.keras.binding_site import Setting
 from benchmarker.plugins.keras.dtypes import FLOATS, set_floats
 from benchmarker.plugins.keras.operators import KerasOperators
@@ -21,10 +22,13 @@ from benchmarker.plugins.keras.steps_jax import JaxSteps
 from benchmarker.plugins.keras.steps_pytorch import TorchSteps
 from benchmarker.plugins.keras.steps_tensorflow import TensorFlowSteps
 from benchmarker.plugins.pytorch import devices as torch_devices
+from benchmarker.plugins.pytorch import distributed as torch_distributed
 from benchmarker.plugins.tensorflow.kernels import onednn_is_off
 
 if TYPE_CHECKING:
     import numpy.typing as npt
+
+    from benchmarker.api.world import World
 
     Array = npt.NDArray[Any]
 
@@ -41,6 +45,9 @@ class KerasFramework(Framework):
     """Keras' name of it."""
     steps: ClassVar[type[Steps]]
     """How a model over it is stepped."""
+    of_ranks: ClassVar[tuple[type[KerasProgram], type[Steps]]]
+    """The same of several ranks, and their program; of backends by which they can meet."""
+    _exchanges = False
 
     def __init__(self) -> None:
         import keras
@@ -59,8 +66,12 @@ class KerasFramework(Framework):
     def configure(self, device: Device, *, threads: int, seed: int) -> str:
         self._set_threads(threads)
         name = self._start(device)
-        self._keras.utils.set_random_seed(seed)
+        self._keras.utils.set_random_seed(self._seed(seed))
         return name
+
+    def _seed(self, seed: int) -> int:
+        """Return what masks are drawn from."""
+        return seed
 
     def _start(self, device: Device) -> str:
         """Have the backend use a device, and return its name."""
@@ -90,16 +101,21 @@ class KerasFramework(Framework):
         if precision not in FLOATS:
             raise UnsupportedError(f"Keras runs {', '.join(FLOATS)} here, not precision '{precision}'")
         self._set_precision(precision)
-        return KerasProgram(
+        program, steps = self._kinds(mode)
+        return program(
             graph,
             parameters,
             mode=mode,
             setting=Setting(self.backend, FLOATS[precision]),
-            steps=self.steps,
+            steps=steps,
             optimizer=optimizer,
             jit=JIT[jit],
             device=device,
         )
+
+    def _kinds(self, mode: str) -> tuple[type[KerasProgram], type[Steps]]:
+        """Return what is made of a graph for a mode."""
+        return self.of_ranks if self._exchanges and mode == "training" else (KerasProgram, self.steps)
 
     def _set_precision(self, precision: str) -> None:
         set_floats(FLOATS[precision])
@@ -136,6 +152,17 @@ class OverJax(KerasFramework):
 
     backend = "jax"
     steps = JaxSteps
+    of_ranks = ranks_jax.RankProgram, ranks_jax.RankSteps
+
+    def join(self, world: World, scheme: str) -> None:
+        jax_distributed.join(world)
+        self._exchanges = True
+
+    def leave(self) -> None:
+        jax_distributed.leave()
+
+    def _seed(self, seed: int) -> int:
+        return ranks_jax.seed_of_all(seed) if self._exchanges else seed
 
     def _set_threads(self, threads: int) -> None:
         # XLA's pool asks for this when the first computation makes the backend; there is no call for it.
@@ -168,7 +195,15 @@ class OverPytorch(KerasFramework):
 
     backend = "torch"
     steps = TorchSteps
+    of_ranks = ranks_pytorch.RankProgram, ranks_pytorch.RankSteps
     later_imports = ("torch._dynamo",)
+
+    def join(self, world: World, scheme: str) -> None:
+        torch_distributed.join(world)
+        self._exchanges = True
+
+    def leave(self) -> None:
+        torch_distributed.leave()
 
     def _set_threads(self, threads: int) -> None:
         import torch

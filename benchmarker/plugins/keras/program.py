@@ -121,10 +121,12 @@ class KerasProgram(RestorableProgram):
         )
 
     def _loaded(self, array: Array) -> Any:
+        return self._ops.convert_to_tensor(self._copied(array))
+
+    def _copied(self, array: Array) -> Array:
+        """Return a copy, for a tensor may share its memory with the array."""
         floating = np.issubdtype(array.dtype, np.floating)
-        # A copy: over PyTorch and JAX a tensor may share its memory with the array.
-        copy = np.array(array, self._floats if floating else self._integers, order="C")
-        return self._ops.convert_to_tensor(copy)
+        return np.array(array, self._floats if floating else self._integers, order="C")
 
     def fetch(self, output: Any) -> tuple[Array, ...]:
         if not isinstance(output, (tuple, list)):
@@ -177,22 +179,30 @@ class KerasProgram(RestorableProgram):
         }
 
     def assign(self, values: Mapping[str, Array]) -> None:
-        self._steps.settle()
-        for name, value in values.items():
-            (native,) = self._binding.layouts[name].encode(value)
-            self._model.weights_by_name[name].assign(self._loaded(native))
+        weights, layouts = self._model.weights_by_name, self._binding.layouts
+        self._steps.assign(
+            [(weights[name], self._copied(*layouts[name].encode(value))) for name, value in values.items()]
+        )
 
     def gradients(self, batch: Any) -> tuple[float, dict[str, Array]]:
         value, gradients = self._steps.differentiate(batch)
-        found = {p.name: self._decoded(p.name, g) for p, g in zip(self._graph.trainable, gradients)}
+        found = self.fetch_gradients(gradients)
+        found = {name: np.array(array, order="C") for name, array in found.items()}
         if not self._graph.upstream:
             return float(self._array(value)), found
         given = batch[len(batch) - len(value) :]
         products = (np.vdot(self._array(y), self._array(dy)) for y, dy in zip(value, given))
         return float(sum(products)), found
 
+    def fetch_gradients(self, gradients: Any) -> dict[str, Array]:
+        layouts, seen = self._binding.layouts, self._steps.seen
+        return {
+            p.name: layouts[p.name].decode([seen(gradient)])
+            for p, gradient in zip(self._graph.trainable, gradients)
+        }
+
     def _decoded(self, name: str, native: Any) -> Array:
-        return np.array(self._binding.layouts[name].decode([self._array(native)]))
+        return np.array(self._binding.layouts[name].decode([self._array(native)]), order="C")
 
     def _array(self, tensor: Any) -> Array:
         return np.array(self._ops.convert_to_numpy(tensor))

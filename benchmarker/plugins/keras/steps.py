@@ -15,6 +15,8 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from benchmarker.api.framework import Device
 from benchmarker.api.profile import Profile
 from benchmarker.graph.graph import Graph
@@ -83,6 +85,15 @@ class Steps(ABC):
     def set_variable(self, variable: Any, value: Any) -> None:
         """Have the optimizer find a value in one of its variables at the next step."""
         variable.assign(value)
+
+    def assign(self, values: Sequence[tuple[Any, Array]]) -> None:
+        """Give variables of the model other values, arrays that are theirs from then on."""
+        for variable, value in values:
+            variable.assign(value)
+
+    def seen(self, tensor: Any) -> Array:
+        """Return a tensor as an array, a view of its memory where it can be."""
+        return np.asarray(tensor)
 
     def generator(self) -> dict[str, Array]:
         """Return the state of the backend's own generator, if dropout draws from that."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from benchmarker.api.framework import Device
 from benchmarker.api.profile import Profile
@@ -16,6 +16,12 @@ from benchmarker.plugins.jax.profiler import profiled
 from benchmarker.plugins.jax.steps import NODE, UPDATE
 from benchmarker.plugins.keras.profiler_scopes import Marks, marked
 from benchmarker.plugins.keras.steps import Batch, Steps
+
+if TYPE_CHECKING:
+    import numpy as np
+    import numpy.typing as npt
+
+    Array = npt.NDArray[np.generic]
 
 Values = list[Any]
 """Of Keras variables, in their order."""
@@ -104,6 +110,29 @@ class JaxSteps(Steps):
         for variables, values in zip(groups, state):
             for variable, value in zip(variables, values):
                 variable.assign(value)
+
+    def assign(self, values: Sequence[tuple[Any, Array]]) -> None:
+        known = [id(variable) for variable, _ in values]
+        arrays = dict(zip(known, self._placed([array for _, array in values])))
+        if self._trained is None:
+            self.settle()
+            for variable, _ in values:
+                variable.assign(arrays[id(variable)])
+            return
+        model = self.model
+        trainable, others, *rest = self._trained
+        self._trained = (
+            [arrays.get(id(v), old) for v, old in zip(model.trainable_variables, trainable)],
+            [arrays.get(id(v), old) for v, old in zip(model.non_trainable_variables, others)],
+            *rest,
+        )
+
+    def _placed(self, arrays: list[Array]) -> list[Any]:
+        """Return values for variables."""
+        import jax
+
+        placed: list[Any] = jax.device_put(arrays)
+        return placed
 
     def set_variable(self, variable: Any, value: Any) -> None:
         import jax

@@ -90,6 +90,17 @@ class TorchSteps(Steps):
     def seconds_between(self, first: Any, last: Any) -> float:
         return seconds_between(first, last)
 
+    def assign(self, values: Sequence[tuple[Any, Array]]) -> None:
+        import torch
+
+        with torch.no_grad():
+            for variable, array in values:
+                variable.value.copy_(torch.from_numpy(array))
+
+    def seen(self, tensor: Any) -> Array:
+        found: Array = tensor.detach().cpu().numpy()
+        return found
+
     def generator(self) -> dict[str, Array]:
         # Keras draws from it where a layer is given no seed of its own.
         import torch

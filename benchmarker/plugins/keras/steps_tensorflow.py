@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
 
 from benchmarker.api.profile import Profile
 from benchmarker.errors import UnsupportedError
@@ -13,6 +15,11 @@ from benchmarker.plugins.keras.profiler_scopes import Marks, marked
 from benchmarker.plugins.keras.steps import Batch, Steps
 from benchmarker.plugins.tensorflow.micro_batching import MicroSteps
 from benchmarker.plugins.tensorflow.profiler import UPDATE, profiled, scope_of
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+    Array = npt.NDArray[Any]
 
 
 class TensorFlowSteps(Steps):
@@ -48,6 +55,16 @@ class TensorFlowSteps(Steps):
             # The functions that this one makes are of the marked lines.
             step = TensorFlowSteps(self.model, self.upstream, self.device)._step(mode)
             return profiled(tf, graph, lambda: step(batch), steps)
+
+    def assign(self, values: Sequence[tuple[Any, Array]]) -> None:
+        import tensorflow as tf
+
+        for variable, array in values:
+            # ``variable.assign`` reads the value back too.
+            tf.raw_ops.AssignVariableOp(resource=variable.value.handle, value=tf.constant(array))
+
+    def seen(self, tensor: Any) -> Array:
+        return np.asarray(memoryview(tensor))
 
     # --- what is traced ----------------------------------------------------------------------
 

@@ -56,6 +56,15 @@ class ElementwiseOperators(SymbolOperators):
         kind = "elemwise" if self._shape(a) == self._shape(b) else "broadcast"
         return getattr(self._mx, f"{kind}_{name}")(a, b)
 
+    def minimum(self, a: Tensor, b: Tensor) -> Tensor:
+        return self._mx.broadcast_minimum(a, b)
+
+    def maximum(self, a: Tensor, b: Tensor) -> Tensor:
+        return self._mx.broadcast_maximum(a, b)
+
+    def pow(self, a: Tensor, b: Tensor) -> Tensor:
+        return self._mx.broadcast_power(a, b)
+
     def affine(self, x: Tensor, *, alpha: float = 1.0, beta: float = 0.0) -> Tensor:
         x = x if alpha == 1.0 else x * alpha
         return x if beta == 0.0 else x + beta
@@ -65,6 +74,21 @@ class ElementwiseOperators(SymbolOperators):
 
     def log(self, x: Tensor) -> Tensor:
         return self._mx.log(x)
+
+    def log1p(self, x: Tensor) -> Tensor:
+        return self._mx.log1p(x)
+
+    def expm1(self, x: Tensor) -> Tensor:
+        return self._mx.expm1(x)
+
+    def sin(self, x: Tensor) -> Tensor:
+        return self._mx.sin(x)
+
+    def cos(self, x: Tensor) -> Tensor:
+        return self._mx.cos(x)
+
+    def reciprocal(self, x: Tensor) -> Tensor:
+        return self._mx.reciprocal(x)
 
     def sqrt(self, x: Tensor) -> Tensor:
         return self._mx.sqrt(x)

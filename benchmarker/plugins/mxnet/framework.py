@@ -10,12 +10,15 @@ from benchmarker.api.framework import Device, Framework, Program
 from benchmarker.api.optimizer import Optimizer
 from benchmarker.errors import UnsupportedError
 from benchmarker.graph.graph import Graph
+from benchmarker.plugins.mxnet import distributed
 from benchmarker.plugins.mxnet.lowering import Settings
 from benchmarker.plugins.mxnet.operators import MxnetOperators
 from benchmarker.plugins.mxnet.program import MxnetProgram
 
 if TYPE_CHECKING:
     import numpy.typing as npt
+
+    from benchmarker.api.world import World
 
     Array = npt.NDArray[Any]
 
@@ -29,6 +32,7 @@ class MxnetFramework(Framework):
         import mxnet
 
         self._mx: Any = mxnet
+        self._store: distributed.Store | None = None
 
     def version(self) -> str:
         version: str = self._mx.__version__
@@ -52,6 +56,13 @@ class MxnetFramework(Framework):
             )
         return self._mx.gpu(device.index)
 
+    def join(self, world: World, scheme: str) -> None:
+        self._store = distributed.Store(world, scheme)
+
+    def leave(self) -> None:
+        if self._store is not None:
+            self._store.leave()
+
     def build(
         self,
         graph: Graph,
@@ -66,7 +77,13 @@ class MxnetFramework(Framework):
         settings = Settings(
             self._context(device), mode != "inference", precision == "fp16", getattr(options, "fusion", True)
         )
-        return MxnetProgram(graph, parameters, settings, optimizer if mode == "training" else None)
+        return MxnetProgram(
+            graph,
+            parameters,
+            settings,
+            optimizer if mode == "training" else None,
+            self._store if mode == "training" else None,
+        )
 
     def libraries(self) -> dict[str, str]:
         features = self._mx.runtime.Features()

@@ -8,17 +8,20 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from benchmarker.api.native_scheme import ServerAgain
 from benchmarker.api.optimizer import Optimizer
 from benchmarker.api.profile import Profile
 from benchmarker.errors import UnsupportedError
 from benchmarker.graph.graph import Graph
 from benchmarker.plugins.common.hyperparameters import Hyperparameters
 from benchmarker.plugins.mxnet.composed import ComposedUpdates
+from benchmarker.plugins.mxnet.distributed import MeanGradients, ServedWeights, Store
 from benchmarker.plugins.mxnet.fusion import fusion
 from benchmarker.plugins.mxnet.lowering import Lowering, Settings
 from benchmarker.plugins.mxnet.optimizers import Updates, is_native, make_updates
 from benchmarker.plugins.mxnet.profiler import Parts, joined_nodes, profiled
 from benchmarker.plugins.mxnet.restoring import RestorableProgram
+from benchmarker.plugins.mxnet.serving import PsLiteAgain
 from benchmarker.plugins.mxnet.symbol_operators import native_shape
 from benchmarker.training.optimizers.advance import places
 
@@ -37,6 +40,7 @@ class MxnetProgram(RestorableProgram):
         parameters: Mapping[str, Array],
         settings: Settings,
         optimizer: Optimizer | None,
+        store: Store | None = None,
     ) -> None:
         import mxnet
 
@@ -62,7 +66,11 @@ class MxnetProgram(RestorableProgram):
         if settings.training:
             self._gradients = self._gradient_arrays()
             self._train = self._bind(lowering.differentiated(dropout=True), self._gradients)
-        if optimizer is not None:
+        self._exchange: MeanGradients | ServedWeights | None = None
+        if store is not None:
+            trained = {name: self._arrays[name] for name in self._gradients}
+            self._exchange = store.exchange_of(self._hyperparameters.optimizer, trained, self._gradients)
+        if optimizer is not None and not isinstance(self._exchange, ServedWeights):
             self._updates = self._made_updates(settings)
         if not settings.training:
             self._infer = self._bind(lowering.outputs(), {})
@@ -210,9 +218,14 @@ class MxnetProgram(RestorableProgram):
         self._settle_statistics()
 
     def _updated(self) -> None:
-        self._updating().update()
+        if self._exchange is not None:
+            self._exchange.take()
+        if not isinstance(self._exchange, ServedWeights):
+            self._updating().update()
 
     def _updating(self) -> Updates | ComposedUpdates:
+        if isinstance(self._exchange, ServedWeights):
+            raise UnsupportedError("the optimizer is the server's, which keeps its constants")
         if self._updates is None:
             raise UnsupportedError("a program that was not built for training has no optimizer")
         return self._updates
@@ -255,6 +268,13 @@ class MxnetProgram(RestorableProgram):
 
     # --- the edges ---------------------------------------------------------------------------
 
+    def fetch_gradients(self, gradients: Mapping[str, Any]) -> dict[str, Array]:
+        result: dict[str, Array] = {}
+        for slot in self._slots:
+            if slot.trainable:
+                result.update(slot.decode(gradients[slot.name].asnumpy().astype(np.float32, copy=False)))
+        return result
+
     def gradients(self, batch: Any) -> tuple[float, dict[str, Array]]:
         self._take(batch)
         symbol = self._lowering.differentiated(dropout=False)
@@ -265,14 +285,17 @@ class MxnetProgram(RestorableProgram):
         executor = self._bind(symbol, arrays, state)
         outputs = executor.forward(is_train=True)
         executor.backward(self._upstream)
-        result: dict[str, Array] = {}
-        for slot in self._slots:
-            if slot.trainable:
-                result.update(slot.decode(arrays[slot.name].asnumpy().astype(np.float32)))
+        result = self.fetch_gradients(arrays)
         if not self._upstream:
             return float(outputs[0].asnumpy()[0]), result
         products = (y.asnumpy().astype("float64") * dy.asnumpy() for y, dy in zip(outputs, self._upstream))
         return float(sum(product.sum() for product in products)), result
+
+    def exchanged(self) -> dict[str, int] | None:
+        return self._exchange.exchanged if self._exchange else None
+
+    def server_again(self) -> ServerAgain:
+        return PsLiteAgain(self._hyperparameters.optimizer, [s for s in self._slots if s.trainable])
 
     def parameters(self) -> dict[str, Array]:
         self._wait_for_statistics()

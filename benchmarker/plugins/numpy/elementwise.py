@@ -61,6 +61,15 @@ class ElementwiseOperators(ArrayOperators):
     def div(self, a: Array, b: Array) -> Array:
         return np.divide(a, b)
 
+    def minimum(self, a: Array, b: Array) -> Array:
+        return np.minimum(a, b)
+
+    def maximum(self, a: Array, b: Array) -> Array:
+        return np.maximum(a, b)
+
+    def pow(self, a: Array, b: Array) -> Array:
+        return np.power(a, b)
+
     def affine(self, x: Array, *, alpha: float = 1.0, beta: float = 0.0) -> Array:
         y = x if alpha == 1.0 else alpha * x
         return y if beta == 0.0 else y + beta
@@ -73,6 +82,21 @@ class ElementwiseOperators(ArrayOperators):
 
     def sqrt(self, x: Array) -> Array:
         return np.sqrt(x)
+
+    def log1p(self, x: Array) -> Array:
+        return np.log1p(x)
+
+    def expm1(self, x: Array) -> Array:
+        return np.expm1(x)
+
+    def sin(self, x: Array) -> Array:
+        return np.sin(x)
+
+    def cos(self, x: Array) -> Array:
+        return np.cos(x)
+
+    def reciprocal(self, x: Array) -> Array:
+        return np.reciprocal(x)
 
     def abs(self, x: Array) -> Array:
         return np.abs(x)
@@ -188,6 +212,31 @@ def sqrt_gradient(call: Call) -> InputGradients:
     return (0.5 * call.gradients[0] / call.outputs[0],)
 
 
+def log1p_gradient(call: Call) -> InputGradients:
+    """``1 / (1 + x)``."""
+    return (call.gradients[0] / (1.0 + call.inputs[0]),)
+
+
+def expm1_gradient(call: Call) -> InputGradients:
+    """The exponential."""
+    return (call.gradients[0] * (call.outputs[0] + 1.0),)
+
+
+def sin_gradient(call: Call) -> InputGradients:
+    """The cosine."""
+    return (call.gradients[0] * np.cos(call.inputs[0]),)
+
+
+def cos_gradient(call: Call) -> InputGradients:
+    """Minus the sine."""
+    return (-call.gradients[0] * np.sin(call.inputs[0]),)
+
+
+def reciprocal_gradient(call: Call) -> InputGradients:
+    """``-y^2``."""
+    return (-call.gradients[0] * np.square(call.outputs[0]),)
+
+
 def affine_gradient(call: Call) -> InputGradients:
     """``alpha``."""
     return (call.attributes["alpha"] * call.gradients[0],)
@@ -223,6 +272,32 @@ def div_gradient(call: Call) -> InputGradients:
     )
 
 
+def minimum_gradient(call: Call) -> InputGradients:
+    """To the smaller one; of equals to the first."""
+    a, b = call.inputs
+    return _chosen(call, (a <= b) ^ _near(a - b, call.band))
+
+
+def maximum_gradient(call: Call) -> InputGradients:
+    """To the larger one; of equals to the first."""
+    a, b = call.inputs
+    return _chosen(call, (a >= b) ^ _near(a - b, call.band))
+
+
+def _chosen(call: Call, first: Array) -> InputGradients:
+    (a, b), (dy,) = call.inputs, call.gradients
+    return unbroadcast(dy * first, a.shape), unbroadcast(dy * ~first, b.shape)
+
+
+def pow_gradient(call: Call) -> InputGradients:
+    """``b a^(b - 1)`` and ``y log(a)``."""
+    (a, b), (y,), (dy,) = call.inputs, call.outputs, call.gradients
+    return (
+        unbroadcast(dy * b * np.power(a, b - 1.0), a.shape) if call.needed[0] else None,
+        unbroadcast(dy * y * np.log(a), b.shape) if call.needed[1] else None,
+    )
+
+
 def softmax_gradient(call: Call) -> InputGradients:
     """``y (dy - sum(dy y))``."""
     (y,), (dy,) = call.outputs, call.gradients
@@ -247,11 +322,19 @@ GRADIENTS: Gradients = {
     "exp": exp_gradient,
     "log": log_gradient,
     "sqrt": sqrt_gradient,
+    "log1p": log1p_gradient,
+    "expm1": expm1_gradient,
+    "sin": sin_gradient,
+    "cos": cos_gradient,
+    "reciprocal": reciprocal_gradient,
     "affine": affine_gradient,
     "add": add_gradient,
     "sub": sub_gradient,
     "mul": mul_gradient,
     "div": div_gradient,
+    "minimum": minimum_gradient,
+    "maximum": maximum_gradient,
+    "pow": pow_gradient,
     "softmax": softmax_gradient,
     "log_softmax": log_softmax_gradient,
 }

@@ -169,6 +169,9 @@ class NumpyProgram(RuleProgram):
         """Run forward and backward; running statistics move, no parameter does."""
         return self.half_step(batch)
 
+    def fetch_gradients(self, gradients: dict[str, Array]) -> dict[str, Array]:
+        return gradients
+
     def half_step(self, batch: dict[str, Array]) -> tuple[Any, dict[str, Array]]:
         """Return loss (or outputs) and gradients: running statistics move, but no parameter yet."""
         return self._value_and_gradients(batch, Tape(self._moving(), self.rounded))

@@ -53,6 +53,7 @@ def benchmarker_framework() -> FrameworkPlugin:
         environment={"ORT_DISABLE_TELEMETRY": "1"},
         devices=("cpu", "cuda"),
         modes=("inference",),
+        colour=9,
         # On a CPU it casts float16 to float32 and back, and has no double convolution.
         precisions={"cpu": ("fp32",), "cuda": ("fp32", "tf32", "fp16")},
     )

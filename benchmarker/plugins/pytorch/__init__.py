@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from benchmarker.api.framework import FrameworkPlugin
+from benchmarker.api.collective import NativeCollectives
+from benchmarker.api.framework import FrameworkPlugin, NativeScheme
 from benchmarker.plugins.common import recorded_variables
 
 
@@ -43,4 +44,24 @@ def benchmarker_framework() -> FrameworkPlugin:
             "cuda": ("fp32", "fp64", "tf32", "bf16", "fp16"),
         },
         colour=0,
+        schemes={
+            "all-reduce": NativeScheme("DistributedDataParallel over gloo", "local", buffers="first"),
+            "sharded": NativeScheme(
+                "fully_shard (FSDP2) over gloo",
+                optimizers=("sgd", "momentum", "nesterov", "adam", "adamw", "rmsprop", "adagrad"),
+                precisions=("fp32", "fp64"),
+            ),
+        },
+        collectives=NativeCollectives(
+            {
+                "all_reduce": "torch.distributed.all_reduce over gloo",
+                "broadcast": "torch.distributed.broadcast over gloo",
+                "all_gather": "torch.distributed.all_gather_into_tensor over gloo",
+                "reduce_scatter": "torch.distributed.reduce_scatter_tensor over gloo",
+                "all_to_all": "torch.distributed.all_to_all_single over gloo",
+                "point_to_point": "torch.distributed.send and recv over gloo, or isend and irecv in a window",
+            },
+            "benchmarker.plugins.pytorch.collectives:TorchCollective",
+        ),
+        rank_variables="benchmarker.plugins.pytorch.distributed:rank_variables",
     )

@@ -21,6 +21,15 @@ class ElementwiseOperators(TracedOperators):
     def div(self, a: Tensor, b: Tensor) -> Tensor:
         return self._torch.div(a, b)
 
+    def minimum(self, a: Tensor, b: Tensor) -> Tensor:
+        return self._torch.minimum(a, b)
+
+    def maximum(self, a: Tensor, b: Tensor) -> Tensor:
+        return self._torch.maximum(a, b)
+
+    def pow(self, a: Tensor, b: Tensor) -> Tensor:
+        return self._torch.pow(a, b)
+
     def affine(self, x: Tensor, *, alpha: float = 1.0, beta: float = 0.0) -> Tensor:
         scaled = x if alpha == 1.0 else self._torch.mul(x, alpha)
         return scaled if beta == 0.0 else self._torch.add(scaled, beta)
@@ -30,6 +39,21 @@ class ElementwiseOperators(TracedOperators):
 
     def log(self, x: Tensor) -> Tensor:
         return self._torch.log(x)
+
+    def log1p(self, x: Tensor) -> Tensor:
+        return self._torch.log1p(x)
+
+    def expm1(self, x: Tensor) -> Tensor:
+        return self._torch.expm1(x)
+
+    def sin(self, x: Tensor) -> Tensor:
+        return self._torch.sin(x)
+
+    def cos(self, x: Tensor) -> Tensor:
+        return self._torch.cos(x)
+
+    def reciprocal(self, x: Tensor) -> Tensor:
+        return self._torch.reciprocal(x)
 
     def sqrt(self, x: Tensor) -> Tensor:
         return self._torch.sqrt(x)

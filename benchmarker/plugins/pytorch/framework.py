@@ -13,13 +13,14 @@ from benchmarker.api.optimizer import Optimizer
 from benchmarker.errors import UnsupportedError
 from benchmarker.graph.graph import Graph
 from benchmarker.plugins.common.hyperparameters import Hyperparameters
-from benchmarker.plugins.pytorch import devices
+from benchmarker.plugins.pytorch import devices, distributed
 from benchmarker.plugins.pytorch.composed import ComposedOptimizer
 from benchmarker.plugins.pytorch.functions import Functions
 from benchmarker.plugins.pytorch.modifiers import add_modifiers
 from benchmarker.plugins.pytorch.operators import PytorchOperators
 from benchmarker.plugins.pytorch.program import GradientProgram, InferenceProgram, TrainingProgram
 from benchmarker.plugins.pytorch.restoring import Restoring
+from benchmarker.plugins.pytorch.sharded import ShardedLoss, ShardedProgram, sharded_optimizer, whole_state
 from benchmarker.plugins.pytorch.tensors import Tensors
 from benchmarker.plugins.pytorch.training import (
     TrainingSteps,
@@ -41,6 +42,7 @@ from benchmarker.training.optimizers.advance import places
 if TYPE_CHECKING:
     import numpy.typing as npt
 
+    from benchmarker.api.world import World
     from benchmarker.plugins.pytorch import Options
 
     Array = npt.NDArray[Any]
@@ -56,6 +58,7 @@ class PytorchFramework(Framework):
         import torch
 
         self._torch: Any = torch
+        self._scheme: str | None = None
 
     def version(self) -> str:
         return str(self._torch.__version__)
@@ -68,6 +71,13 @@ class PytorchFramework(Framework):
             torch.set_num_interop_threads(1)
         torch.manual_seed(seed)
         return devices.start(device)
+
+    def join(self, world: World, scheme: str) -> None:
+        distributed.join(world)
+        self._scheme = scheme
+
+    def leave(self) -> None:
+        distributed.leave()
 
     def build(
         self,
@@ -101,8 +111,14 @@ class PytorchFramework(Framework):
         functions = Functions(graph, tensors, device, autocast, options)
         if not backward:
             return InferenceProgram(graph, tensors, device, options.compile, functions)
-        build = _training_program if mode == "training" else _gradient_program
-        return build(graph, tensors, device, precision, optimizer, functions, options)
+        given = (graph, tensors, device, precision, optimizer, functions, options)
+        if mode == "training":
+            return (
+                _sharded_program(*given)
+                if self._scheme == "sharded"
+                else _training_program(*given, self._scheme)
+            )
+        return _gradient_program(*given)
 
     def libraries(self) -> dict[str, str]:
         torch = self._torch
@@ -122,6 +138,7 @@ def _training_program(
     optimizer: Optimizer,
     functions: Functions,
     options: Options,
+    scheme: str | None = None,
 ) -> TrainingProgram:
     if graph.loss is None:
         raise UnsupportedError(f"problem '{graph.name}' has no loss, so it cannot be trained; use inference")
@@ -132,6 +149,7 @@ def _training_program(
     known = Hyperparameters(optimizer)
     update = _optimizer(known, graph, tensors, precision)
     scaler = loss_scaler(device.type) if precision == "fp16" else None
+    exchanged = distributed.ExchangedLoss(loss_of, tensors) if scheme else None
 
     def whole(loss_of: Callable[..., Any]) -> Callable[..., Any]:
         return scaled_training_step(loss_of, update, scaler) if scaler else training_step(loss_of, update)
@@ -141,9 +159,11 @@ def _training_program(
 
     restoring = Restoring(graph, tensors, device, optimizer, update, scaler)
     steps = TrainingSteps(
-        whole(loss_of),
-        training_parts(loss_of, update, scaler),
-        micro_training_step(loss_of, update, scaler),
+        whole(exchanged or loss_of),
+        training_parts(exchanged or loss_of, update, scaler),
+        micro_training_step(
+            exchanged or loss_of, update, scaler, exchanged.quiet if exchanged else contextlib.nullcontext
+        ),
         functools.partial(state_of, optimizer, update, tensors.trainable),
         functools.partial(_set_hyperparameters, known, update),
         restoring.told,
@@ -151,10 +171,52 @@ def _training_program(
         restoring.skipped,
         None if is_native(optimizer) else known.built_rule,
         known.built_rule if is_native(optimizer) and optimizer.modifiers.ema else None,
+        exchanged.exchanged if exchanged else None,
     )
     gradients = _verified_gradients(graph, tensors, functions, loss_of, scaler)
     further = (options.compile, with_ranges, gradients, _evaluated(graph, functions))
     return TrainingProgram(steps, graph, tensors, device, *further)
+
+
+def _sharded_program(
+    graph: Graph,
+    tensors: Tensors,
+    device: Device,
+    precision: str,
+    optimizer: Optimizer,
+    functions: Functions,
+    options: Options,
+) -> TrainingProgram:
+    """Return a program of ranks that each hold a part of the parameters."""
+    if graph.loss is None:
+        raise UnsupportedError(f"problem '{graph.name}' has no loss, so it cannot be trained; use inference")
+    if options.compile:
+        raise UnsupportedError("a step of sharded parameters is not compiled; use compile=false")
+    loss_of = functions.make((graph.loss,), training=True)
+    where, known = places(graph, optimizer.modifiers.decay_of), Hyperparameters(optimizer)
+    undecayed = [tensor for name, p in where.items() if not p.decays for tensor in tensors.native[name]]
+    # A function of all tensors that was given the whole ones.
+    loss = ShardedLoss(loss_of.func, tensors)  # type: ignore[attr-defined]
+    update = sharded_optimizer(optimizer, loss, tensors, undecayed)
+    restoring = Restoring(graph, tensors, device, optimizer, update, None)
+    steps = TrainingSteps(
+        training_step(loss, update),
+        training_parts(loss, update),
+        micro_training_step(loss, update, None, loss.quiet),
+        functools.partial(whole_state, optimizer, update, loss),
+        functools.partial(_set_hyperparameters, known, update),
+        restoring.told,
+        restoring.put,
+        restoring.skipped,
+        exchanged=loss.exchanged,
+    )
+    gradients = _verified_gradients(graph, tensors, functions, loss_of, None)
+
+    def with_ranges() -> Callable[..., Any]:
+        raise UnsupportedError("a step of sharded parameters is not profiled")
+
+    further = (options.compile, with_ranges, gradients, _evaluated(graph, functions))
+    return ShardedProgram(loss, steps, graph, tensors, device, *further)
 
 
 def _optimizer(known: Hyperparameters, graph: Graph, tensors: Tensors, precision: str) -> Any:

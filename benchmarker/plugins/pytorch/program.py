@@ -158,6 +158,9 @@ class _DifferentiatedProgram(_PytorchProgram):
         value, flat = self._gradients(*batch)
         return float(value.detach()), self._by_parameter(flat)
 
+    def fetch_gradients(self, gradients: Any) -> dict[str, Array]:
+        return self._by_parameter(gradients)
+
     def _by_parameter(self, flat: Sequence[Any]) -> dict[str, Array]:
         """Return what there is one of for each trainable tensor, in their order, by parameter."""
         found = dict(zip(map(id, self._tensors.trainable), flat))
@@ -185,6 +188,7 @@ class TrainingProgram(_DifferentiatedProgram):
         self._state, self._set_constants = steps.state, steps.set_constants
         self._native_state, self._restore = steps.native_state, steps.restore
         self._skipped = steps.skipped
+        self._exchanged = steps.exchanged
         self.composed_rule, self.averaging_rule = steps.composed_rule, steps.averaging_rule
 
     def train_step(self, batch: tuple[Any, ...]) -> Any:
@@ -204,6 +208,9 @@ class TrainingProgram(_DifferentiatedProgram):
 
     def restore(self, state: TrainingState) -> None:
         self._restore(state)
+
+    def exchanged(self) -> dict[str, int] | None:
+        return self._exchanged
 
     def skipped_updates(self, steps: int) -> int | None:
         return self._skipped(steps)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from typing import Any
 
@@ -20,7 +21,12 @@ FP16_LOSS_SCALE = 1024.0
 
 
 def make_optimizer(
-    optimizer: Optimizer, parameters: Sequence[Any], undecayed: Sequence[Any] = (), *, scaled: bool = False
+    optimizer: Optimizer,
+    parameters: Sequence[Any],
+    undecayed: Sequence[Any] = (),
+    *,
+    scaled: bool = False,
+    fuses: bool = True,
 ) -> Any:
     """Return PyTorch's own optimizer in the form that it runs fastest.
 
@@ -37,6 +43,8 @@ def make_optimizer(
         Those of them that do not decay.
     scaled : bool
         Whether a loss scaler makes its steps: to a fused one it leaves gradients scaled, so that none could be clipped.
+    fuses : bool
+        Whether it may be fused, which one of sharded parameters cannot.
     """
     from torch import optim
 
@@ -54,7 +62,7 @@ def make_optimizer(
     kind, groups = native_kind(o), grouped(parameters, undecayed)
     make = functools.partial(makers[kind], groups, lr=o.learning_rate, weight_decay=o.weight_decay)
     clips = o.modifiers.clip_norm or o.modifiers.clip_value
-    fused = _runs_fused(kind, parameters) and not (scaled and clips)
+    fused = fuses and _runs_fused(kind, parameters) and not (scaled and clips)
     return _fused(make) if fused else make()
 
 
@@ -183,6 +191,8 @@ class TrainingSteps:
         How many of so many steps made no update.
     composed_rule, averaging_rule : UpdateRule or None
         What updates parameters, if no optimizer of PyTorch's own does; what weights are averaged by, if one does.
+    exchanged : dict or None
+        Bytes that a step gives to each kind of collective.
     """
 
     whole: Callable[..., Any]
@@ -195,23 +205,35 @@ class TrainingSteps:
     skipped: Callable[[int], int | None]
     composed_rule: UpdateRule | None = None
     averaging_rule: UpdateRule | None = None
+    exchanged: dict[str, int] | None = None
 
 
 def micro_training_step(
-    loss_of: Callable[..., Any], optimizer: Any, scaler: Any = None
+    loss_of: Callable[..., Any],
+    optimizer: Any,
+    scaler: Any = None,
+    quiet: Callable[[], AbstractContextManager[None]] = nullcontext,
 ) -> Callable[[Sequence[Any]], Any]:
     """Return the step over several micro-batches: their gradients add up in place, then one update.
 
-    Each loss is divided by their number before it goes backward, so that what adds up is the mean.
+    Each loss is divided by their number before it goes backward, so that what adds up is the mean. All but the last go
+    in a ``quiet`` context, in which ranks exchange nothing.
     """
+
+    def backward(batch: Any, count: int) -> Any:
+        loss = loss_of(*batch) / count
+        (loss if scaler is None else scaler.scale(loss)).backward()
+        return loss.detach()
 
     def step(batches: Sequence[Any]) -> Any:
         optimizer.zero_grad()
-        total = None
-        for batch in batches:
-            loss = loss_of(*batch) / len(batches)
-            (loss if scaler is None else scaler.scale(loss)).backward()
-            total = loss.detach() if total is None else total + loss.detach()
+        count, total = len(batches), None
+        for batch in batches[:-1]:
+            with quiet():
+                loss = backward(batch, count)
+            total = loss if total is None else total + loss
+        loss = backward(batches[-1], count)
+        total = loss if total is None else total + loss
         if scaler is None:
             optimizer.step()
         else:

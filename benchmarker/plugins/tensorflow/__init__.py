@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Annotated
 
-from benchmarker.api.framework import FrameworkPlugin
+from benchmarker.api.collective import NativeCollectives
+from benchmarker.api.framework import FrameworkPlugin, NativeScheme
 from benchmarker.api.rules import Choice
 from benchmarker.plugins.common import recorded_variables
 
@@ -54,5 +55,16 @@ def benchmarker_framework() -> FrameworkPlugin:
         devices=("cpu", "cuda"),
         precisions={"cpu": ("fp32", "fp64", "bf16"), "cuda": ("fp32", "fp64", "tf32", "bf16", "fp16")},
         colour=1,
+        schemes={"all-reduce": NativeScheme("MultiWorkerMirroredStrategy, RING over gRPC")},
+        collectives=NativeCollectives(
+            {
+                "all_reduce": "CollectiveReduceV2, ring over gRPC",
+                "broadcast": "CollectiveBcastSendV2 and CollectiveBcastRecvV2 over gRPC",
+                "all_gather": "CollectiveGatherV2, ring over gRPC",
+                "all_to_all": "CollectiveAllToAllV2 over gRPC",
+            },
+            "benchmarker.plugins.tensorflow.collectives:TensorFlowCollective",
+        ),
+        rank_variables="benchmarker.plugins.tensorflow.distributed:rank_variables",
         image_decoder="benchmarker.plugins.tensorflow.images:decoder",
     )

@@ -55,6 +55,21 @@ class Elementwise(Arranging):
     def log(self, x: Tensor) -> Tensor:
         return self._each(self.tf.math.log, x)
 
+    def log1p(self, x: Tensor) -> Tensor:
+        return self._each(self.tf.math.log1p, x)
+
+    def expm1(self, x: Tensor) -> Tensor:
+        return self._each(self.tf.math.expm1, x)
+
+    def sin(self, x: Tensor) -> Tensor:
+        return self._each(self.tf.sin, x)
+
+    def cos(self, x: Tensor) -> Tensor:
+        return self._each(self.tf.cos, x)
+
+    def reciprocal(self, x: Tensor) -> Tensor:
+        return self._each(self.tf.math.reciprocal, x)
+
     def sqrt(self, x: Tensor) -> Tensor:
         return self._each(self.tf.sqrt, x)
 
@@ -122,6 +137,18 @@ class Elementwise(Arranging):
     def div(self, a: Tensor, b: Tensor) -> Tensor:
         left, right, order = self.aligned(a, b)
         return Tensor(left / right, order)
+
+    def minimum(self, a: Tensor, b: Tensor) -> Tensor:
+        left, right, order = self.aligned(a, b)
+        return Tensor(self.tf.minimum(left, right), order)
+
+    def maximum(self, a: Tensor, b: Tensor) -> Tensor:
+        left, right, order = self.aligned(a, b)
+        return Tensor(self.tf.maximum(left, right), order)
+
+    def pow(self, a: Tensor, b: Tensor) -> Tensor:
+        left, right, order = self.aligned(a, b)
+        return Tensor(self.tf.pow(left, right), order)
 
     # --- softmax -----------------------------------------------------------------------------
 

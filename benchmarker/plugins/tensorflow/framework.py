@@ -11,13 +11,15 @@ from benchmarker.api.framework import Device, Framework, Program
 from benchmarker.api.optimizer import Optimizer
 from benchmarker.errors import UnsupportedError
 from benchmarker.graph.graph import Graph
-from benchmarker.plugins.tensorflow import Options
+from benchmarker.plugins.tensorflow import Options, distributed
 from benchmarker.plugins.tensorflow.kernels import onednn_is_off, require_channels_first
 from benchmarker.plugins.tensorflow.operators import TensorFlowOperators
 from benchmarker.plugins.tensorflow.program import COMPUTE_TYPES, TensorFlowProgram
 
 if TYPE_CHECKING:
     import numpy.typing as npt
+
+    from benchmarker.api.world import World
 
     Array = npt.NDArray[np.generic]
 
@@ -31,6 +33,7 @@ class TensorFlow(Framework):
         import tensorflow
 
         self._tf: Any = tensorflow
+        self._exchange: distributed.Exchange | None = None
 
     def version(self) -> str:
         return str(self._tf.version.VERSION)
@@ -65,6 +68,9 @@ class TensorFlow(Framework):
         config.experimental.set_memory_growth(gpu, True)
         return str(config.experimental.get_device_details(gpu).get("device_name", "GPU"))
 
+    def join(self, world: World, scheme: str) -> None:
+        self._exchange = distributed.join(self._tf, world)
+
     def build(
         self,
         graph: Graph,
@@ -93,6 +99,7 @@ class TensorFlow(Framework):
             precision=precision,
             optimizer=optimizer,
             options=options,
+            exchange=self._exchange if mode == "training" else None,
         )
 
     def libraries(self) -> dict[str, str]:

@@ -17,6 +17,7 @@ from benchmarker.plugins.common.composed import state_arrays
 from benchmarker.plugins.common.layouts import with_unbiased_variances
 from benchmarker.plugins.tensorflow import Options
 from benchmarker.plugins.tensorflow.composed import ComposedRule, make_update
+from benchmarker.plugins.tensorflow.distributed import Exchange
 from benchmarker.plugins.tensorflow.elementwise import seeded_generator
 from benchmarker.plugins.tensorflow.layouts import WeightLayout, input_orders, weight_layouts
 from benchmarker.plugins.tensorflow.micro_batching import MicroSteps
@@ -44,7 +45,13 @@ LOSS_SCALES = {"fp16": 1024.0}
 
 
 class TensorFlowProgram(RestorableProgram):
-    """A graph as ``tf.function`` calls; see :meth:`benchmarker.api.framework.Framework.build` for the arguments."""
+    """A graph as ``tf.function`` calls; see :meth:`benchmarker.api.framework.Framework.build` for the arguments.
+
+    Parameters
+    ----------
+    exchange : Exchange or None
+        Of gradients with other ranks.
+    """
 
     def __init__(
         self,
@@ -57,12 +64,14 @@ class TensorFlowProgram(RestorableProgram):
         precision: str,
         optimizer: Optimizer,
         options: Options,
+        exchange: Exchange | None = None,
     ) -> None:
         self._tf = tensorflow
         self._graph = graph
         self._device = device
         self._images_last = options.layout == "nhwc"
         self._options = options
+        self._exchange = exchange
         self._freeze = options.freeze and mode == "inference"
         self._compute = tensorflow.dtypes.as_dtype(COMPUTE_TYPES[precision])
         self._loss_scale = LOSS_SCALES.get(precision, 1.0)
@@ -89,7 +98,7 @@ class TensorFlowProgram(RestorableProgram):
                 tensorflow, optimizer, graph, self._variables, self._layouts, options.xla
             )
             self.composed_rule = self._update.rule
-            self._run = self._train = self._trace(self._step)
+            self._run = self._train = self._trace(self._on_replica(self._step))
         elif mode == "gradient":
             self._run = self._differentiated = self._trace(self._half_step)
         else:
@@ -157,11 +166,34 @@ class TensorFlowProgram(RestorableProgram):
             raise UnsupportedError("option 'freeze' makes the parameters constants of the traced function")
         for name, value in values.items():
             for variable, native in zip(self._variables[name], self._layouts[name].encode(value)):
-                variable.assign(self._tf.cast(native, variable.dtype))
+                self._set(variable, native)
+
+    def _set(self, variable: Any, value: Array) -> None:
+        tf = self._tf
+        # A copy: a tensor may share its memory with the array. ``variable.assign`` reads it back too.
+        tensor = tf.constant(np.array(value, order="C"))
+        if tensor.dtype != variable.dtype:
+            tensor = tf.cast(tensor, variable.dtype)
+        tf.raw_ops.AssignVariableOp(resource=variable.handle, value=tensor)
 
     def gradients(self, batch: Any) -> tuple[float, dict[str, Array]]:
         loss, gradients = self._gradients(*batch)
         return float(loss), self._by_parameter(gradients)
+
+    def fetch_gradients(self, gradients: Any) -> dict[str, Array]:
+        left = iter(gradients)
+        return {
+            p.name: self._layouts[p.name].decode([self._seen(next(left)) for _ in self._variables[p.name]])
+            for p in self._graph.trainable
+        }
+
+    def _seen(self, gradient: Any) -> Array:
+        """Return a gradient as an array, a view of its memory where it can be."""
+        tensor = self._tf.cast(self._tf.convert_to_tensor(gradient), self._exact)
+        return np.asarray(memoryview(tensor)) if self._device.type == "cpu" else tensor.numpy()
+
+    def exchanged(self) -> dict[str, int] | None:
+        return self._exchange.exchanged if self._exchange else None
 
     def set_hyperparameters(self, values: Mapping[str, float]) -> None:
         self._updating().set_constants(values)
@@ -210,7 +242,7 @@ class TensorFlowProgram(RestorableProgram):
 
     def _decoded(self, name: str, tensors: Sequence[Any]) -> Array:
         arrays = [self._tf.cast(tensor, self._exact).numpy() for tensor in tensors]
-        return np.array(self._layouts[name].decode(arrays))
+        return np.array(self._layouts[name].decode(arrays), order="C")
 
     def _native_dtype(self, dtype: str) -> Any:
         return self._compute if dtype == "float32" else self._tf.dtypes.as_dtype(dtype)
@@ -243,7 +275,17 @@ class TensorFlowProgram(RestorableProgram):
 
     @cached_property
     def _micro(self) -> MicroSteps:
-        return MicroSteps(self._tf, self._trace, self._accumulated, self._updating(), self._trainable)
+        update = self._on_replica(self._moved)
+        return MicroSteps(self._tf, self._trace, self._accumulated, update, self._trainable)
+
+    def _on_replica(self, body: Callable[..., Any]) -> Callable[..., Any]:
+        return body if self._exchange is None else self._exchange.on_replica(body)
+
+    def _moved(self, gradients: Sequence[Any]) -> None:
+        """Update the parameters, by all ranks' gradients if there are others."""
+        if self._exchange is not None:
+            gradients = self._exchange.mean(gradients)
+        self._updating()(gradients)
 
     def _operators(self, **settings: Any) -> TensorFlowOperators:
         settings = {"xla": self._options.xla, "images_last": self._images_last, **settings}
@@ -349,7 +391,7 @@ class TensorFlowProgram(RestorableProgram):
         operators = self._operators(training=True, generator=self._generator)
         loss, gradients = self._differentiate(operators, batch)
         with self._tf.name_scope(UPDATE):
-            self._updating()(gradients)
+            self._moved(gradients)
         self._move_statistics(operators)
         return loss
 

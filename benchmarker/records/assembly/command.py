@@ -45,7 +45,10 @@ def rerun_command(spec: RunSpec, version: str | None) -> list[str]:
     for option in RUN_OPTIONS.values():
         if spec.training is not None and not option.of_recipes:
             continue
-        command += option.arguments(getattr(spec, option.name))
+        value = getattr(spec, option.name)
+        if option.name == "batch_size" and spec.scaling == "weak":
+            value //= spec.ranks  # of which planning makes that of all ranks again
+        command += option.arguments(value)
     if spec.samples_per_epoch and spec.steps:
         command.remove(f"--steps={spec.steps}")
         command.append(f"--epochs={spec.steps * spec.batch_size // spec.samples_per_epoch}")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timezone
 from pathlib import Path
@@ -29,6 +29,31 @@ class FinishedRun:
 
 
 @dataclass(frozen=True)
+class RankFacts:
+    """What is known of all ranks of a run.
+
+    Parameters
+    ----------
+    results : sequence of Event
+        Of each rank.
+    server : Event or None
+        The result of the scheme's server.
+    network : {"shared", "counted", "emulated"}
+        What they reached each other by.
+    absent_reason : str or None
+        Why no bytes were counted.
+    wire_bytes : float or None
+        That were counted in the timed part.
+    """
+
+    results: Sequence[Event]
+    server: Event | None
+    network: str
+    absent_reason: str | None
+    wire_bytes: float | None
+
+
+@dataclass(frozen=True)
 class RunFacts:
     """What the orchestrator knows of a run; a run that failed early knows less."""
 
@@ -44,6 +69,8 @@ class RunFacts:
     worker_seconds: float | None = None
     data: Mapping[str, Any] | None = None
     compile_cache: CompileCacheUse | None = None
+    ranks: RankFacts | None = None
+    """What only a run of several ranks has."""
     peaks: Mapping[str, Any] | None = None
     """What this machine reached at most for such a run; None if it was not calibrated."""
     speed: Mapping[str, Any] | None = None

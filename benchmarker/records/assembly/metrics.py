@@ -8,6 +8,7 @@ from typing import Any
 from benchmarker.errors import plural
 from benchmarker.graph.cost import GraphCost
 from benchmarker.machine.energy import efficiency, total_joules
+from benchmarker.records.assembly.collective import bandwidths
 from benchmarker.records.assembly.facts import RunFacts
 from benchmarker.records.schema.metrics import Metrics, Peaks
 from benchmarker.records.schema.timing import Timing
@@ -52,6 +53,7 @@ def metrics_of(facts: RunFacts, cost: GraphCost, timing: Timing, peaks: Peaks | 
         bytes_share_of_peak=moved / peaks.bytes_per_second if peaks and moved is not None else None,
         **_energy(facts, cost, steps),
         **_price(facts, throughput),
+        **bandwidths(spec, timing),
     )
 
 

@@ -23,6 +23,7 @@ from benchmarker.machine.secrets import without_secrets
 from benchmarker.records.assembly.anonymous import anonymised
 from benchmarker.records.assembly.command import rerun_command
 from benchmarker.records.assembly.cost import step_cost
+from benchmarker.records.assembly.distributed import distributed_of
 from benchmarker.records.assembly.facts import RunFacts
 from benchmarker.records.assembly.metrics import metrics_of, peaks_of
 from benchmarker.records.assembly.timing import timing_of
@@ -93,6 +94,7 @@ def make_record(facts: RunFacts, failed: Failure | None, log_tail: str = "") -> 
         **{name: facts.event("result").get(name) for name in ("learning", "operator", "profile")},
         transformations=transformations_of(spec, cost),
         training=training_of(facts),
+        distributed=distributed_of(facts, cost),
         memory=_memory(facts, cost),
         monitors=dict(facts.monitors),
         trust=grade_run(facts, timing),

@@ -22,7 +22,7 @@ def grade_run(facts: RunFacts, timing: Timing) -> Trust | None:
         evidence = trust.anonymous(evidence)
     overhead = result["overhead"]
     seen = {
-        "threads": facts.spec.threads,
+        "threads": facts.spec.threads * facts.spec.ranks,
         "sample_seconds": statistics.median(result["samples_nanoseconds"]) / 1e9,
         "overhead_seconds": overhead["null_p50_seconds"] + overhead["synchronisation_seconds"],
         "compilations": timing.compilations,

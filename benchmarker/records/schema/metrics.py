@@ -48,6 +48,15 @@ class Metrics(OpenGroup, frozen=True, kw_only=True):
     arithmetic_intensity: NonNegative | None = since("1.4")
     """Floating-point operations of a step for each byte that its operators read and write, without any
     fusion (since 1.4)."""
+    algorithmic_bandwidth: Annotated[NonNegative | None, unit("B/s")] = None
+    """Of a collective: bytes of the whole vector (distributed.collective.bytes) times messages a step, in all timed
+    steps divided by total_seconds; absent otherwise."""
+    bus_bandwidth: Annotated[NonNegative | None, unit("B/s")] = None
+    """Of a collective: algorithmic_bandwidth times distributed.collective.bus_factor, which compares with the bandwidth
+    of a link at any number of ranks; absent otherwise."""
+    one_way_seconds: Seconds | None = None
+    """Of messages between two ranks that are answered one by one: half of timing.step_seconds.median, in seconds;
+    absent otherwise."""
     cost_per_million_samples: NonNegative | None = since("1.2")
     """In the currency of --price-per-hour (since 1.2)."""
     cost_of_run: NonNegative | None = since("1.2")

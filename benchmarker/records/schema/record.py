@@ -4,6 +4,7 @@ from typing import Annotated, Any, Literal
 
 from msgspec import Meta
 
+from benchmarker.records.schema.distributed import Distributed
 from benchmarker.records.schema.execution import Environment, Execution
 from benchmarker.records.schema.imported import Imported
 from benchmarker.records.schema.inputs import Digests, Inputs
@@ -89,6 +90,7 @@ class Record(Group, frozen=True, kw_only=True):
     profile: Profile | None = since("1.4")
     transformations: Transformations | None = since("1.4")
     training: Training | None = since("1.6")
+    distributed: Distributed | None = since("1.8")
     memory: Memory
     acceptance: Acceptance | None = since("1.2")
     verification: Verification

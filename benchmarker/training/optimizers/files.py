@@ -6,9 +6,7 @@ from pathlib import Path
 from typing import Tuple
 
 from benchmarker.api.update_rule import UpdateRule
-from benchmarker.errors import UsageError
-from benchmarker.problems.files import made_value
-from benchmarker.problems.python_file import described_by, file_digest
+from benchmarker.problems.python_file import described_by, file_entry, named_after
 
 _MAKER = f"{__name__}:python_rule"
 
@@ -21,11 +19,7 @@ def entry_of(path: Path) -> Tuple[str, str, str]:
     UsageError
         If there is no such file.
     """
-    path = path.expanduser().absolute()
-    if not path.is_file():
-        raise UsageError(f"an optimizer that ends in .py must be a file that is there, got '{path.name}'")
-    digest = file_digest(path)
-    return made_value(_MAKER, str(path), digest), "Python file", f"sha256:{digest}"
+    return file_entry(path, "an optimizer", _MAKER)
 
 
 def python_rule(file: str, digest: str) -> UpdateRule:
@@ -40,8 +34,4 @@ def python_rule(file: str, digest: str) -> UpdateRule:
     """
     path = Path(file)
     described: UpdateRule = described_by(path, digest, "optimizer", UpdateRule)
-    named = type(
-        type(described).__name__, (type(described),), {"name": path.name, "digest": f"sha256:{digest}"}
-    )
-    rule: UpdateRule = named(**vars(described))
-    return rule
+    return named_after(path, digest, described)

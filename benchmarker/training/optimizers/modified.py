@@ -116,6 +116,10 @@ class _Modified(UpdateRule):
             return state[AVERAGE]
         return self._inner(decays=True).evaluation(operators, parameter, state)
 
+    @property
+    def evaluates_weights(self) -> bool:
+        return not self.modifiers.ema and self._inner(decays=True).evaluates_weights
+
     def _limited(self, operators: Operators, given: Given) -> Given:
         """Return the same with its gradient clipped."""
         limit = self.modifiers.clip_value

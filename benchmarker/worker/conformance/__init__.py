@@ -14,7 +14,7 @@ with ``subject = Subject(framework, plugin, device, seed)`` after ``framework.co
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from benchmarker.api.framework import Device, Framework, FrameworkPlugin
@@ -61,6 +61,7 @@ def run_checks(
     seed: int,
     progress: Callable[[CheckResult], None] | None = None,
     options: Any = None,
+    further: Sequence[Check] = (),
 ) -> list[CheckResult]:
     """Run the whole suite.
 
@@ -78,6 +79,8 @@ def run_checks(
         Called with each result as it comes.
     options : object, optional
         As in :class:`Subject`.
+    further : sequence of Check
+        Checks besides those of the suite.
 
     Returns
     -------
@@ -87,7 +90,7 @@ def run_checks(
     framework.configure(device, threads=threads, seed=seed)
     subject = Subject(framework, plugin, device, seed, options)
     results = []
-    for check in conformance_checks():
+    for check in (*conformance_checks(), *further):
         result = check.run(subject)
         results.append(result)
         if progress is not None:

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import dataclasses
+import difflib
 import json
 import os
 import subprocess
 import sys
+from collections.abc import Iterable
 
 from benchmarker.api.framework import MODES, PRECISIONS, FrameworkPlugin
+from benchmarker.graph.operators import OPERATORS, Operators, native_operators
 from benchmarker.worker.conformance.result import CheckFailed, Measurement
 from benchmarker.worker.conformance.subject import Check, Subject
 
@@ -94,5 +97,38 @@ def _implementation(subject: Subject) -> Measurement:
     return _sound(subject)
 
 
+_NEAR = 0.75
+"""How alike two names must be to be taken for one another: ``sinn`` and ``sin`` are by 0.86."""
+_MIN_PREFIX = 4
+
+
+def _operators(subject: Subject) -> Measurement:
+    """A method that is misspelt would never be called, and the operator only be told as lacking."""
+    meaning = subject.framework.operators
+    known = set(dir(Operators))
+    lacking = OPERATORS.keys() - native_operators(meaning)
+    told = []
+    for name in sorted(set(dir(meaning)) - known):
+        near = _nearest(name, lacking)
+        if near and not name.startswith("_") and callable(getattr(meaning, name)):
+            told.append(f"'{name}': no such operator; did you mean '{near}'?")
+    if told:
+        raise CheckFailed(f"{' '.join(told)} The names of helpers start with an underscore")
+    return Measurement()
+
+
+def _nearest(name: str, operators: Iterable[str]) -> str | None:
+    """Return the operator that a name is likely to mean: ``maxpool``, ``conv2d``, ``batch_norm``."""
+    near = difflib.get_close_matches(name, sorted(operators), n=1, cutoff=_NEAR)
+    if near:
+        return near[0]
+    longer = (o for o in sorted(operators) if min(len(o), len(name)) >= _MIN_PREFIX)
+    return next((o for o in longer if o.startswith(name) or name.startswith(o)), None)
+
+
 def description_checks() -> tuple[Check, ...]:
-    return (Check("description/sound", _implementation), Check("description/version", _versions))
+    return (
+        Check("description/sound", _implementation),
+        Check("description/version", _versions),
+        Check("description/operators", _operators),
+    )

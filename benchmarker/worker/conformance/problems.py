@@ -1,10 +1,10 @@
-"""Checks of small versions of the built-in problems, in every mode, against the reference."""
+"""Checks of small versions of the problems, in every mode, against the reference."""
 
 from __future__ import annotations
 
 import importlib
 import pkgutil
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -14,8 +14,10 @@ import numpy as np
 from benchmarker import problems
 from benchmarker.api.framework import Program
 from benchmarker.api.problem import Problem
+from benchmarker.errors import BenchmarkerError, first_line
+from benchmarker.graph.cost import graph_cost
 from benchmarker.graph.graph import Graph
-from benchmarker.worker.conformance.result import CheckFailed, Measurement
+from benchmarker.worker.conformance.result import CheckFailed, Measurement, Skipped
 from benchmarker.worker.conformance.subject import (
     Check,
     Subject,
@@ -37,7 +39,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class SmallProblem:
-    """A built-in problem at its reduced size, or with other parameters yet."""
+    """A problem at its reduced size, or with other parameters yet."""
 
     name: str
     problem: Problem
@@ -182,3 +184,42 @@ def problem_checks() -> tuple[Check, ...]:
         elif "gradient" in small.problem.modes:
             checks.append(Check(f"problem/{small.name}/gradient", partial(_gradient, small)))
     return tuple(checks)
+
+
+MAX_FLOPS = 5e9
+"""Of the forward pass of a problem without a reduced size: the float64 reference computes it several times."""
+
+
+def installed_problem_checks(name: str, load: Callable[[], Problem]) -> tuple[Check, ...]:
+    """Return checks of a problem that is not ours. What is wrong with it is no fault of the framework.
+
+    Parameters
+    ----------
+    name : str
+        Of its entry point.
+    load : callable
+        Imports it.
+    """
+    return tuple(
+        Check(f"problem/{name}/{mode}", partial(_of_installed, load, mode))
+        for mode in ("inference", "training")
+    )
+
+
+def _of_installed(load: Callable[[], Problem], mode: str, subject: Subject) -> Measurement:
+    try:
+        problem = load()
+        small = SmallProblem(problem.name, problem, problem.reduced)
+        graph = small.graph()
+    except BenchmarkerError as error:
+        raise Skipped(f"the problem is broken: {error}") from None
+    except (Exception, SystemExit) as error:
+        raise Skipped(f"the problem is broken: {first_line(error)}") from None
+    flops = graph_cost(graph.without_loss()).forward_flops
+    if flops > MAX_FLOPS and not problem.reduced:
+        raise Skipped(f"the problem has no reduced size, and needs {flops:.1e} FLOP for a forward pass")
+    if mode == "inference":
+        return _inference(small, subject)
+    if graph.loss is None:
+        raise Skipped("the problem has no loss to train with")
+    return _training(small, subject)

@@ -24,6 +24,10 @@ NETWORK_TOLERANCE = 10 * OPERATOR_TOLERANCE
 """Of a few operators in a row."""
 
 
+NO_MEANING = "no native meaning of "
+"""How it is told that operators are missing, whose names follow."""
+
+
 class Skipped(Exception):  # noqa: N818 - not an error
     """The check does not apply to this framework; the text says why."""
 

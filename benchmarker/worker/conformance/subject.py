@@ -11,11 +11,14 @@ import numpy as np
 from benchmarker.api.framework import Device, Framework, FrameworkPlugin, Program
 from benchmarker.api.optimizer import Optimizer
 from benchmarker.data import values
+from benchmarker.errors import UnsupportedError
 from benchmarker.graph.graph import Graph
 from benchmarker.graph.support import missing_operators
 from benchmarker.graph.types import Distribution, TensorType
 from benchmarker.plugins.numpy.framework import NumpyFramework
+from benchmarker.worker.conformance.places import own_place
 from benchmarker.worker.conformance.result import (
+    NO_MEANING,
     OPERATOR_TOLERANCE,
     CheckFailed,
     CheckResult,
@@ -61,7 +64,7 @@ class Subject:
             raise Skipped(f"the plugin does not declare the mode '{mode}'")
         missing = missing_operators(graph, self.framework.operators)
         if missing:
-            raise Skipped(f"no native meaning of {', '.join(sorted(missing))}")
+            raise Skipped(f"{NO_MEANING}{', '.join(sorted(missing))}")
 
     def tolerance(self, graph: Graph) -> float:
         """Return how far the framework's float32 may be off where one operator is checked."""
@@ -101,10 +104,13 @@ class Check:
         """Return the verdict; whatever the framework raises is one."""
         try:
             found = self.measure(subject)
-        except Skipped as reason:
+        except (Skipped, UnsupportedError) as reason:  # a gap that the framework declares
             return CheckResult(self.name, "skipped", str(reason))
+        except CheckFailed as failure:
+            return CheckResult(self.name, "failed", str(failure))
         except Exception as error:
-            return CheckResult(self.name, "failed", f"{type(error).__name__}: {error}")
+            told = f"{type(error).__name__}: {error}"
+            return CheckResult(self.name, "failed", told + own_place(error, subject.plugin))
         if found.error is None or found.tolerance is None:
             return CheckResult(self.name, "passed", found.detail)
         status = "passed" if found.error <= found.tolerance else "failed"

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import asdict
+from functools import partial
 from typing import TYPE_CHECKING, Union
 
 from benchmarker.api.framework import Framework, FrameworkPlugin
 from benchmarker.worker import facts
 from benchmarker.worker.channel import Channel
-from benchmarker.worker.job import problem_graph
+from benchmarker.worker.job import load_problem, problem_graph
 from benchmarker.worker.other_jobs import ConformanceJob, OperatorGradientsJob, ProblemGradientsJob
 from benchmarker.worker.program import framework_options, import_framework
 from benchmarker.worker.stages import Stages
@@ -27,7 +28,12 @@ def check(job: ConformanceJob, channel: Channel, stages: Stages) -> None:
 
     def run(framework: Framework, plugin: FrameworkPlugin, progress: Callable[[CheckResult], None]) -> object:
         from benchmarker.worker.conformance import run_checks
+        from benchmarker.worker.conformance.problems import installed_problem_checks
 
+        of_problems = (
+            installed_problem_checks(name, partial(load_problem, value))
+            for name, value in job.problems.items()
+        )
         return run_checks(
             framework,
             plugin,
@@ -36,6 +42,7 @@ def check(job: ConformanceJob, channel: Channel, stages: Stages) -> None:
             seed=job.seed,
             progress=progress,
             options=framework_options(job, plugin),
+            further=[check for checks in of_problems for check in checks],
         )
 
     _checked(job, channel, stages, run)

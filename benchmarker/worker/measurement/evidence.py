@@ -6,7 +6,7 @@ import contextlib
 import os
 import resource
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -107,7 +107,9 @@ def _usable_cpus() -> list[int]:
         return []
 
 
-def between(first: Reading, last: Reading, *, steps: int | None = None) -> dict[str, Any]:
+def between(
+    first: Reading, last: Reading, *, steps: int | None = None, ranks: Collection[int] = ()
+) -> dict[str, Any]:
     """Return what happened between two readings, in JSON values; ``None`` for what is not known.
 
     Parameters
@@ -116,6 +118,8 @@ def between(first: Reading, last: Reading, *, steps: int | None = None) -> dict[
         At the ends of the timed part.
     steps : int, optional
         How many there were.
+    ranks : collection of int
+        Processes of the other ranks of the run, which are no strangers: what they use is the run's own.
 
     Returns
     -------
@@ -127,14 +131,16 @@ def between(first: Reading, last: Reading, *, steps: int | None = None) -> dict[
         largest of them, ``foreign_unnamed_cores`` is the rest: ended, or not visible here.
     """
     seconds = max((last.clock_ns - first.clock_ns) / 1e9, 1e-9)
+    companions = set().union(*(processes.descendants(last.processes, pid) for pid in ranks))
     own = _own_cpu_seconds(first, last)
+    own += sum(processes.cpu_seconds_between(first.processes, last.processes, companions).values())
     faults = last.usage.ru_minflt - first.usage.ru_minflt
     return {
         "seconds": seconds,
         **_machine(first, last, seconds),
         **_pressures(first, last, seconds),
         **_threads(first, last, seconds, own),
-        **_foreign(first, last, seconds, own),
+        **_foreign(first, last, seconds, own, companions),
         "voluntary_switches": last.usage.ru_nvcsw - first.usage.ru_nvcsw,
         "involuntary_switches": last.usage.ru_nivcsw - first.usage.ru_nivcsw,
         "minor_faults": faults,
@@ -209,7 +215,9 @@ def _threads(first: Reading, last: Reading, seconds: float, own: float) -> dict[
     }
 
 
-def _foreign(first: Reading, last: Reading, seconds: float, own: float) -> dict[str, Any]:
+def _foreign(
+    first: Reading, last: Reading, seconds: float, own: float, companions: Collection[int]
+) -> dict[str, Any]:
     if first.machine is None or last.machine is None:
         return dict.fromkeys(("orchestrator_cores", "foreign_cores", "foreign_unnamed_cores", "foreign"))
     table = last.processes
@@ -217,7 +225,7 @@ def _foreign(first: Reading, last: Reading, seconds: float, own: float) -> dict[
     orchestrator = used.get(last.orchestrator, 0.0)
     busy = max(last.machine.busy - first.machine.busy, 0) * counters.tick_seconds()
     foreign = max(busy - own - orchestrator, 0.0)
-    ours = processes.descendants(table, last.pid) | {last.orchestrator}
+    ours = processes.descendants(table, last.pid) | {last.orchestrator, *companions}
     strangers = sorted(((cpu, pid) for pid, cpu in used.items() if pid not in ours), reverse=True)
     named = [
         {"name": table[pid].name, "pid": pid, "cores": cpu / seconds}

@@ -12,11 +12,10 @@ from typing import TYPE_CHECKING, Any
 from benchmarker.api.framework import Program
 from benchmarker.errors import UnsupportedError
 from benchmarker.graph.graph import Graph
+from benchmarker.worker.around import Around
 
 if TYPE_CHECKING:
     import numpy.typing as npt
-
-    from benchmarker.api.training_state import TrainingState
 
     Array = npt.NDArray[Any]
     Arrays = dict[str, Array]
@@ -38,7 +37,7 @@ def split(batch: Mapping[str, Array], samples: int) -> list[Arrays]:
     ]
 
 
-class MicroBatched(Program):
+class MicroBatched(Around):
     """A program built for micro-batches that takes whole mini-batches.
 
     Parameters
@@ -61,7 +60,7 @@ class MicroBatched(Program):
             raise UnsupportedError(
                 f"framework '{framework}' has no training in micro-batches; leave out --micro-batch"
             )
-        self._program = program
+        super().__init__(program)
         self._samples = samples
 
     def load(self, batch: Mapping[str, Array]) -> list[Any]:
@@ -92,54 +91,3 @@ class MicroBatched(Program):
         return sum(losses) / len(losses), {
             name: sum(each[name] for each in gradients) / len(gradients) for name in gradients[0]
         }
-
-    def parameters(self) -> Arrays:
-        return self._program.parameters()
-
-    def set_hyperparameters(self, values: Mapping[str, float]) -> None:
-        self._program.set_hyperparameters(values)
-
-    def optimizer_variant(self) -> str:
-        return self._program.optimizer_variant()
-
-    def evaluation_parameters(self) -> Arrays:
-        return self._program.evaluation_parameters()
-
-    def optimizer_state(self) -> dict[str, Arrays]:
-        return self._program.optimizer_state()
-
-    def native_state(self) -> Arrays:
-        return self._program.native_state()
-
-    def restore(self, state: TrainingState) -> None:
-        self._program.restore(state)
-
-    def lost_on_restore(self) -> str | None:
-        return self._program.lost_on_restore()
-
-    def skipped_updates(self, steps: int) -> int | None:
-        return self._program.skipped_updates(steps)
-
-    def assign(self, values: Mapping[str, Array]) -> None:
-        self._program.assign(values)
-
-    def fetch(self, output: Any) -> tuple[Array, ...]:
-        return self._program.fetch(output)
-
-    def synchronize(self, output: Any) -> None:
-        self._program.synchronize(output)
-
-    def memory(self) -> dict[str, int]:
-        return self._program.memory()
-
-    def reset_memory(self) -> None:
-        self._program.reset_memory()
-
-    def device_event(self) -> Any:
-        return self._program.device_event()
-
-    def device_seconds(self, first: Any, last: Any) -> float:
-        return self._program.device_seconds(first, last)
-
-    def compilations(self) -> int | None:
-        return self._program.compilations()

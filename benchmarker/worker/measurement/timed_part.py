@@ -43,7 +43,7 @@ def measure(job: RunJob, prepared: Prepared, channel: Channel, stages: Stages, f
     with stages.stage("warmup"):
         feed.fill(sampling.MIN_SAMPLES)
         pulse = SamplingProgress(channel, None)
-        warm = sampling.warm_up(prepared.step, program.synchronize, feed, _warm_up_steps(job), pulse=pulse)
+        warm = sampling.warm_up(prepared.step, program.synchronize, feed, warm_up_steps(job), pulse=pulse)
     costs = overhead.costs(program.synchronize, warm.output if warm.steps else first)
     step_seconds = warm.median_seconds if warm.steps else stages.seconds["compile"]
     amount = amount_of(job, step_seconds, costs.sample_seconds)
@@ -78,7 +78,7 @@ def _loss_curve(job: RunJob, prepared: Prepared) -> LossCurve | None:
     return LossCurve(lambda output: loss_of(prepared.program, output))
 
 
-def _warm_up_steps(job: RunJob) -> int | None:
+def warm_up_steps(job: RunJob) -> int | None:
     if job.warmup is None and job.steps is not None and job.mode == "training":
         return STATED_WARM_UP
     return job.warmup

@@ -88,13 +88,20 @@ class Evaluator:
         self.batches: Union[list[EvaluationBatch], EvaluationBatches] = (
             list(batches) if self._is_kept else batches
         )
-        self._kept: list[Any] = []
+        self._kept: dict[int, Any] = {}
 
-    def evaluate(self) -> Evaluation:
-        """Return how good the weights are now."""
+    def evaluate(self, first: int = 0, stride: int = 1) -> Evaluation:
+        """Return how good the weights are now.
+
+        Parameters
+        ----------
+        first, stride : int
+            The mini-batch to begin with, and how many there are from one to the next; all of them by default.
+        """
         self.take()
         found = Evaluation()
-        for number, batch in enumerate(self.batches):
+        for number in range(first, len(self.batches), stride):
+            batch = self.batches[number]
             found += evaluate_scores(self.scores(number), batch.labels, batch.mask)
         return found
 
@@ -119,10 +126,10 @@ class Evaluator:
         return program.fetch(output)[0]
 
     def _native(self, program: Program, number: int) -> Any:
-        if number < len(self._kept):
+        if number in self._kept:
             return self._kept[number]
         arrays = self.batches[number].arrays
         native = program.load({i.name: arrays[i.name] for i in self._graph.inputs})
-        if self._is_kept and number == len(self._kept):
-            self._kept.append(native)
+        if self._is_kept:
+            self._kept[number] = native
         return native

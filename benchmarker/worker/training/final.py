@@ -11,7 +11,6 @@ import numpy as np
 
 from benchmarker.api.framework import Program
 from benchmarker.api.optimizer import Optimizer
-from benchmarker.api.update_rule import UpdateRule
 from benchmarker.errors import UnsupportedError
 from benchmarker.graph.graph import Graph
 from benchmarker.plugins.numpy.equations import evaluated
@@ -130,7 +129,7 @@ def evaluated_check(
     """
     rule = optimizer.rule
     try:
-        state = program.optimizer_state() if type(rule).evaluation is not UpdateRule.evaluation else {}
+        state = {} if rule.evaluates_weights else program.optimizer_state()
     except UnsupportedError as reason:
         return left_out(EVALUATED, str(reason))
     held = program.parameters()

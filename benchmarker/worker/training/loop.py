@@ -15,6 +15,7 @@ from benchmarker.training.recipe import Training
 from benchmarker.worker.training.curve import DIVERGED, EPOCHS, SECONDS, STEPS, Clocks, Curve, Row
 from benchmarker.worker.training.evaluation import Evaluator
 from benchmarker.worker.training.rates import Rates
+from benchmarker.worker.training.together import Together
 
 if TYPE_CHECKING:
     from benchmarker.data.batches import BatchFeeder
@@ -78,6 +79,8 @@ class TrainingLoop:
         Whether what an evaluation finds as loss is the problem's.
     clock : callable
         Nanoseconds, monotonic.
+    together : Together
+        Decides where several processes make the training.
 
     Attributes
     ----------
@@ -115,8 +118,10 @@ class TrainingLoop:
         curve: Curve,
         tells_loss: bool,
         clock: Clock = time.perf_counter_ns,
+        together: Together = Together(),
     ) -> None:
         self._program = program
+        self._together = together
         self._feed = feed
         self.evaluator = evaluator
         self._rates = rates
@@ -154,11 +159,16 @@ class TrainingLoop:
         """Make steps up to ``last`` one by one; return their nanoseconds. The training does not end among them."""
         taken: array[int] = array("q")
         while self.step < last:
-            taken.append(self._train(1))
-            self._read_loss()
-            if self._is_due():
-                self.evaluate()
-                self._kept()
+            taken.append(self.make_step())
+        return taken
+
+    def make_step(self) -> int:
+        """Make one step, with the evaluation that is due after it; return its nanoseconds."""
+        taken = self._train(1)
+        self._read_loss()
+        if self._is_due():
+            self.evaluate()
+            self._kept()
         return taken
 
     def _kept(self) -> None:
@@ -244,7 +254,8 @@ class TrainingLoop:
 
     def _is_late(self) -> bool:
         limit = self._training.limits.seconds
-        return limit is not None and (self.clocks.training + self.clocks.loading) / 1e9 >= limit
+        spent = (self.clocks.training + self.clocks.loading) / 1e9
+        return limit is not None and self._together.decided(spent >= limit)
 
     def evaluate(self, start: Optional[int] = None) -> None:
         """Evaluate the weights as they are.
@@ -255,7 +266,7 @@ class TrainingLoop:
             When the evaluation began by the clock; now without it.
         """
         start = self._clock() if start is None else start
-        found = self.evaluator.evaluate()
+        found = self._together.evaluation(self.evaluator)
         clocks = self.clocks
         clocks.evaluation += self._clock() - start
         self.curve.add(
@@ -272,7 +283,7 @@ class TrainingLoop:
         )
 
     def _read_loss(self) -> None:
-        value = float(self._program.fetch(self.output)[0])
+        value = self._together.loss(float(self._program.fetch(self.output)[0]))
         self.loss = value if math.isfinite(value) else None
         if self.loss is not None:
             self.last_finite = self.step

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 from benchmarker.worker.measurement.micro_batching import split
 from benchmarker.worker.verification.reference import build
 
+WHOLE = "train it whole, without --micro-batch and by one rank"
 ROUNDING = 1e-9
 """How far, of their size, two ways to sum the same float64 losses may be apart."""
 
@@ -35,16 +36,22 @@ def check_mean(whole: Graph, part: Graph, parameters: Arrays, batch: Mapping[str
     Raises
     ------
     UnsupportedError
-        If the mean over micro-batches is another number.
+        If the mean over micro-batches is another number, or there is none since samples refer to each other.
     """
     parts = split(batch, part.batch_size)
     together = _loss(whole, parameters, [batch])
-    apart = _loss(part, parameters, parts)
+    try:
+        apart = _loss(part, parameters, parts)
+    except IndexError as error:
+        raise UnsupportedError(
+            f"samples of '{whole.name}' refer to others of their mini-batch ({error}), so that its parts cannot be "
+            f"trained; {WHOLE}"
+        ) from error
     if abs(together - apart) > ROUNDING * max(abs(together), abs(apart)):
         raise UnsupportedError(
             f"the loss of '{whole.name}' is no mean over samples ({together:.6g} of {whole.batch_size}, "
-            f"{apart:.6g} in the mean of {len(parts)} parts), so micro-batches would train another function; "
-            "leave out --micro-batch"
+            f"{apart:.6g} in the mean of {len(parts)} parts), so parts of a mini-batch would train another function; "
+            f"{WHOLE}"
         )
 
 

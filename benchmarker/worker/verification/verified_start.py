@@ -56,6 +56,28 @@ def verified_start(job: RunJob, prepared: Prepared, path: Path, stages: Stages) 
     return _training(job, prepared, expected, limits, stages)
 
 
+def verified_gradients(
+    job: RunJob, prepared: Prepared, path: Path
+) -> tuple[list[Expected], list[TensorVerdict], str]:
+    """Hold loss and gradients of a training's first mini-batch to the reference, and nothing else.
+
+    Returns
+    -------
+    expected : list of Expected
+        What the reference has.
+    tensors : list of TensorVerdict
+        How loss and gradients compare.
+    reason : str
+        Why tolerances are what they are.
+    """
+    expected, digests = reference.load(path)
+    if digests != _verified_digests(job, prepared):
+        raise RuntimeError("the reference was computed from other weights or another mini-batch")
+    floor = floor_of(prepared.graph.operators, job.device.type)
+    limits = tolerances(expected, job.precision, floor)
+    return expected, _judge_gradients(job, prepared, expected, limits), tolerance_reason(job.precision, floor)
+
+
 def _verified_digests(job: RunJob, prepared: Prepared) -> dict[str, str]:
     if job.verification_samples == job.batch_size:
         return prepared.digests

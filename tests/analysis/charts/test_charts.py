@@ -15,6 +15,7 @@ from benchmarker.api.chart import Chart, Panel, Series
 from benchmarker.errors import UsageError
 from benchmarker.records.lookup import specification_of
 from tests.conftest import ROOT
+from tests.support.rank_records import several, single, trained_by
 from tests.support.records import make_failed_record, make_record
 from tests.support.trainings import diverging, trained, two_recipes
 
@@ -104,6 +105,10 @@ SECOND = {
     "training_curves": [trained([10, 95])],
     "time_to_target": [trained([10, 95])],
     "performance_profile": two_recipes(),
+    "ranks": [single(), several()],
+    "rank_parts": [several()],
+    "communication": [several()],
+    "ranks_to_target": [trained_by(2, [10, 95])],
     "divergence": [diverging({"w": [1e-7, 2e-7, 3e-7]})],
     "divergence_map": [diverging({"w": [1e-7, 2e-7, 3e-7]})],
 }
@@ -135,7 +140,15 @@ def kept() -> list[Any]:
         training([2.0, 1.0, 0.5], metrics__accuracy=0.75),
         *(
             record
-            for kind in ("batch_size", "threads", "differences", "performance_profile", "divergence")
+            for kind in (
+                "batch_size",
+                "threads",
+                "differences",
+                "performance_profile",
+                "divergence",
+                "ranks",
+                "ranks_to_target",
+            )
             for record in SECOND[kind]
         ),
         training([2.0, 1.0, 0.5]),
@@ -204,11 +217,25 @@ def test_the_caption_tells_counts_machine_versions_trust_and_what_is_left_out() 
     ]
     records[0] = steady(0.05, **noisy)
     caption = chart("frameworks", [*records, make_failed_record()]).caption
-    assert caption.startswith("4 runs, 1 to 3 fresh processes each, on Example CPU 3000, 2 threads, fp32.")
+    assert caption.startswith("3 runs, 1 to 2 fresh processes each, on Example CPU 3000, 2 threads, fp32.")
     assert "pytorch 2.13.0+cpu and mxnet 1.9.1." in caption
-    assert "between fresh processes where there are at least 3, else within the one process" in caption
-    assert "Trust: 1 contaminated of 4." in caption
-    assert caption.endswith("Left out: 1 run that did not end well.")
+    assert "Trust" not in caption
+    assert caption.endswith(
+        "Left out: 1 run that did not end well; 1 run disturbed or otherwise not to be ranked."
+    )
+
+
+def test_what_was_disturbed_is_drawn_only_where_there_is_nothing_else_and_marked() -> None:
+    disturbed = {"trust__grade": "contaminated"}
+    slow = [steady(2.45, framework__name="mxnet", framework__full="mxnet-1.9.1", **disturbed)]
+    beside = chart("frameworks", [*processes([0.05] * 3), *slow])
+    assert {series.name for series in beside.panels[0].series} == {"pytorch"}
+    alone = chart("frameworks", slow)
+    assert {series.name for series in alone.panels[0].series} == {"mxnet (disturbed)"}
+    assert "Trust: 1 contaminated of 1." in alone.caption
+    # How far something learned, and what it took of memory, has nothing to do with how fast the machine was.
+    assert len(chart("memory", [*processes([0.05] * 3), *slow]).panels[0].series[0].x) >= 1
+    assert "(disturbed)" in str(chart("samples", [*processes([0.05]), *slow]).panels)
 
 
 # --- options -------------------------------------------------------------------------------------

@@ -23,6 +23,7 @@ from benchmarker.api.chart import Axis, Chart, Heat, Mark, Panel, Series
 from benchmarker.errors import StoreError, UsageError
 from tests.analysis.charts.test_charts import ANOTHER_DAY, processes, steady, training, verified_operator
 from tests.conftest import ROOT
+from tests.support.rank_records import several, single, trained_by
 from tests.support.records import make_record
 from tests.support.trainings import diverging, trained, two_recipes
 
@@ -41,6 +42,14 @@ def some_records() -> list[dict[str, Any]]:
         *(trained([10, 60, last], seed=seed) for seed, last in enumerate((91, 95, 80))),
         *two_recipes(),
         diverging({"w": [1e-7, 2e-7, 3e-7], "b": [2e-7, 2e-7, 1e-7]}),
+        single(),
+        *(
+            several(ranks=ranks, scheme=scheme)
+            for ranks in (2, 4)
+            for scheme in ("all-reduce", "sparse/0.01")
+        ),
+        several(network="100mbit"),
+        trained_by(2, [10, 60, 95]),
     ]
 
 

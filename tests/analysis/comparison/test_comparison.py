@@ -289,7 +289,7 @@ def test_all_that_can_be_asked_for_is_work_or_an_aspect_or_says_nothing_of_a_ste
     told = {name.removeprefix("specification.") for name in row.first.factors}
     elsewhere = {
         *("framework", "framework_version", "framework_options", "environment", "launcher", "start"),
-        *("compile_cache", "affinity", "gpus", "data_dir", "prefetch", "repetition", "seed"),
+        *("compile_cache", "affinity", "gpus", "data_dir", "prefetch", "repetition", "scaling", "seed"),
         *("timeout", "anonymous", "price_per_hour"),
         "training",  # a key of those that have a recipe: 'recipe'
     }

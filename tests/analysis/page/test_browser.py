@@ -15,6 +15,7 @@ from playwright.sync_api import Browser, Page
 from benchmarker.analysis.page import make_page
 from benchmarker.records.schema import shape_faults
 from tests.support.browser import chromium
+from tests.support.rank_records import several
 from tests.support.records import make_failed_record, make_record
 from tests.support.trainings import kept_trainings
 
@@ -156,6 +157,69 @@ def test_words_and_choices_filter_together(opened: Open) -> None:
     page.get_by_role("button", name="Clear").click()
     assert len(watched.column("framework")) == 5
     assert page.locator("#shown").text_content() == "5 runs"
+
+
+def answered() -> list[dict[str, Any]]:
+    """Return runs of two frameworks at two sizes of a mini-batch, and of one alone."""
+    return [
+        make_record(
+            [seconds] * 30,
+            framework__name=framework,
+            framework__full=f"{framework}-1",
+            batch_size=batch,
+            mode="training" if batch == 16 else "inference",
+        )
+        for framework, batch, seconds in [
+            ("pytorch", 8, 0.01), ("mxnet", 8, 0.02), ("pytorch", 16, 0.03), ("mxnet", 16, 0.02), ("jax", 32, 0.1)
+        ]
+    ]  # fmt: skip
+
+
+def test_answers_come_first_and_open_to_everybody(opened: Open) -> None:
+    page = opened(answered()).page
+    rows = page.locator("#answered .answer")
+    assert rows.count() == 2
+    assert "pytorch 10.00 ms" in " ".join(rows.first.locator(".fastest").all_inner_texts()).replace("\n", " ")
+    assert "mxnet 2.000 ×" in rows.first.locator(".next").inner_text()
+    assert "no verdict" in rows.first.inner_text()
+    more = rows.first.get_by_role("button")
+    more.press("Enter")
+    assert more.get_attribute("aria-expanded") == "true"
+    everybody = rows.first.locator(".everybody")
+    assert everybody.locator("tbody tr").count() == 2
+    everybody.get_by_role("link", name="mxnet").click()
+    assert "mxnet" in (page.locator("#run h2").text_content() or "")
+    places = page.evaluate("[...document.querySelectorAll('main > section')].map((one) => one.id)")
+    assert (places[0], places[-1]) == ("answers", "summary")
+
+
+def test_filters_drive_answers_pictures_and_runs_and_live_in_the_address(opened: Open) -> None:
+    records = answered()
+    watched = opened(records)
+    page = watched.page
+    assert page.locator("#shown").text_content() == "2 answers, 5 runs"
+    page.locator("[data-choice=batch]").select_option("16")
+    assert page.locator("#answered .answer:visible").count() == 1
+    assert page.locator("#shown").text_content() == "1 of 2 answers, 2 of 5 runs"
+    assert page.locator("#alone").is_hidden()
+    assert page.url.endswith("?batch=16")
+    picture = page.locator("#picture-frameworks")
+    picture.locator(".drawing").first.scroll_into_view_if_needed()
+    picture.locator(".xtick text").first.wait_for()
+    assert picture.locator(".xtick").count() == 1
+    assert "of all runs" in (picture.locator(".filtered").text_content() or "")
+    page.locator("#table tbody tr:visible a").first.click()
+    assert "?batch=16#run-" in page.url
+    page.reload()
+    watched.requests.pop()  # a reload is one more
+    assert len(watched.column("framework")) == 2
+    assert page.locator("#answered .answer:visible").count() == 1
+    page.locator("[data-choice=batch]").select_option("32")
+    assert page.locator("#no-answers").is_visible()
+    assert page.locator("#alone").is_visible()
+    page.get_by_role("button", name="Clear").click()
+    assert "?" not in page.url
+    assert page.locator("#answered .answer:visible").count() == 2
 
 
 def test_every_row_of_a_long_table_is_there_after_sorting(opened: Open) -> None:
@@ -302,9 +366,12 @@ def test_all_of_it_works_without_a_mouse(opened: Open) -> None:
     page, press = watched.page, watched.page.keyboard.press
     focused = "document.activeElement.textContent.trim()"
     press("Tab")
-    assert page.evaluate(focused) == "Skip to the table of runs"
+    assert page.evaluate(focused) == "Skip to the answers"
     press("Enter")
-    press("Tab")
+    assert page.url.endswith("#answers")
+    page.evaluate("document.querySelector('#filters summary').focus()")
+    while page.evaluate("document.activeElement.id") != "words":
+        press("Tab")
     page.keyboard.type("mxnet")
     assert len(watched.column("framework")) == 2
     while not page.evaluate(focused).startswith("median step"):
@@ -331,7 +398,7 @@ def test_the_focus_is_seen_and_never_caught(opened: Open) -> None:
         if page.evaluate("document.activeElement === document.body"):
             break
         seen.append(page.evaluate("getComputedStyle(document.activeElement).outlineStyle"))
-    assert 20 < len(seen) < 300
+    assert 15 < len(seen) < 300
     assert set(seen) <= {"solid", "auto"}
 
 
@@ -339,7 +406,7 @@ def test_the_focus_is_seen_and_never_caught(opened: Open) -> None:
 
 
 def test_pictures_are_drawn_when_they_are_seen(opened: Open) -> None:
-    page = opened(runs(), viewport={"width": 1300, "height": 300}).page
+    page = opened(runs(), viewport={"width": 1300, "height": 60}).page
     assert not page.evaluate("'Plotly' in window")
     drawing = page.locator("#picture-frameworks .drawing").first
     drawing.scroll_into_view_if_needed()
@@ -416,7 +483,8 @@ def contrast(colours: list[str]) -> float:
 
 @pytest.mark.parametrize("theme", ["light", "dark"])
 def test_every_text_has_enough_contrast(opened: Open, theme: str) -> None:
-    page = opened(runs(), color_scheme=theme).page
+    page = opened([*runs(), *answered()], color_scheme=theme).page
+    page.locator("#answered .more").first.click()
     pairs = page.evaluate(
         """() => [...document.querySelectorAll("main *, header *")].filter((element) => element.innerText)
             .map((element) => {
@@ -429,6 +497,21 @@ def test_every_text_has_enough_contrast(opened: Open, theme: str) -> None:
     assert min(map(contrast, pairs)) >= 4.5
 
 
+def test_answers_fit_a_narrow_screen_with_their_filters_folded(opened: Open) -> None:
+    page = opened(answered(), viewport={"width": 390, "height": 780}).page
+    assert page.locator("[data-choice=batch]").is_hidden()
+    first = page.locator("#answered .answer").first
+    place = first.bounding_box()
+    assert place
+    assert place["y"] + place["height"] < 780
+    first.get_by_role("button").click()
+    assert page.evaluate("document.documentElement.scrollWidth") == 390
+    page.locator("#filters summary").click()
+    page.locator("[data-choice=batch]").select_option("16")
+    assert page.locator("#answered .answer:visible").count() == 1
+    assert page.evaluate("document.documentElement.scrollWidth") == 390
+
+
 def test_nothing_overflows_a_narrow_screen(opened: Open) -> None:
     records = runs()
     page = opened(records, link=link(records[0]), viewport={"width": 360, "height": 780}).page
@@ -438,6 +521,20 @@ def test_nothing_overflows_a_narrow_screen(opened: Open) -> None:
     assert page.evaluate("document.documentElement.scrollWidth") == 360
     box = page.locator("#runs .scroll")
     assert box.evaluate("(element) => element.scrollWidth > element.clientWidth")
+
+
+def test_names_of_an_axis_lean_on_a_narrow_panel_alone(opened: Open) -> None:
+    schemes = ("all-reduce", "neighbours", "averaging/4", "parameter-server")
+    records = [several(scheme=scheme) for scheme in schemes]
+    angles = []
+    for width in (1300, 390):
+        page = opened(records, viewport={"width": width, "height": 900}).page
+        panel = page.locator("#picture-communication .drawing").first
+        panel.scroll_into_view_if_needed()
+        panel.locator(".xtick text").first.wait_for()
+        angles.append(panel.evaluate("holder => holder.layout.xaxis.tickangle"))
+        assert panel.locator(".xtick text").count() == len(schemes)
+    assert angles == [0, -40]
 
 
 def test_trainings_fit_a_narrow_screen_and_are_drawn(opened: Open) -> None:

@@ -146,5 +146,5 @@ def test_a_picture_whose_plugin_fails_is_named_and_the_others_are_drawn(
 def test_a_missing_library_is_named(package: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, package, None)
     assets.plotly_script.cache_clear()
-    with pytest.raises(BenchmarkerError, match=rf"needs {package}.*pip install 'benchmarker\[analysis\]'"):
+    with pytest.raises(BenchmarkerError, match=rf"needs {package}.*pip install 'benchmarker-dl\[analysis\]'"):
         assets.plotly_script() if package == "plotly" else assets.render("page.html")

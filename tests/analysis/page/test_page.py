@@ -27,6 +27,7 @@ from benchmarker.analysis.page.table import table
 from benchmarker.api.chart import Axis, Chart, Heat, Mark, Panel, Series
 from benchmarker.errors import UsageError
 from tests.conftest import ROOT
+from tests.support.rank_records import several, single
 from tests.support.records import PRESSURE, make_failed_record, make_record
 from tests.support.trainings import kept_trainings
 
@@ -120,11 +121,14 @@ def series_of(kind: str, count: int, **more: Any) -> list[Series]:
 
 
 def test_series_differ_in_more_than_their_colour() -> None:
-    lines, bars = (draw(chart(panel(*series_of(kind, 11)))).figures[0]["data"] for kind in ("line", "bars"))
+    lines, bars = (
+        draw(chart(panel(*series_of(kind, 13 if kind == "bars" else 11)))).figures[0]["data"]
+        for kind in ("line", "bars")
+    )
     assert len({trace["marker"]["symbol"] for trace in lines}) == 11
     hatches = [json.dumps(trace["marker"].get("pattern")) for trace in bars]
-    assert len(set(hatches[:9])) == 9
-    for bar, other in zip(bars, bars[8:]):
+    assert len(set(hatches[:11])) == 11
+    for bar, other in zip(bars, bars[10:]):
         assert bar["marker"].get("pattern") != other["marker"].get("pattern")
 
 
@@ -358,6 +362,19 @@ def test_a_page_names_what_it_leaves_out() -> None:
     assert "2 files left out" in page.html
 
 
+RANKS = {"ranks", "rank_parts", "communication"}
+
+
+def test_runs_of_several_ranks_have_their_pictures_and_others_have_none_of_them() -> None:
+    alone = [single(), single(batch_size=8), make_record()]
+    assert not RANKS & set(make_page(alone).pictures)
+    page = make_page([*alone, several(), several(ranks=4, network="100mbit")])
+    assert set(page.pictures) >= RANKS
+    assert "emulated 100mbit" in page.html
+    without_one = make_page([several(), several(ranks=4)]).pictures
+    assert set(without_one) & RANKS == {"rank_parts", "communication"}
+
+
 def test_trainings_have_a_table_and_a_picture_of_each_recipe() -> None:
     kept = kept_trainings(("digits_mlp", "breast_cancer"), ("numpy", "jax"))
     page = make_page([make_record(), *kept])
@@ -403,7 +420,7 @@ def test_variants_of_a_colour_are_in_the_page_as_on_paper() -> None:
     colours = data_of(make_page([make_record()]).html)["palette"]
     for dark, name in enumerate(("light", "dark")):
         assert len(set(colours[name])) > len(palette.LIGHT)
-        assert colours[name][9] == palette.colour(9, dark=bool(dark))
+        assert colours[name][12] == palette.colour(12, dark=bool(dark))
         assert colours[name][0] == palette.colour(len(colours[name]) * 3, dark=bool(dark))
 
 

@@ -9,7 +9,7 @@ from typing import Any
 from benchmarker.analysis.text import factors as module
 from benchmarker.analysis.text.factors import specification_factors
 from benchmarker.api.optimizer import Optimizer
-from benchmarker.api.scheme import ProblemReference
+from benchmarker.api.problem_scheme import ProblemReference
 from benchmarker.experiment.spec import RunSpec, specification
 
 VARIED: dict[str, tuple[Any, ...]] = {

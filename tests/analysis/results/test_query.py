@@ -139,7 +139,7 @@ def test_a_fault_is_one_sentence(results: Results, sql: str, text: str) -> None:
 
 def test_what_is_not_installed_is_named(results: Results, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(__import__("sys").modules, "duckdb", None)
-    with pytest.raises(BenchmarkerError, match=r"needs duckdb, .* 'benchmarker\[analysis\]'"):
+    with pytest.raises(BenchmarkerError, match=r"needs duckdb, .* 'benchmarker-dl\[analysis\]'"):
         query(results, "select 1")
 
 

@@ -174,7 +174,7 @@ def test_without_pyarrow_many_files_become_a_frame(
     results = load_results(tmp_path)
     assert len(results.to_frame()) == len(results.filter(status="ok").to_frame()) + 1 == 5
     with pytest.raises(
-        BenchmarkerError, match=r"needs pyarrow, which is not installed: pip install 'benchmarker\[ana"
+        BenchmarkerError, match=r"needs pyarrow, which is not installed: pip install 'benchmarker-dl\[ana"
     ):
         results.to_arrow()
 

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import pytest
 
+from benchmarker.analysis.scaling.exchanges import exchange_of
 from benchmarker.analysis.scaling.prediction import Workload, predict
 from benchmarker.analysis.scaling.readiness import Bucket
 from benchmarker.analysis.scaling.scale import STRONG, WEAK, Scaling
 from benchmarker.analysis.scaling.slowest import StepTimes
-from benchmarker.distributed.exchanges import exchange_of
-from benchmarker.distributed.networks import Network
+from benchmarker.api.interconnect import Interconnect
 from benchmarker.errors import UsageError
 
-GIGABYTE_A_SECOND = Network("1GB", 0.0, 1e9)
+GIGABYTE_A_SECOND = Interconnect("1GB", 0.0, 1e9)
 ALL_REDUCE = exchange_of("all-reduce")
 
 

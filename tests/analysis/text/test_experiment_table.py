@@ -13,7 +13,7 @@ from benchmarker.analysis.text.plan import plan_table
 from benchmarker.analysis.text.setting_labels import shortened
 from benchmarker.analysis.text.units import count, duration, significant, size, time_unit
 from benchmarker.api.optimizer import Optimizer
-from benchmarker.api.scheme import ProblemReference
+from benchmarker.api.problem_scheme import ProblemReference
 from benchmarker.experiment.replication import PROFILES
 from benchmarker.experiment.spec import RunSpec, specification
 from benchmarker.statistics import geometric_mean, student_t_interval
@@ -184,7 +184,8 @@ OTHERS = {
 @pytest.mark.parametrize("name", OTHERS)
 @pytest.mark.parametrize("width", [80, 300])
 def test_whatever_rows_differ_in_shows(name: str, width: int) -> None:
-    runs = [BASE, replace(BASE, **{name.split()[0]: OTHERS[name]})]
+    of_ranks = {"scheme": "all-reduce", "exchange": "mpi"} if name == "ranks" else {}
+    runs = [replace(BASE, **of_ranks), replace(BASE, **of_ranks, **{name.split()[0]: OTHERS[name]})]
     # A third row with everything else, so that nothing shows by being the only thing that varies.
     if name != "launcher":  # a plan is of plugins that are there
         planned = plan_table([*runs, replace(BASE, seed=99)], width=width)

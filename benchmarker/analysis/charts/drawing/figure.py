@@ -59,7 +59,7 @@ _METADATA: Mapping[str, Mapping[str, Any]] = {
 
 
 @contextlib.contextmanager
-def _styled() -> Iterator[None]:
+def styled() -> Iterator[None]:
     """Draw as stated here, whatever the user's settings; they are as before afterwards."""
     with style.context(["default", _STYLE]):
         yield
@@ -75,7 +75,7 @@ def figure(chart: Chart) -> Figure:
     chart : Chart
         Its texts may be anything: they are shown as they are, without TeX.
     """
-    with _styled():
+    with styled():
         return _figure(chart)
 
 
@@ -90,7 +90,7 @@ def rendered(picture: Figure, format: str) -> bytes:
         Of the file.
     """
     stream = io.BytesIO()
-    with _styled():
+    with styled():
         picture.savefig(stream, format=format, metadata=_METADATA[format])
     return stream.getvalue()
 

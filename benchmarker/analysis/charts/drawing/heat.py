@@ -14,7 +14,7 @@ from benchmarker.analysis.charts.drawing.text import broken, plain, put_names
 from benchmarker.analysis.charts.palette import FULL, LESS, MIDDLE, MORE, PALE
 from benchmarker.api.chart import Heat
 
-_LABEL_CHARACTERS = 26
+_LABEL_CHARACTERS, _FINE_LABEL_CHARACTERS = 26, 40
 ROW_CHARACTERS = 30
 """Of a line of a row's name."""
 _TICKS = (0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 20, 50, 100, 200, 500, 1000)
@@ -49,7 +49,8 @@ def draw_heat(axes: Axes, heat: Heat) -> None:
                 color=ink,
             )
     bar = axes.figure.colorbar(image, ax=axes, pad=0.02, shrink=0.9)
-    bar.set_label("\n".join(map(plain, textwrap.wrap(heat.label, _LABEL_CHARACTERS))))
+    width = _FINE_LABEL_CHARACTERS if heat.fine else _LABEL_CHARACTERS
+    bar.set_label("\n".join(map(plain, textwrap.wrap(heat.label, width))))
     bar.outline.set_visible(False)
     if heat.centre is not None:
         centre = heat.centre

@@ -16,6 +16,7 @@ from benchmarker.analysis.charts.drawing.series import Drawing, drawn, handle, p
 from benchmarker.analysis.charts.drawing.text import broken, plain, put_names
 from benchmarker.api.chart import Axis, Mark, Panel
 
+CUT = "▲▼ the interval goes on"
 _GRID = "#E3E3E3"
 _QUIET = "#555555"
 _MIN_RATIO = 3.0
@@ -49,6 +50,8 @@ def draw_panel(axes: Axes, panel: Panel, inches: float) -> None:
     drawing = Drawing(axes, panel)
     for series in panel.series:
         drawn(drawing, series)
+    if drawing.cut:
+        axes.set_ylabel(f"{axes.get_ylabel()}\n{CUT}")
     _fit(axes, panel)
     if named_above(panel):
         _draw_names(axes, panel)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -16,13 +17,17 @@ from benchmarker.analysis.charts.palette import colour as colour_at
 from benchmarker.api.chart import Axis, Panel, Place, Series
 
 MARKERS = ("o", "s", "^", "D", "v", "P", "X", "<", ">", "p", "h")
-HATCHES = ("", "///", "\\\\\\", "xxx", "---", "+++", "|||", "//////", "\\\\\\\\\\\\")
+HATCHES = (
+    "", "///", "\\\\\\", "xxx", "---", "+++", "|||", "//////", "\\\\\\\\\\\\", "------", "||||||"
+)  # fmt: skip
 """Lines only, since dots make files large; so many that a colour that comes again has another one."""
 _GROUP, _DODGE = 0.82, 0.5
 _STEP_ASIDE = 0.12
 """Of a doubling."""
 _FEW, _MAX_MARKED = 16, 40
 _SECONDS_PER_DAY = 86400.0
+_CUT, _CUT_LOG = 2.5, 10.0
+"""Times the largest value, and on a logarithmic axis the smallest one too, beyond which no interval is drawn."""
 _INK = "#222222"
 
 
@@ -38,11 +43,21 @@ class Drawing:
         What.
     tops : dict
         How high bars that stand upon each other are so far, by place.
+    cut : bool
+        Whether an interval goes on beyond what is shown of it.
     """
 
     axes: Axes
     panel: Panel
     tops: dict[Place, float] = field(default_factory=dict)
+    cut: bool = False
+
+    def bounds(self) -> tuple[float, float]:
+        """Return as far as intervals are shown: so that they do not dwarf the values."""
+        log = self.panel.y.scale == "log"
+        values = [abs(y) for one in self.panel.series if one.kind != "violin" for y in one.y if y]
+        most, least = (max(values), min(values)) if values else (math.inf, 0.0)
+        return (least / _CUT_LOG, most * _CUT_LOG) if log else (-_CUT * most, _CUT * most)
 
     def beside(self, series: Series, place: Place) -> tuple[float, int]:
         """Return how far a series stands from the middle of a place, of 1, and how many stand there."""
@@ -122,6 +137,15 @@ def _whiskers(drawing: Drawing, series: Series, x: np.ndarray, y: np.ndarray, in
     known = np.isfinite(low) & np.isfinite(high) & np.isfinite(y)
     if not known.any():
         return
+    least, most = drawing.bounds()
+    for beyond, edge, sign in ((high > most, most, "^"), (low < least, least, "v")):
+        at = known & beyond & (y >= least) & (y <= most)
+        if at.any():
+            drawing.cut = True
+            drawing.axes.plot(
+                x[at], np.full(int(at.sum()), edge), sign, color=ink, markersize=5, zorder=5, clip_on=False
+            )
+    low, high = np.clip(low, least, most), np.clip(high, least, most)
     ends = np.clip([y[known] - low[known], high[known] - y[known]], 0, None)
     drawing.axes.errorbar(
         x[known], y[known], yerr=ends, fmt="none", ecolor=ink, elinewidth=1.1, capsize=2.5, zorder=4

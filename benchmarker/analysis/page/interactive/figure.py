@@ -105,6 +105,8 @@ def _trace(series: Series, panel: Panel, limit: int, *, first: bool) -> Figure:
         "opacity": 0.4 if series.faint else 1,
         "hoverlabel": {"namelength": -1},
     }
+    if len(series.runs) == 1:
+        shared["runs"] = list(series.runs)
     if series.kind == "violin":
         return {**shared, **_violin(series, panel.x, limit)}
     places = kept(series.y, limit)
@@ -114,6 +116,8 @@ def _trace(series: Series, panel: Panel, limit: int, *, first: bool) -> Figure:
         "y": [_place(series.y[i], panel.y) for i in places],
         **_drawn_as(series, len(places)),
     }
+    if len(series.runs) > 1:
+        trace["runs"] = [series.runs[i] for i in places]
     if series.texts:
         trace.update(hovertext=[as_text(series.texts[i]) for i in places], hoverinfo="text")
     if series.low and series.high and not series.band:
@@ -304,6 +308,8 @@ def _heat_figure(panel: Panel, heat: Heat) -> Figure:
         "colorbar": _bar(heat),
         **_colours(heat),
     }
+    if heat.runs:
+        trace["runs"] = list(heat.runs)
     columns = {**_axis("x", panel.x, ()), "type": "category", "gridcolor": "@none", **_names(heat.columns)}
     rows = {
         **_axis("y", panel.y, ()),

@@ -31,6 +31,8 @@ HATCHES = (
     ("|", _WIDE),
     ("/", _CLOSE),
     ("\\", _CLOSE),
+    ("-", _CLOSE),
+    ("|", _CLOSE),
 )
 """One more than there are colours, so that a colour that comes again has another one."""
 _MAX_MARKED, _MARKED_OF_MANY = 40, 9

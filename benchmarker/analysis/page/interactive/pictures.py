@@ -24,12 +24,27 @@ _MAX_EACH = 20
 
 @dataclass(frozen=True)
 class Picture:
-    """What a picture shows, how the browser draws it, and its numbers as text; ``key`` is its name in links."""
+    """What a picture shows, how the browser draws it, and its numbers as text.
+
+    Parameters
+    ----------
+    key : str
+        Its name in links.
+    chart : Chart
+        What it shows.
+    drawn : Drawn
+        How the browser draws it.
+    numbers : Numbers
+        The same as text.
+    records : tuple of str
+        Identifiers of the records that it was made of.
+    """
 
     key: str
     chart: Chart
     drawn: Drawn
     numbers: Numbers
+    records: tuple[str, ...]
 
 
 @dataclass(frozen=True)
@@ -85,7 +100,8 @@ def _pictures(kind: str, records: Sequence[Record], before: int) -> list[Picture
     if not is_worth_drawing(shown):
         return []
     key = f"{kind}-{before + 1}" if before else kind
-    return [Picture(key, shown, draw(shown), numbers(shown))]
+    of = tuple(str(record["id"]) for record in records)
+    return [Picture(key, shown, draw(shown), numbers(shown), of)]
 
 
 def is_worth_drawing(shown: Chart) -> bool:

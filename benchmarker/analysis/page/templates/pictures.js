@@ -40,20 +40,64 @@ const pictures = (() => {
 
   // The page is not yet laid out for paper when it is drawn for it: A4 or Letter, landscape.
   const widthOnPaper = (holder) => (holder.closest(".panels")?.childElementCount > 1 ? 470 : 960);
+  // Names side by side on a wide panel lean on one that is too narrow for them.
+  const leaning = (axis, width) => {
+    const names = axis?.tickangle === 0 ? axis.ticktext || [] : [];
+    const longest = Math.max(0, ...names.flatMap((name) => name.split("<br>").map((line) => line.length)));
+    return names.length * longest * 6.2 > width - 62 ? { ...axis, tickangle: -40 } : axis;
+  };
+  const widthOf = (holder) => (paper ? widthOnPaper(holder) : holder.clientWidth);
   const layout = (given, holder) => ({
-    ...themed(given),
+    ...themed({ ...given, xaxis: leaning(given.xaxis, widthOf(holder)) }),
     paper_bgcolor: "rgba(0,0,0,0)",
     plot_bgcolor: "rgba(0,0,0,0)",
     font: { color: theme.colour("ink"), size: 12.5, family: "system-ui, Liberation Sans, DejaVu Sans, sans-serif" },
     hoverlabel: { bgcolor: theme.colour("raised"), bordercolor: theme.colour("line"), font: { color: theme.colour("ink") } },
     modebar: { color: theme.colour("quiet"), activecolor: theme.colour("ink"), bgcolor: "rgba(0,0,0,0)" },
     margin: { l: 50, r: 12, t: 34, b: 40 }, // what is on top is for the bar of tools
-    width: paper ? widthOnPaper(holder) : holder.clientWidth,
+    width: widthOf(holder),
     dragmode: "zoom",
   });
+  // What of a figure the filters leave: values whose runs fit, of a table its rows; a panel with nothing left is hidden.
+  let fitting = null;
+  const fits = (places) => places.some((place) => fitting[place]);
+  const picked = (trace) => {
+    if (!fitting || !trace.runs) return trace;
+    const kept = trace.runs.map((_, at) => at).filter((at) => fits(trace.runs[at]));
+    if (kept.length === trace.runs.length) return trace;
+    const pick = (list) => (Array.isArray(list) ? kept.map((at) => list[at]) : list);
+    if (trace.runs.length === 1 && trace.type !== "heatmap") return null;
+    const { error_y: bars } = trace;
+    const found = { ...trace, y: pick(trace.y), runs: pick(trace.runs), hovertext: pick(trace.hovertext) };
+    if (trace.type === "heatmap") Object.assign(found, { z: pick(trace.z), text: pick(trace.text) });
+    else found.x = pick(trace.x);
+    if (bars) found.error_y = { ...bars, array: pick(bars.array), arrayminus: pick(bars.arrayminus) };
+    return kept.length ? found : null;
+  };
+  const isEmpty = (figure) => figure.data.some((trace) => trace.runs)
+    && !figure.data.some((trace) => trace.runs && picked(trace));
+  // Names of an axis at which nothing is left would stand beside empty places.
+  const narrowed = (axis, traces, which) => {
+    if (!axis?.categoryarray || traces.every((trace) => !trace.runs)) return axis;
+    const left = new Set(traces.flatMap((trace) => trace[which]));
+    const kept = axis.categoryarray.map((_, at) => at).filter((at) => left.has(axis.categoryarray[at]));
+    const pick = (list) => kept.map((at) => list[at]);
+    if (axis.tickvals.length !== axis.categoryarray.length) return axis;
+    return { ...axis, categoryarray: pick(axis.categoryarray), tickvals: pick(axis.tickvals), ticktext: pick(axis.ticktext) };
+  };
+  // On a narrow panel a table has no room for long names of rows beside it, nor for the bar of its colours.
+  const NARROW = 520;
+  const inLines = (axis) => ({
+    ...axis, title: undefined, tickfont: { size: 9 }, ticktext: axis.ticktext.map((text) => text.split(", ").join(",<br>")),
+  });
   const draw = (holder) => {
-    const { data: traces, layout: given, hidden, legend } = drawn.get(holder);
-    const shown = themed(traces).map((trace) => ({ ...trace, visible: !hidden.has(trace.legendgroup) }));
+    const { data: all, layout: whole, hidden, legend } = drawn.get(holder);
+    const traces = all.map((trace) => picked(trace) || { ...trace, x: [], y: [], error_y: undefined });
+    const [xaxis, yaxis] = ["x", "y"].map((which) => narrowed(whole[`${which}axis`], traces, which));
+    const left = fitting ? { ...whole, xaxis, yaxis } : whole;
+    const isNarrowTable = widthOf(holder) < NARROW && all[0]?.type === "heatmap";
+    const given = isNarrowTable ? { ...left, yaxis: inLines(left.yaxis) } : left;
+    const shown = themed(isNarrowTable ? traces.map((trace) => ({ ...trace, showscale: false })) : traces).map((trace) => ({ ...trace, visible: !hidden.has(trace.legendgroup) }));
     const listed = shown.filter((trace) => trace.showlegend);
     legend.querySelectorAll("button svg").forEach((old, place) => old.replaceWith(swatchOf(listed[place])));
     return plotly().react(holder, shown, layout(given, holder), settings);
@@ -102,9 +146,25 @@ const pictures = (() => {
   });
   const redraw = () => { forget(); [...drawn.keys()].forEach(draw); };
   theme.onChange(redraw);
+  const figures = [...document.querySelectorAll("#pictures figure")];
+  const filter = (found) => {
+    fitting = found.every(Boolean) ? null : found;
+    figures.forEach((figure, at) => {
+      const panels = [...figure.querySelectorAll(".panel")];
+      panels.forEach((panel, of) => { panel.hidden = Boolean(fitting) && isEmpty(data.figures[at][of]); });
+      figure.hidden = Boolean(fitting) && (!fits(data.pictures[at]) || panels.every((panel) => panel.hidden));
+      const isWhole = !data.figures[at].some((one) => one.data.some((trace) => trace.runs));
+      const note = figure.querySelector(".filtered");
+      note.hidden = !fitting || data.pictures[at].every((place) => fitting[place]);
+      note.textContent = isWhole ? "This picture cannot be filtered: it shows runs that do not fit too."
+        : "Filtered. The words and numbers below are of all runs.";
+    });
+    redraw();
+  };
+  table.onFilter(filter);
   const print = (on) => {
     paper = on;
-    if (on) [...waiting].forEach(drawWaiting);
+    if (on) [...waiting].filter((holder) => !holder.closest("[hidden]")).forEach(drawWaiting);
     theme.force(on ? "light" : null);
   };
   return { add, print };
@@ -126,7 +186,7 @@ const samplesOf = (part) => {
   const each = part.block > 1 ? `, blocks of ${part.block} steps` : "";
   const layout = {
     xaxis: { ...axis, title: { text: `sample${each}` } },
-    yaxis: { ...axis, title: { text: "a step [ms]" }, rangemode: "tozero", hoverformat: ".4~g" },
+    yaxis: { ...axis, title: { text: "time per step [ms]" }, rangemode: "tozero", hoverformat: ".4~g" },
     shapes, showlegend: false, height: 260,
   };
   const holder = element("div", { className: "drawing" });

@@ -4,4 +4,5 @@ addEventListener("beforeprint", () => {
   pictures.print(true);
 });
 addEventListener("afterprint", () => pictures.print(false));
+table.start();
 run.follow();

@@ -7,7 +7,7 @@ const table = (() => {
   const form = document.getElementById("filters");
   const words = document.getElementById("words");
   const choices = [...form.querySelectorAll("select")];
-  const shown = document.getElementById("shown");
+  const listeners = [];
   const texts = rows.map((row) => row.textContent.toLowerCase());
   const places = new Map(rows.map((row, place) => [row, place]));
   const collator = new Intl.Collator("en", { numeric: true, sensitivity: "base" });
@@ -60,15 +60,11 @@ const table = (() => {
   const filter = () => {
     const wanted = words.value.toLowerCase().split(/\s+/).filter(Boolean);
     const chosen = choices.filter((choice) => choice.value !== "");
-    let count = 0;
-    rows.forEach((row, place) => {
-      const fits = wanted.every((word) => texts[place].includes(word))
-        && chosen.every((choice) => row.dataset[choice.dataset.choice] === choice.value);
-      row.hidden = !fits;
-      count += fits;
-    });
+    const fitting = rows.map((row, place) => wanted.every((word) => texts[place].includes(word))
+      && chosen.every((choice) => row.dataset[choice.dataset.choice] === choice.value));
+    rows.forEach((row, place) => { row.hidden = !fitting[place]; });
     arrange();
-    shown.textContent = count === rows.length ? `${count} runs` : `${count} of ${rows.length} runs`;
+    listeners.forEach((listener) => listener(fitting));
   };
 
   headings.forEach((heading, column) => {
@@ -78,17 +74,45 @@ const table = (() => {
     heading.replaceChildren(button);
     button.addEventListener("click", () => sort(column, heading.getAttribute("aria-sort") === "ascending"));
   });
+
+  // What is chosen lives in the address, so that a link shows what its sender saw; the fragment names a run.
+  const fields = [words, ...choices];
+  const nameOf = (field) => field.dataset.choice || "contains";
+  const remember = () => {
+    const found = new URLSearchParams(fields.filter((field) => field.value !== "").map((field) => [nameOf(field), field.value]));
+    const query = found.size ? `?${found}` : location.pathname;
+    // A browser may refuse to change the address of a local file.
+    try { history.replaceState(null, "", query + location.hash); } catch { /* then it is not kept */ }
+  };
+  const recall = () => {
+    const found = new URLSearchParams(location.search);
+    fields.forEach((field) => {
+      const value = found.get(nameOf(field)) || "";
+      if (field === words || [...field.options].some((option) => option.value === value)) field.value = value;
+    });
+    return found.size > 0;
+  };
   form.hidden = false;
-  form.addEventListener("input", filter);
+  form.addEventListener("input", () => { filter(); remember(); });
   form.addEventListener("submit", (event) => event.preventDefault());
   form.addEventListener("reset", (event) => {
     // The browser itself would clear the fields only after this.
     event.preventDefault();
-    [words, ...choices].forEach((field) => { field.value = ""; });
+    fields.forEach((field) => { field.value = ""; });
     filter();
+    remember();
   });
+  const box = document.getElementById("filter-box");
+  const isNarrow = matchMedia("(max-width: 40rem)").matches;
 
   return {
+    onFilter: (listener) => listeners.push(listener),
+    start: () => {
+      const isFiltered = recall();
+      box.open = !isNarrow;
+      if (isFiltered) filter();
+      else listeners.forEach((listener) => listener(rows.map(() => true)));
+    },
     showAll: () => showMore(Infinity),
     visible: () => order.filter((row) => !row.hidden).map((row) => places.get(row)),
     mark: (place) => rows.forEach((row, each) => {

@@ -55,14 +55,10 @@ def _mean(call: Call) -> Result:
     return call.net.affine(_sum(call), alpha=1.0 / count) if count > 1 else call.tensor(0)
 
 
-def _reciprocal(call: Call) -> Result:
-    return call.net.div(call.table(np.ones(1, np.float32), "one"), call.tensor(0))
-
-
 def _power(call: Call) -> Result:
-    x, exponent = call.tensor(0), call.number(1, "an exponent")
-    if len(call.shape(1)) > len(x.shape):
-        raise Unsupported("with an exponent of more axes than the base")
+    x, exponent = call.tensor(0), call.scalar(1)
+    if exponent is None or len(call.shape(1)) > len(x.shape):
+        return call.net.pow(x, call.tensor(1))
     if exponent == 1.0:
         return x
     if exponent == 2.0:
@@ -72,9 +68,8 @@ def _power(call: Call) -> Result:
     if exponent == 0.5:
         return call.net.sqrt(x)
     if exponent in (-1.0, -0.5):
-        below = x if exponent == -1.0 else call.net.sqrt(x)
-        return call.net.div(call.table(np.ones(1, np.float32), "one"), below)
-    raise Unsupported(f"with the exponent {exponent:g}")
+        return call.net.reciprocal(x if exponent == -1.0 else call.net.sqrt(x))
+    return call.net.pow(x, call.table(np.full(1, exponent, np.float32), "exponent"))
 
 
 def _clip(call: Call) -> Result:
@@ -88,7 +83,7 @@ def _clip(call: Call) -> Result:
 
 
 def _bounded(upper: bool, call: Call) -> Result:
-    """Return ``Min`` or ``Max`` of a tensor and constant numbers."""
+    """Return ``Min`` or ``Max``; of a tensor and constant numbers as its bounds."""
     numbers = [call.scalar(position) for position in range(len(call.operands))]
     tensors = [position for position, number in enumerate(numbers) if number is None]
     if len(numbers) == 1:
@@ -96,7 +91,10 @@ def _bounded(upper: bool, call: Call) -> Result:
     if len(tensors) != 1 or any(
         len(call.shape(p)) > len(call.shape(tensors[0])) for p in range(len(numbers))
     ):
-        raise Unsupported("of two tensors")
+        found = call.tensor(0)
+        for position in range(1, len(numbers)):
+            found = (call.net.minimum if upper else call.net.maximum)(found, call.tensor(position))
+        return found
     bounds = [number for number in numbers if number is not None]
     if upper:
         return call.net.clip(call.tensor(tensors[0]), min=MIN_FLOAT32, max=min(bounds))
@@ -208,11 +206,14 @@ def _negative(call: Call) -> Result:
 
 _UNARY = {
     "Abs": "abs",
+    "Cos": "cos",
     "Erf": "erf",
     "Exp": "exp",
     "Log": "log",
     "Relu": "relu",
+    "Reciprocal": "reciprocal",
     "Sigmoid": "sigmoid",
+    "Sin": "sin",
     "Softplus": "softplus",
     "Sqrt": "sqrt",
     "Tanh": "tanh",
@@ -236,7 +237,6 @@ HANDLERS: Mapping[str, Handler] = {
     "Neg": _negative,
     "PRelu": _prelu,
     "Pow": _power,
-    "Reciprocal": _reciprocal,
     "Selu": _selu,
     "Softsign": _softsign,
     "Sum": _sum,

@@ -24,6 +24,15 @@ class ElementwiseOperators(NodeOperators):
     def div(self, a: Tensor, b: Tensor) -> Tensor:
         return self._add("Div", a, b)
 
+    def minimum(self, a: Tensor, b: Tensor) -> Tensor:
+        return self._add("Min", a, b)
+
+    def maximum(self, a: Tensor, b: Tensor) -> Tensor:
+        return self._add("Max", a, b)
+
+    def pow(self, a: Tensor, b: Tensor) -> Tensor:
+        return self._add("Pow", a, b)
+
     def affine(self, x: Tensor, *, alpha: float = 1.0, beta: float = 0.0) -> Tensor:
         scaled = x if alpha == 1.0 else self._add("Mul", x, self._number(alpha))
         return scaled if beta == 0.0 else self._add("Add", scaled, self._number(beta))
@@ -54,6 +63,22 @@ class ElementwiseOperators(NodeOperators):
 
     def log(self, x: Tensor) -> Tensor:
         return self._add("Log", x)
+
+    def log1p(self, x: Tensor) -> Tensor:
+        # ONNX has no such operator; near 0 these two round.
+        return self._add("Log", self._add("Add", x, self._number(1.0)))
+
+    def expm1(self, x: Tensor) -> Tensor:
+        return self._add("Sub", self._add("Exp", x), self._number(1.0))
+
+    def sin(self, x: Tensor) -> Tensor:
+        return self._add("Sin", x)
+
+    def cos(self, x: Tensor) -> Tensor:
+        return self._add("Cos", x)
+
+    def reciprocal(self, x: Tensor) -> Tensor:
+        return self._add("Reciprocal", x)
 
     def sqrt(self, x: Tensor) -> Tensor:
         return self._add("Sqrt", x)

@@ -13,29 +13,32 @@ def _unary(operator: str) -> tuple[OperatorCase, ...]:
     )
 
 
-def _binary(operator: str, values: str = "normal") -> tuple[OperatorCase, ...]:
-    x = Operand((2, 3, 4, 5))
+def _binary(operator: str, values: str = "normal", left: str = "normal") -> tuple[OperatorCase, ...]:
+    x = Operand((2, 3, 4, 5), values=left)
+
+    def other(shape: tuple[int, ...]) -> Operand:
+        return Operand(shape, values=left)
 
     def weight(shape: tuple[int, ...]) -> Operand:
         return Operand(shape, "weight", values)
 
     return (
         OperatorCase(operator, "same", (x, Operand((2, 3, 4, 5), values=values))),
-        OperatorCase(operator, "matrix-row", (Operand((4, 5)), weight((5,)))),
-        OperatorCase(operator, "matrix-column", (Operand((4, 5)), weight((4, 1)))),
+        OperatorCase(operator, "matrix-row", (other((4, 5)), weight((5,)))),
+        OperatorCase(operator, "matrix-column", (other((4, 5)), weight((4, 1)))),
         OperatorCase(operator, "per-channel", (x, weight((1, 3, 1, 1)))),
         OperatorCase(operator, "lower-rank", (x, weight((3, 1, 1)))),
         OperatorCase(operator, "last-axis", (x, weight((5,)))),
         OperatorCase(operator, "scalar", (x, weight(()))),
         OperatorCase(
-            operator, "first-broadcast", (Operand((2, 3, 1, 1)), Operand((2, 3, 4, 5), values=values))
+            operator, "first-broadcast", (other((2, 3, 1, 1)), Operand((2, 3, 4, 5), values=values))
         ),
-        OperatorCase(operator, "both-broadcast", (Operand((4, 1, 5)), weight((3, 1)))),
+        OperatorCase(operator, "both-broadcast", (other((4, 1, 5)), weight((3, 1)))),
         # Of equal sizes, so that a vector taken along another axis than its own fits too.
-        OperatorCase(operator, "square-column", (Operand((4, 4)), weight((4, 1)))),
-        OperatorCase(operator, "middle-axis", (Operand((3, 4, 4)), weight((1, 4, 1)))),
-        OperatorCase(operator, "higher-rank", (Operand((3, 4)), weight((4, 1, 1)))),
-        OperatorCase(operator, "last-axis-broadcast", (Operand((2, 4, 1)), weight((4,)))),
+        OperatorCase(operator, "square-column", (other((4, 4)), weight((4, 1)))),
+        OperatorCase(operator, "middle-axis", (other((3, 4, 4)), weight((1, 4, 1)))),
+        OperatorCase(operator, "higher-rank", (other((3, 4)), weight((4, 1, 1)))),
+        OperatorCase(operator, "last-axis-broadcast", (other((2, 4, 1)), weight((4,)))),
     )
 
 
@@ -49,7 +52,12 @@ ELEMENTWISE_CASES = (
     *_binary("sub"),
     *_binary("mul"),
     *_binary("div", "positive"),
+    *_binary("minimum"),
+    *_binary("maximum"),
+    *_binary("pow", "normal", "positive"),
     *_unary("abs"),
+    *_unary("sin"),
+    *_unary("cos"),
     *_unary("erf"),
     *_unary("softplus"),
     *_unary("stop_gradient"),
@@ -67,6 +75,9 @@ ELEMENTWISE_CASES = (
     OperatorCase("affine", "beta", (Operand((4, 5)),), {"beta": 1e-3}),
     OperatorCase("exp", "4d", (Operand((2, 3, 4, 5)),)),
     OperatorCase("log", "4d", (Operand((2, 3, 4, 5), values="positive"),)),
+    OperatorCase("log1p", "4d", (Operand((2, 3, 4, 5), values="positive"),)),
+    OperatorCase("expm1", "4d", (Operand((2, 3, 4, 5)),)),
+    OperatorCase("reciprocal", "4d", (Operand((2, 3, 4, 5), values="positive"),)),
     OperatorCase("sqrt", "4d", (Operand((2, 3, 4, 5), values="positive"),)),
     OperatorCase("cast", "matrix", (labels((4, 5), 100),)),
     OperatorCase("cast", "vector", (labels((6,), 3),)),

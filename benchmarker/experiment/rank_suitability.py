@@ -1,0 +1,86 @@
+"""Whether a run of several ranks can be what it asks for."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from benchmarker import registry
+from benchmarker.api.framework import FrameworkPlugin
+from benchmarker.api.launcher import Launcher
+from benchmarker.api.scheme import Scheme
+from benchmarker.experiment.spec import RunSpec
+
+
+def unsuited_ranks(run: RunSpec, plugin: FrameworkPlugin) -> str | None:
+    """Return why ranks cannot train or exchange as a run asks, or None."""
+    if run.scheme is None:
+        return next(_of_processes(run), None)
+    scheme = registry.scheme(str(run.scheme))
+    return next(_reasons(run, plugin, scheme), None)
+
+
+def _reasons(run: RunSpec, plugin: FrameworkPlugin, scheme: Scheme) -> Iterator[str]:
+    if run.batch_size % run.ranks:
+        yield (
+            f"--ranks must divide the batch size, so that all of them weigh the same, got {run.ranks} for a batch size "
+            f"of {run.batch_size}"
+        )
+    elif run.micro_batch is not None and run.batch_size // run.ranks % run.micro_batch:
+        yield (
+            f"--micro-batch must divide the {run.batch_size // run.ranks} rows of a rank, got {run.micro_batch}"
+        )
+    if run.exchange == "native" and run.scheme not in plugin.schemes:
+        has = f"it has {', '.join(plugin.schemes)}" if plugin.schemes else "it has none"
+        yield f"framework '{plugin.name}' has no scheme '{run.scheme}' of its own, {has}; use --exchange=mpi"
+    elif run.exchange == "native":
+        fault = plugin.schemes[str(run.scheme)].fault(run.optimizer, run.precision, run.framework_options)
+        if fault is not None:
+            yield f"{fault}; use --exchange=mpi"
+    fault = scheme.fault(run.ranks)
+    if fault is not None:
+        yield fault
+    if scheme.needs_elementwise and run.exchange == "mpi" and not _by_element(run):
+        yield (
+            f"scheme '{run.scheme}' updates parts of the weights on each rank, which optimizer '{run.optimizer.kind}' "
+            "with what is done around it cannot: it looks at more than each element by itself"
+        )
+    yield from _of_processes(run)
+    if run.training is not None:
+        yield from _of_recipe(run, plugin, scheme)
+
+
+def _of_processes(run: RunSpec) -> Iterator[str]:
+    """Yield why there cannot be such ranks, whatever they do."""
+    if run.device != "cpu":
+        yield f"--ranks is for the cpu, got --device={run.device}"
+    if run.start == "fork":
+        yield "--start=fork is for a run of one rank; use --start=spawn"
+    if run.breakdown:
+        yield "--breakdown is for a run of one rank; the parts of a rank's step are always in its record"
+    launcher = type(registry.launcher(run.launcher))
+    if launcher.launch_group is Launcher.launch_group:
+        yield f"launcher '{run.launcher}' cannot start a group of ranks"
+
+
+def _of_recipe(run: RunSpec, plugin: FrameworkPlugin, scheme: Scheme) -> Iterator[str]:
+    """Yield why ranks cannot train by a recipe as a run asks."""
+    if run.divergence is not None:
+        yield "--divergence is for a training of one rank"
+    own = plugin.schemes.get(str(run.scheme)) if run.exchange == "native" else None
+    is_served = scheme.has_server if own is None else own.updates_on_server
+    table = run.training or {}
+    if is_served and table.get("schedules"):
+        yield (
+            f"scheme '{run.scheme}' has its optimizer on a server, which keeps its constants, and the recipe schedules "
+            f"{', '.join(table['schedules'])}; use a recipe without schedules or another scheme"
+        )
+    in_parts = scheme.needs_elementwise and own is None
+    if (is_served or in_parts) and not run.optimizer.rule.evaluates_weights:
+        yield (
+            f"optimizer '{run.optimizer.kind}' evaluates other weights than it trains, which with scheme "
+            f"'{run.scheme}' no rank has whole"
+        )
+
+
+def _by_element(run: RunSpec) -> bool:
+    return run.optimizer.rule.is_elementwise and not run.optimizer.modifiers

@@ -1,0 +1,1 @@
+"""A rank of a run that has several: its place, its program, its proof."""

@@ -1,0 +1,106 @@
+"""Several ranks of a training at once, each a process in a framework's environment."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from benchmarker import registry
+from benchmarker.execution.free_addresses import free_addresses
+from tests.conftest import CACHE_HOME, ROOT
+from tests.in_framework.ranks import Case, RankTask
+from tests.support.framework_process import QUICK_XLA, interpreter, kept_compilations
+
+MAX_SECONDS = 350
+
+
+@dataclass(frozen=True)
+class Ended:
+    """A rank that has ended.
+
+    Parameters
+    ----------
+    task : RankTask
+        What it did.
+    status : int
+        Of its process.
+    told : list of dict
+        What it printed of each case that it came to the end of.
+    stderr : str
+        The end of what it said.
+    """
+
+    task: RankTask
+    status: int
+    told: list[dict[str, Any]]
+    stderr: str
+
+    def weights(self, case: int) -> dict[str, Any]:
+        """Return the parameters after a case."""
+        with np.load(self.task.weights(case)) as stored:
+            return {name: stored[name] for name in stored.files}
+
+
+def run_ranks(
+    framework: str, scheme: str, ranks: int, folder: Path, cases: Sequence[Case], late_seconds: float = 0.0
+) -> list[Ended]:
+    """Run all ranks until each has ended, the last one late; without a scheme one process, alone.
+
+    Raises
+    ------
+    subprocess.TimeoutExpired
+        If one does not end.
+    """
+    plugin = registry.framework(framework)
+    addresses = free_addresses(["127.0.0.1"] * ranks)
+    entry = registry.find("frameworks", framework).value
+    variables = {
+        **plugin.environment_defaults,
+        **os.environ,
+        **plugin.environment,
+        **dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", *plugin.thread_variables), "1"),
+        **kept_compilations(CACHE_HOME),
+        **QUICK_XLA,
+        "PYTHONPATH": str(ROOT),
+    }
+    tasks = [
+        RankTask(
+            entry,
+            scheme,
+            rank,
+            addresses,
+            str(folder),
+            tuple(cases),
+            late_seconds if rank == ranks - 1 else 0.0,
+        )
+        for rank in range(ranks)
+    ]
+    processes = [
+        subprocess.Popen(
+            [interpreter(framework), "-s", "-m", "tests.in_framework.ranks", task.to_json()],
+            env=variables,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        for task in tasks
+    ]
+    try:
+        return [_ended(task, process) for task, process in zip(tasks, processes)]
+    finally:
+        for process in processes:
+            process.kill()
+            process.wait()
+
+
+def _ended(task: RankTask, process: subprocess.Popen[str]) -> Ended:
+    stdout, stderr = process.communicate(timeout=MAX_SECONDS)
+    told = [json.loads(line) for line in stdout.splitlines() if line.startswith("{")]
+    return Ended(task, process.returncode, told, stderr[-3000:])

@@ -1,0 +1,130 @@
+"""The command in a terminal of a given size, and what a person would see there."""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import os
+import pty
+import struct
+import subprocess
+import sys
+import termios
+import threading
+import time
+from collections.abc import Callable
+
+import pyte
+
+from tests.conftest import Command
+
+LINES = 24
+
+
+class Terminal:
+    """A terminal that a command writes its progress to, or all it says.
+
+    Parameters
+    ----------
+    command : Command
+        Whose folder and environment it is.
+    arguments : str
+        What is called.
+    columns : int
+        How wide the terminal is.
+    before : callable, optional
+        Called in the process before it becomes the command.
+    stdout : bool
+        Whether standard output goes there too.
+    environment : str
+        Variables that are set besides.
+    """
+
+    def __init__(
+        self,
+        command: Command,
+        *arguments: str,
+        columns: int = 60,
+        before: Callable[[], None] | None = None,
+        stdout: bool = False,
+        **environment: str,
+    ) -> None:
+        self.screen, side = pty.openpty()
+        fcntl.ioctl(side, termios.TIOCSWINSZ, struct.pack("HHHH", LINES, columns, 0, 0))
+        self.columns = columns
+        self.chunks: list[bytes] = []
+        inherited = {name: value for name, value in command.environment.items() if name != "NO_COLOR"}
+        self.process = subprocess.Popen(
+            [sys.executable, "-m", "benchmarker", *arguments],
+            cwd=command.folder,
+            env={**inherited, "TERM": "xterm-256color", **environment},
+            stdin=subprocess.DEVNULL,
+            stdout=side if stdout else subprocess.PIPE,
+            stderr=side,
+            text=True,
+            preexec_fn=before,
+        )
+        os.close(side)
+        self.reader = threading.Thread(target=self._read)
+        self.reader.start()
+
+    def _read(self) -> None:
+        with contextlib.suppress(OSError):  # how Linux says that nobody has the other side open
+            while data := os.read(self.screen, 4096):
+                self.chunks.append(data)
+
+    @property
+    def written(self) -> bytes:
+        """All that was written to the terminal."""
+        return b"".join(self.chunks)
+
+    def wait_for(self, text: bytes) -> None:
+        """Wait until the text has been written."""
+        deadline = time.monotonic() + 120
+        while text not in self.written and time.monotonic() < deadline:
+            time.sleep(0.02)
+        assert text in self.written
+
+    def finish(self) -> tuple[int, str]:
+        """Return exit status and standard output."""
+        stdout, _ = self.process.communicate(timeout=240)
+        self.reader.join(10)
+        os.close(self.screen)
+        return self.process.returncode, stdout or ""
+
+    @property
+    def frames(self) -> list[list[str]]:
+        """What stood on the screen each time that something was read from it, without empty lines at its end."""
+        screen = pyte.Screen(self.columns, LINES)
+        stream = pyte.ByteStream(screen)
+        found: list[list[str]] = [[]]
+        for chunk in self.chunks:
+            stream.feed(chunk)
+            found.append(_lines(screen))
+        return found
+
+    @property
+    def left(self) -> list[str]:
+        """The lines that are left on the screen."""
+        return shown(self.written.decode(), self.columns)
+
+    @property
+    def colours(self) -> set[str]:
+        """The colours of all that is left on the screen."""
+        screen = pyte.Screen(self.columns, LINES)
+        pyte.Stream(screen).feed(self.written.decode())
+        return {cell.fg for row in screen.buffer.values() for cell in row.values()} - {"default"}
+
+
+def shown(text: str, columns: int, lines: int = LINES) -> list[str]:
+    """Return what a terminal shows after a text, without empty lines at its end."""
+    screen = pyte.Screen(columns, lines)
+    pyte.Stream(screen).feed(text)
+    return _lines(screen)
+
+
+def _lines(screen: pyte.Screen) -> list[str]:
+    lines = [line.rstrip() for line in screen.display]
+    while lines and not lines[-1]:
+        lines.pop()
+    return lines
