@@ -32,6 +32,8 @@ KILLED = (Case("mlp"), Case("mlp", killed=1))
 TOLERANCES = {"fp32": 1e-6, "fp64": 1e-13}
 NATIVE = ("jax", "tensorflow", "keras_jax", "keras_pytorch")
 """Frameworks whose scheme is called all-reduce."""
+GROUPS = (*((framework, 2) for framework in NATIVE), ("jax", 4), ("keras_pytorch", 4))
+"""Frameworks with numbers of ranks: four of each kind of exchange once."""
 Group = Callable[[str, int], list[Ended]]
 
 
@@ -60,8 +62,7 @@ def far(found: Ended, expected: Ended, number: int) -> float:
     )
 
 
-@pytest.mark.parametrize("ranks", [2, 4])
-@pytest.mark.parametrize("framework", NATIVE)
+@pytest.mark.parametrize(("framework", "ranks"), GROUPS)
 def test_ranks_train_as_one_process_with_all_rows(framework: str, ranks: int, group: Group) -> None:
     (alone,) = group(framework, 0)
     found = group(framework, ranks)
@@ -76,8 +77,7 @@ def test_ranks_train_as_one_process_with_all_rows(framework: str, ranks: int, gr
             assert far(found[0], alone, number) > 1e-3, case
 
 
-@pytest.mark.parametrize("ranks", [2, 4])
-@pytest.mark.parametrize("framework", NATIVE)
+@pytest.mark.parametrize(("framework", "ranks"), GROUPS)
 def test_all_ranks_have_the_same_bits_after_each_step(framework: str, ranks: int, group: Group) -> None:
     found = group(framework, ranks)
     for number, case in enumerate(CASES):
