@@ -20,6 +20,7 @@ import pytest
 
 from benchmarker.cache import home
 from tests.support.command_server import command_server
+from tests.support.slurm_cluster import SlurmCluster, missing, slurm_cluster
 
 # Each command is a process of its own, which without kept bytecode would compile the whole package first.
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
@@ -276,3 +277,13 @@ def started() -> Started:
     """Return what lists the processes that this one has started since the test began, and theirs."""
     before = set(psutil.Process().children(recursive=True))
     return lambda: [child for child in psutil.Process().children(recursive=True) if child not in before]
+
+
+@pytest.fixture(scope="session")
+def slurm() -> Iterator[SlurmCluster]:
+    """A real Slurm of two virtual nodes, which this worker's tests share."""
+    reason = missing()
+    if reason:
+        pytest.skip(reason)
+    with slurm_cluster() as cluster:
+        yield cluster
