@@ -8,7 +8,7 @@ import sys
 from typing import TYPE_CHECKING, Any
 
 from benchmarker.cli.run_options import add_one, add_settings, unique_settings
-from benchmarker.cli.terminal import notes, output_width
+from benchmarker.cli.terminal import notes, output_width, print_text
 from benchmarker.errors import UsageError
 
 if TYPE_CHECKING:
@@ -64,7 +64,7 @@ def main(arguments: argparse.Namespace) -> int:
     def show(result: dict[str, Any]) -> None:
         told = not arguments.quiet and not arguments.onnx  # the node tests end in a table
         if not arguments.json and (result["status"] == "failed" or (told and result["status"] == "passed")):
-            print(_row(result), flush=True)
+            print_text(_row(result), flush=True)
 
     report = check_framework(
         arguments.framework,
@@ -94,10 +94,10 @@ def _print(report: CheckReport, *, onnx: bool, quiet: bool) -> None:
     statuses: tuple[str, ...] = ("passed", "failed", "skipped")
     if onnx:
         statuses = STATUSES
-        print(node_test_table(report.results, output_width()))
+        print_text(node_test_table(report.results, output_width()))
     elif not quiet:
         for line in skipped_lines(report.results, output_width()):
-            print(line)
+            print_text(line)
     counts = ", ".join(f"{report.count(status)} {status}" for status in statuses)
     print(f"{with_changed_options(report.framework, report.options, report.version)}: {counts}")
     if report.failure:

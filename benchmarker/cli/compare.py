@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from benchmarker.api.given_values import real_number
 from benchmarker.cli.counter import reading
 from benchmarker.cli.records import add_results
-from benchmarker.cli.terminal import end_as_interrupted, output_width
+from benchmarker.cli.terminal import end_as_interrupted, output_width, print_text
 from benchmarker.cli.values import MAX_PAIRS, file_path, whole
 from benchmarker.errors import BenchmarkerError, UsageError
 
@@ -210,7 +210,7 @@ def _print_trainings(arguments: argparse.Namespace, sides: Sequence[Side]) -> in
     if arguments.json:
         print(json.dumps(comparison.to_json()))
     else:
-        print(comparison_text(comparison, width=output_width()))
+        print_text(comparison_text(comparison, width=output_width()))
     limit = arguments.fail_if_slower
     slower = [row.seconds_ratio for row in comparison.rows if row.verdict == "slower"]
     # One that misses its target has no ratio.
@@ -253,7 +253,7 @@ def _print(arguments: argparse.Namespace, comparison: Comparison, passed: Gate |
     if arguments.json:
         print(json.dumps(as_json(comparison, passed)))
     else:
-        print(as_text(comparison, width=output_width()))
+        print_text(as_text(comparison, width=output_width()))
     if arguments.summary:
         from benchmarker.analysis.text.comparison_markdown import comparison_markdown
 
@@ -280,7 +280,7 @@ def _with_itself(arguments: argparse.Namespace, request: ComparisonRequest) -> i
     if arguments.json:
         print(json.dumps(self_comparison_json(found)))
     else:
-        print("\n".join(textwrap.wrap(self_comparison_text(found), output_width())))
+        print_text("\n".join(textwrap.wrap(self_comparison_text(found), output_width())))
     _summarize_text(arguments, lambda: self_comparison_text(found))
     if found.interrupted:
         return EXIT_INTERRUPTED

@@ -7,7 +7,7 @@ import json
 from typing import TYPE_CHECKING
 
 from benchmarker.cli.run_options import names
-from benchmarker.cli.terminal import notes, output_width
+from benchmarker.cli.terminal import notes, output_width, print_text
 from benchmarker.cli.values import each_once, file_path, whole
 
 if TYPE_CHECKING:
@@ -89,7 +89,7 @@ def _print_table(found: list[Latency], folder: Path) -> None:
         f"mini-batches of {first.batch_size} images of {first.size} x {first.size} pixels from '{folder}', "
         f"{len(first.timed.seconds)} of each\n"
     )
-    print(table(columns, output_width()))
+    print_text(table(columns, output_width()))
     for reason in dict.fromkeys(row.timed.kept for row in found if row.timed.kept):
         print(f"\ncold rows are not all cold: {reason}")
 

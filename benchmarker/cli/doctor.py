@@ -7,6 +7,8 @@ import json
 from dataclasses import asdict
 from typing import TYPE_CHECKING
 
+from benchmarker.cli.terminal import print_text
+
 if TYPE_CHECKING:
     from benchmarker.orchestration.doctor import Finding
 
@@ -25,7 +27,7 @@ def main(arguments: argparse.Namespace) -> int:
     if arguments.json:
         print(json.dumps({"findings": [asdict(finding) for finding in findings]}, indent=2))
     else:
-        print("\n".join(line for finding in findings for line in _lines(finding)))
+        print_text("\n".join(line for finding in findings for line in _lines(finding)))
         count = {0: "nothing", 1: "1 thing"}.get(len(warnings), f"{len(warnings)} things")
         print(f"\n{count} found that can distort measurements here")
     return 1 if arguments.strict and warnings else 0

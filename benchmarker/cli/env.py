@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from benchmarker.cli.run_options import add_permission, names, permit
-from benchmarker.cli.terminal import notes, output_width
+from benchmarker.cli.terminal import notes, output_width, print_text
 from benchmarker.errors import EnvironmentCreationError, printable
 
 if TYPE_CHECKING:
@@ -93,7 +93,7 @@ def _print_table(environments: list[ManagedEnvironment]) -> None:
     ]
     for folder in dict.fromkeys(str(Path(item.path).parent) for item in environments):
         print(f"in {folder}")
-    print(f"\n{table(columns, output_width())}")
+    print_text(f"\n{table(columns, output_width())}")
 
 
 def _print_interpreter(interpreter: Interpreter, as_json: bool) -> None:

@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, TypeVar
 
 from benchmarker import registry
 from benchmarker.analysis.text.plugins import PluginRow, plugin_tables
-from benchmarker.cli.terminal import output_width
+from benchmarker.cli.counter import taking
+from benchmarker.cli.terminal import output_width, print_text
 from benchmarker.errors import PluginError, UsageError
 
 if TYPE_CHECKING:
@@ -91,7 +92,7 @@ def main(arguments: argparse.Namespace) -> int:
     if arguments.json:
         print(json.dumps([row.to_json() for row in rows], indent=2))
     else:
-        print(plugin_tables(rows, output_width()))
+        print_text(plugin_tables(rows, output_width()))
     return 0
 
 
@@ -120,18 +121,15 @@ def _matrix(arguments: argparse.Namespace) -> int:
 
     plugins = [plugin for name in registry.names("frameworks") if (plugin := _working(whole, name))]
     rows: list[list[Support]] = []
-    for name in registry.names("problems"):
-        if sys.stderr.isatty() and not arguments.json:
-            print(f"\r\x1b[K{name}", end="", file=sys.stderr, flush=True)
+    problems = registry.names("problems")
+    for name in taking(problems, len(problems), "problems looked at", quiet=arguments.json):
         row = _working(lambda problem: support(problem, plugins), name)
         if row:
             rows.append(row)
-    if sys.stderr.isatty() and not arguments.json:
-        print("\r\x1b[K", end="", file=sys.stderr, flush=True)
     if arguments.json:
         print(json.dumps([asdict(cell) for row in rows for cell in row], indent=2))
     else:
-        print(matrix_table(rows, output_width()))
+        print_text(matrix_table(rows, output_width()))
     return 0
 
 

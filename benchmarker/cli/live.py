@@ -67,6 +67,7 @@ class LiveDisplay(ProgressLines):
         super().__init__(self._line)
         self._console = _Terminal(stream)
         self._between = ""
+        self._count: tuple[float, list[str]] | None = None
         self._marks = _MARKS if is_encodable("".join(_MARKS), stream) else _PLAIN_MARKS
         self._live = Live(
             get_renderable=self._frame,
@@ -80,9 +81,14 @@ class LiveDisplay(ProgressLines):
         """Leave the terminal clean."""
         with self._lock:
             self._runs.clear()
-            self._between = ""
+            self._between, self._count = "", None
             self._pace.total = 0
             self._live.stop()
+
+    def count(self, done: int, total: int, parts: list[str]) -> None:
+        """Show how many of something are done: a bar, and what is said of it, the most important first."""
+        self._count = (done / total, parts)
+        self._refresh()
 
     def _starting(self) -> str:
         return "starting"
@@ -125,6 +131,9 @@ class LiveDisplay(ProgressLines):
             yield self._row(run.share, fitting(run.parts, room), bar)
         if self._between:
             yield Text(printable(self._between), no_wrap=True, overflow="ellipsis")
+        if self._count:
+            share, parts = self._count
+            yield self._row(share, fitting(parts, room), bar)
         if self._pace.total > 1:
             left = self._pace.seconds_left
             parts = [f"{self._pace.done} of {self._pace.total} runs done"]

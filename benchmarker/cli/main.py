@@ -12,6 +12,7 @@ from types import ModuleType
 from typing import Any
 
 from benchmarker.api.given_values import possible_paths
+from benchmarker.cli import counter
 from benchmarker.cli.terminal import OUTPUT_FAULTS, drop_output, output_width, secure_streams
 from benchmarker.errors import BenchmarkerError, did_you_mean, nearest, printable
 from benchmarker.version import __version__
@@ -185,8 +186,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """
     secure_streams()
     try:
-        with possible_paths():
-            status = _dispatch(list(sys.argv[1:] if arguments is None else arguments))
+        try:
+            with possible_paths():
+                status = _dispatch(list(sys.argv[1:] if arguments is None else arguments))
+        finally:
+            counter.clear()
         sys.stdout.flush()
         return status
     except BenchmarkerError as error:

@@ -9,6 +9,7 @@ import time
 from pathlib import Path
 
 from benchmarker.cli.counter import reading
+from benchmarker.cli.display import make_display
 from benchmarker.cli.records import add_filters, add_results, tell_skipped
 from benchmarker.cli.values import file_path
 from benchmarker.errors import plural
@@ -26,25 +27,23 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--title", default="Benchmarks", help="heading of the page (default: %(default)s)")
     add_results(parser)
     parser.add_argument("--json", action="store_true", help="print one JSON object: what was written")
+    parser.add_argument("--quiet", action="store_true", help="no progress")
 
 
 class _Progress:
-    """Tells on standard error what is done, once it takes longer than a moment."""
+    """Tells what is done, once it takes longer than a moment."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, quiet: bool) -> None:
         self._started = time.monotonic()
-        self._rewrites = sys.stderr.isatty()
+        self._display = make_display(quiet=quiet)
 
     def __call__(self, text: str) -> None:
         if time.monotonic() - self._started > _QUIET_SECONDS:
-            sys.stderr.write(f"\r\x1b[K{text}" if self._rewrites else f"{text}\n")
-            sys.stderr.flush()
+            self._display.note(text)
 
     def close(self) -> None:
         """Leave the terminal clean."""
-        if self._rewrites:
-            sys.stderr.write("\r\x1b[K")
-            sys.stderr.flush()
+        self._display.close()
 
 
 def main(arguments: argparse.Namespace) -> int:
@@ -56,9 +55,10 @@ def main(arguments: argparse.Namespace) -> int:
     from benchmarker.analysis.text.units import size
 
     check_place(arguments.output, force=arguments.force)
-    progress = _Progress()
+    quiet = arguments.quiet or arguments.json
+    progress = _Progress(quiet=quiet)
     try:
-        results = collect(arguments.results, parse_filters(arguments.filters), reading(quiet=arguments.json))
+        results = collect(arguments.results, parse_filters(arguments.filters), reading(quiet=quiet))
         page = make_page(
             results,
             title=arguments.title,

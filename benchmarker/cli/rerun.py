@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from benchmarker.cli.records import add_results, tell_skipped
-from benchmarker.cli.terminal import end_as_interrupted, notes, output_width
+from benchmarker.cli.terminal import end_as_interrupted, notes, output_width, print_text
 from benchmarker.cli.values import file_path, whole
 from benchmarker.errors import BenchmarkerError, UsageError
 from benchmarker.experiment.experiment_options import MAX_PROCESSES
@@ -107,7 +107,7 @@ def _rerun(arguments: argparse.Namespace) -> int:
             print(json.dumps(as_json(comparison, original.path, paths)), flush=True)
         else:
             text = as_text(comparison, original.record, original.path, paths, width=output_width())
-            print(("\n" if index else "") + text, flush=True)
+            print_text(("\n" if index else "") + text, flush=True)
     return exit_status(verdicts, was_rescued=was_rescued)
 
 

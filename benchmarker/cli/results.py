@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from benchmarker.cli.counter import reading, taking, telling
 from benchmarker.cli.records import SHOWN, add_filters, add_results, chosen_records, tell_skipped
-from benchmarker.cli.terminal import output_width
+from benchmarker.cli.terminal import output_width, print_text
 from benchmarker.cli.values import file_path, whole
 from benchmarker.errors import UsageError, plural, printable
 
@@ -212,10 +212,10 @@ def _list(arguments: argparse.Namespace) -> int:
         print("no records")
     elif named:
         rows = list(_fields(results, order, named, quiet=False))
-        print(values_table(named, rows, width=output_width()))
+        print_text(values_table(named, rows, width=output_width()))
     else:
         taken = taking(order, len(order), "records read", quiet=False)
-        print(records_table([results[index] for index in taken], width=output_width()))
+        print_text(records_table([results[index] for index in taken], width=output_width()))
         if len(order) < len(results):
             print(f"{len(order)} of {len(results)} records")
     return 0
@@ -260,7 +260,7 @@ def _show(arguments: argparse.Namespace) -> int:
         print(format_record(read_record(path)), end="")
     else:
         text = record_summary(_valid(path), path, width=output_width())
-        print("\n".join(map(printable, text.split("\n"))))
+        print_text("\n".join(map(printable, text.split("\n"))))
     return 0
 
 
@@ -293,7 +293,7 @@ def _query(arguments: argparse.Namespace) -> int:
         _print_csv(answer)
     else:
         rows = list(answer.rows)
-        print(values_table(answer.names, rows, width=output_width()) if rows else "no rows")
+        print_text(values_table(answer.names, rows, width=output_width()) if rows else "no rows")
     return 0
 
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from benchmarker.cli.records import tell_skipped
 from benchmarker.cli.run_options import add_arguments, given, permit
-from benchmarker.cli.terminal import ReadOrNot, end_as_interrupted
+from benchmarker.cli.terminal import ReadOrNot, end_as_interrupted, print_text
 
 if TYPE_CHECKING:
     from benchmarker.experiment.blueprint.loading import Blueprint
@@ -141,18 +141,18 @@ def _print_results(found: Sequence[FinishedRun], new: int, folder: Path, *, oper
     from benchmarker.cli.terminal import output_width
 
     if len(found) == 1:
-        print(record_summary(found[0].record, found[0].path, width=output_width()))
+        print_text(record_summary(found[0].record, found[0].path, width=output_width()))
         return
     records = [run.record for run in found]
     report = (
         operators_report if operators else trainings_table if are_by_recipes(records) else comparison_table
     )
-    print(report(records, width=output_width()))
+    print_text(report(records, width=output_width()))
     exchanges = [record for record in records if is_collective(record)]
     if exchanges:
-        print(f"\n{collectives_table(exchanges, width=output_width())}")
+        print_text(f"\n{collectives_table(exchanges, width=output_width())}")
     if sum(bool(record.get("distributed")) for record in records) > len(exchanges):
-        print(f"\n{ranks_table(records, width=output_width())}")
+        print_text(f"\n{ranks_table(records, width=output_width())}")
     before = f", {len(found) - new} of them from before" if len(found) > new else ""
     print(f"\n{len(found)} records in {folder}{before}")
 

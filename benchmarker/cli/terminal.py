@@ -39,6 +39,15 @@ def is_coloured(stream: TextIO) -> bool:
     return is_interactive(stream) and not os.environ.get("NO_COLOR")
 
 
+def print_text(text: str, *, flush: bool = False) -> None:
+    """Print what people read: statuses, grades and verdicts in colour where that goes to a terminal."""
+    if is_coloured(sys.stdout):
+        from benchmarker.analysis.text.tones import coloured
+
+        text = coloured(text)
+    print(text, flush=flush)
+
+
 def is_encodable(text: str, stream: TextIO) -> bool:
     """Tell whether a stream can write a text."""
     try:

@@ -7,7 +7,7 @@ import json
 
 from benchmarker.cli.counter import counted
 from benchmarker.cli.records import add_filters, add_results, chosen_records
-from benchmarker.cli.terminal import output_width
+from benchmarker.cli.terminal import output_width, print_text
 from benchmarker.errors import UsageError
 
 
@@ -39,5 +39,5 @@ def main(arguments: argparse.Namespace) -> int:
     if arguments.json:
         print(json.dumps(histories_json(found), indent=2, ensure_ascii=False))
     else:
-        print(histories_text(found, width=output_width()))
+        print_text(histories_text(found, width=output_width()))
     return 0

@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from benchmarker.cli.counter import Count
+from benchmarker.cli.terminal import print_text
 from benchmarker.cli.values import file_path
 from benchmarker.errors import plural
 from benchmarker.records.schema import Fault
@@ -50,7 +51,7 @@ def main(arguments: argparse.Namespace) -> int:
     if arguments.json:
         print(_as_json(faults))
     else:
-        print(_as_text(faults))
+        print_text(_as_text(faults))
     return 1 if any(faults.values()) else 0
 
 

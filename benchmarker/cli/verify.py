@@ -6,7 +6,7 @@ import argparse
 import json
 
 from benchmarker.cli.run_options import add_one, add_settings, names, unique_settings
-from benchmarker.cli.terminal import notes
+from benchmarker.cli.terminal import notes, print_text
 
 EXIT_STATUSES = {"failed": 1, "inconclusive": 3, "passed": 0}
 """Exit status by verdict; the first that some problem got."""
@@ -79,5 +79,5 @@ def main(arguments: argparse.Namespace) -> int:
         if arguments.json:
             print(json.dumps(report.to_json()), flush=True)
         else:
-            print(("\n" if index else "") + equivalence_table(report), flush=True)
+            print_text(("\n" if index else "") + equivalence_table(report), flush=True)
     return next(status for verdict, status in EXIT_STATUSES.items() if verdict in statuses)

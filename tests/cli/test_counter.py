@@ -1,21 +1,73 @@
-"""How far something is, on a terminal alone."""
+"""How far something is: a bar on a terminal that is gone at the end, a line elsewhere."""
 
 from __future__ import annotations
 
+import itertools
+import os
+import pty
 import sys
+from collections.abc import Callable
+from types import SimpleNamespace
 
 import pytest
 
 from benchmarker.cli import counter
-from benchmarker.cli.counter import taking
+from benchmarker.cli.counter import Count, taking
+from tests.support.terminal import shown
 
 
-@pytest.mark.parametrize(("terminal", "quiet"), [(True, False), (True, True), (False, False)])
-def test_what_is_taken_is_told_on_a_terminal(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], terminal: bool, quiet: bool
-) -> None:
-    monkeypatch.setattr(counter, "SECONDS", -1)
-    monkeypatch.setattr(sys.stderr, "isatty", lambda: terminal)
+@pytest.fixture
+def seconds(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let a second pass between any two looks at the clock."""
+    clock = itertools.count()
+    monkeypatch.setattr(counter, "time", SimpleNamespace(monotonic=lambda: float(next(clock))))
+    monkeypatch.setattr(counter, "SECONDS", 0.5)
+
+
+def on_a_terminal(monkeypatch: pytest.MonkeyPatch, act: Callable[[], None]) -> str:
+    """Return what is written to standard error, a terminal, by what is called."""
+    screen, side = pty.openpty()
+    os.set_blocking(screen, False)
+    monkeypatch.setenv("TERM", "xterm-256color")
+    with os.fdopen(side, "w") as stream, monkeypatch.context() as patch:
+        patch.setattr(sys, "stderr", stream)
+        act()
+        written = os.read(screen, 1 << 16).decode()
+    os.close(screen)
+    return written
+
+
+@pytest.mark.usefixtures("seconds")
+def test_what_is_taken_is_a_bar_on_a_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
+    taken: list[str] = []
+    written = on_a_terminal(monkeypatch, lambda: taken.extend(taking("abcd", 4, "records read", quiet=False)))
+    assert taken == ["a", "b", "c", "d"]
+    assert "3 of 4 records read, about 1 s left" in written
+    assert shown(written, 80) == []
+
+
+@pytest.mark.usefixtures("seconds")
+def test_counting_that_ends_early_leaves_the_terminal_clean(monkeypatch: pytest.MonkeyPatch) -> None:
+    def count_a_while() -> None:
+        Count(9, "records added")(3)
+        counter.clear()
+
+    written = on_a_terminal(monkeypatch, count_a_while)
+    assert "3 of 9 records added" in written
+    assert shown(written, 80) == []
+
+
+@pytest.mark.usefixtures("seconds")
+@pytest.mark.parametrize("quiet", [True, False])
+def test_what_is_taken_is_not_told_elsewhere(capsys: pytest.CaptureFixture[str], quiet: bool) -> None:
     assert list(taking("ab", 2, "records read", quiet=quiet)) == ["a", "b"]
-    told = "benchmarker: 0 of 2 records read\nbenchmarker: 1 of 2 records read\n"
-    assert capsys.readouterr().err == (told if terminal and not quiet else "")
+    assert capsys.readouterr().err == ""
+
+
+@pytest.mark.usefixtures("seconds")
+def test_what_takes_long_is_a_line_from_time_to_time_elsewhere(capsys: pytest.CaptureFixture[str]) -> None:
+    count = Count(2, "records checked")
+    for done in range(3):
+        count(done)
+    told = "benchmarker: 0 of 2 records checked\nbenchmarker: 1 of 2 records checked\n"
+    assert capsys.readouterr().err == told

@@ -10,10 +10,13 @@ import signal
 
 import pytest
 
+from benchmarker.analysis.text.tones import coloured
 from benchmarker.cli.main import COMMANDS
 from benchmarker.experiment.progress_lines import STAGES
+from benchmarker.records.store import Store
 from tests.conftest import Command
 from tests.support.package_sources import files, tree
+from tests.support.records import make_failed_record, make_record
 from tests.support.terminal import Terminal
 
 NUMPY = ("--framework=numpy", "--problem=mnist_mlp", "--batch-size=2", "--steps=2", "--warmup=0")
@@ -153,6 +156,34 @@ def test_what_is_shown_fits_a_terminal_and_a_pipe(command: Command, arguments: t
     assert max(map(len, terminal)) <= 80
     pipe = Command(command.folder, {n: v for n, v in command.environment.items() if n != "COLUMNS"})
     assert pipe(*arguments).stdout.splitlines() == terminal
+
+
+@pytest.mark.parametrize(("environment", "colours"), [({}, {"green", "red"}), ({"NO_COLOR": "1"}, set())])
+def test_statuses_and_grades_of_tables_are_coloured(
+    command: Command, environment: dict[str, str], colours: set[str]
+) -> None:
+    for record in (make_record(), make_failed_record("out_of_memory")):
+        Store(command.folder / "results").save(record)
+    terminal = Terminal(
+        command, "results", "list", "--columns=id,status", columns=80, stdout=True, **environment
+    )
+    assert terminal.finish()[0] == 0
+    assert terminal.colours == colours
+    assert {line.split()[-1] for line in terminal.left[-2:]} == {"out_of_memory", "ok"}
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("numpy  noisy  7 ms", "numpy  \x1b[33mnoisy\x1b[0m  7 ms"),
+        ("mnist_mlp, training, on numpy: ok", "mnist_mlp, training, on numpy: \x1b[32mok\x1b[0m"),
+        ("ok       swap", "\x1b[32mok\x1b[0m       swap"),
+        ("a run that failed is left out; it is ok", "a run that failed is left out; it is ok"),
+        ("verdict: not reproduced", "verdict: \x1b[1;31mnot reproduced\x1b[0m"),
+    ],
+)
+def test_verdicts_are_coloured_where_they_stand_alone(text: str, expected: str) -> None:
+    assert coloured(text) == expected
 
 
 def test_a_wide_terminal_is_used(command: Command) -> None:

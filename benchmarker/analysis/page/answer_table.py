@@ -11,7 +11,6 @@ from benchmarker.analysis.comparison.compare import UNPAIRED, Row
 from benchmarker.analysis.comparison.pairs import UNSTEADY
 from benchmarker.analysis.comparison.verdict import EQUIVALENT, INCONCLUSIVE, SLOWER
 from benchmarker.analysis.page.answers import Answer, Contender, Work, ratio_to
-from benchmarker.analysis.page.table import TONES
 from benchmarker.analysis.text.comparison_words import (
     flat_keys,
     interval_text,
@@ -20,6 +19,7 @@ from benchmarker.analysis.text.comparison_words import (
     told_apart_by,
     value_text,
 )
+from benchmarker.analysis.text.tones import TONES
 from benchmarker.analysis.text.units import duration
 from benchmarker.errors import plural
 from benchmarker.records.lookup import value_at, work_name

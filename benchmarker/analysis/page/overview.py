@@ -6,8 +6,9 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from benchmarker.analysis.page.table import TONES, when
+from benchmarker.analysis.page.table import when
 from benchmarker.analysis.text.factors import framework_label
+from benchmarker.analysis.text.tones import TONES
 from benchmarker.analysis.text.units import size
 from benchmarker.machine.trust import GRADES
 from benchmarker.records.lookup import Record, value_at, work_name

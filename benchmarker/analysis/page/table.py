@@ -7,17 +7,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from benchmarker.analysis.text.factors import framework_label
+from benchmarker.analysis.text.tones import TONES
 from benchmarker.analysis.text.units import significant
 from benchmarker.machine.trust import GRADES
 from benchmarker.records.keys import machine_name
 from benchmarker.records.lookup import Record, value_at, work_name
-
-TONES = {
-    **dict.fromkeys(("ok", "passed", "clean"), "good"),
-    **dict.fromkeys(("noisy", "inconclusive", "skipped", "interrupted"), "fair"),
-    **dict.fromkeys(("failed", "contaminated", "crashed", "out of memory", "timeout"), "bad"),
-}
-"""How a verdict is coloured; the word itself is always there too."""
 
 
 @dataclass(frozen=True)

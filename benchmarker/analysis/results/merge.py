@@ -101,6 +101,7 @@ def _counted(
     for index, found in enumerate(files):
         told(index, total)
         yield found
+    told(total, total)
 
 
 def _content(record: Mapping[str, object]) -> str:
