@@ -16,7 +16,7 @@ from benchmarker.graph.custom import Body, registered
 from benchmarker.graph.flops import ELEMENTWISE, Application, products
 from benchmarker.graph.graph import Graph, apply_node
 from benchmarker.graph.memory import ActivationUse, Costed, activation_peak, activations_kept
-from benchmarker.graph.operators import Operators
+from benchmarker.graph.operators import STOPS, Operators
 from benchmarker.graph.shapes import Shapes
 from benchmarker.graph.types import DTYPE_BYTES, TensorType
 
@@ -28,9 +28,6 @@ REAL_TYPES: Mapping[str, str] = {
     "fp16": "float16",
 }
 """In what element type operators read and write real numbers in each precision."""
-
-STOPS = frozenset({"cast", "stop_gradient"})
-"""Operators through which nothing flows back."""
 
 
 class Remembers(Protocol):

@@ -38,6 +38,7 @@ _BACKWARD_NEEDS_INPUTS = {
     "rnn",
     "sin",
     "softplus",
+    "tan",
 }
 _BACKWARD_NEEDS_OUTPUTS = {
     "custom",
@@ -60,6 +61,8 @@ _RECURRENT_EXTRA = {"lstm": 5, "gru": 4}
 """Values that the backward pass needs for each output besides it: gates, and the LSTM's cells."""
 _KEEPS_SCORES = {"softmax_cross_entropy_loss", "ctc_loss"}
 """Losses whose backward pass needs the softmax of their scores."""
+_KEEPS_FIRST = {"where"}
+"""Operators whose backward pass needs their first operand alone."""
 _KEEPS_CHOICE = {"reduce_max", "top_k"}
 """Operators that keep the index (8 bytes) of each element that they chose."""
 
@@ -115,6 +118,7 @@ class ActivationUse:
         extra = 0
         if training and any(output.needs_gradient for output in outputs):
             kept.update(read if operator in _BACKWARD_NEEDS_INPUTS else {})
+            kept.update(_sizes(inputs[:1]) if operator in _KEEPS_FIRST else {})
             kept.update(written if operator in _BACKWARD_NEEDS_OUTPUTS else {})
             extra = _extra(operator, inputs, outputs)
         return ActivationUse(read, written, kept, extra)

@@ -85,16 +85,27 @@ class Network(Recorder):
         return self.input(name, (), "int64", Distribution("integers", classes))
 
     def parameter(
-        self, name: str, shape: Sequence[int], initializer: Distribution, trainable: bool = True
+        self,
+        name: str,
+        shape: Sequence[int],
+        initializer: Distribution,
+        trainable: bool = True,
+        dtype: str = "float32",
     ) -> Value:
-        """Declare a parameter, or state if it is not trainable."""
-        type_ = TensorType(self._positive(name, shape))
+        """Declare a parameter, or state if it is not trainable; only such may hold integers or truth values."""
+        type_ = TensorType(self._positive(name, shape), dtype)
         self._parameters.append(Parameter(name, type_, initializer, trainable))
         return self._declare(name, type_)
 
-    def constant(self, name: str, shape: Sequence[int], distribution: Distribution) -> Value:
+    def constant(
+        self, name: str, shape: Sequence[int], distribution: Distribution, dtype: str = "float32"
+    ) -> Value:
         """Declare a table that belongs to the model and never changes."""
-        return self.parameter(name, shape, distribution, trainable=False)
+        return self.parameter(name, shape, distribution, False, dtype)
+
+    def initializer(self, name: str) -> Distribution | None:
+        """Return how a parameter is drawn, None where ``name`` is no parameter's."""
+        return next((p.initializer for p in self._parameters if p.name == name), None)
 
     def output(self, value: Value) -> None:
         """Make ``value`` a result of inference."""

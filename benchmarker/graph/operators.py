@@ -20,6 +20,7 @@ from benchmarker.graph.vocabulary.composites import Composites
 __all__ = [
     "OPERATORS",
     "REQUIRED",
+    "STOPS",
     "OperatorInfo",
     "Operators",
     "Tensor",
@@ -51,6 +52,8 @@ class OperatorInfo:
     """Attribute name to default, :data:`REQUIRED` where there is none; of a record each of its fields."""
     variadic: bool = False
     """Whether it takes any number of tensors."""
+    stops_gradient: bool = False
+    """Whether nothing flows back through it."""
 
     def argument_names(self, count: int) -> tuple[str, ...]:
         """Return a name for each of ``count`` tensor arguments."""
@@ -71,7 +74,7 @@ def _describe(name: str, method: Callable[..., Any]) -> OperatorInfo:
         attributes = {f.name: REQUIRED if f.default is MISSING else f.default for f in record}
     kind: str = method.operator_kind  # type: ignore[attr-defined]
     variadic = any(p.kind is p.VAR_POSITIONAL for p in parameters)
-    return OperatorInfo(name, kind, tensors, attributes, variadic)
+    return OperatorInfo(name, kind, tensors, attributes, variadic, hasattr(method, "stops_gradient"))
 
 
 OPERATORS: Mapping[str, OperatorInfo] = {
@@ -80,6 +83,10 @@ OPERATORS: Mapping[str, OperatorInfo] = {
     if hasattr(method, "operator_kind")
 }
 """Every operator of the vocabulary, by name."""
+
+
+STOPS = frozenset(name for name, info in OPERATORS.items() if info.stops_gradient)
+"""Operators through which nothing flows back."""
 
 
 def native_operators(meaning: type[Operators]) -> frozenset[str]:

@@ -15,6 +15,7 @@ def broadcast(a: TensorType, b: TensorType) -> TensorType:
         all(m == n or 1 in (m, n) for m, n in zip(left, right)),
         f"shapes {a.shape} and {b.shape} do not broadcast",
     )
+    require(a.dtype == b.dtype, f"tensors of {a.dtype} and {b.dtype} do not go together")
     return TensorType(tuple(n if m == 1 else m for m, n in zip(left, right)), a.dtype)
 
 
@@ -27,3 +28,9 @@ def require_shape(operator: str, wanted: tuple[int, ...], **values: TensorType) 
 def require_integers(operator: str, indices: TensorType) -> None:
     """Refuse indices of another type than int64."""
     require(indices.dtype == "int64", f"{operator} needs int64 indices, got {indices.dtype}")
+
+
+def require_type(operator: str, wanted: str, *values: TensorType) -> None:
+    """Refuse the first of ``values`` of another element type."""
+    for value in values:
+        require(value.dtype == wanted, f"{operator} takes tensors of {wanted}, got {value.dtype}")

@@ -7,9 +7,9 @@ import math
 from benchmarker.errors import require
 from benchmarker.graph.attributes import Gemm, PlainRecurrent, Recurrent, Slice
 from benchmarker.graph.custom import Body, registered
+from benchmarker.graph.index_shapes import IndexShapes
 from benchmarker.graph.shape_checks import broadcast, require_integers, require_shape
 from benchmarker.graph.types import TensorType
-from benchmarker.graph.window_shapes import WindowShapes
 
 
 def _recurrent(
@@ -28,7 +28,7 @@ def _recurrent(
     return TensorType((steps, *state), x.dtype), TensorType(state, x.dtype)
 
 
-class Shapes(WindowShapes):
+class Shapes(IndexShapes):
     """Every tensor is its :class:`TensorType`."""
 
     def gemm(self, a: TensorType, b: TensorType, c: TensorType | None = None, *, product: Gemm) -> TensorType:
@@ -150,6 +150,21 @@ class Shapes(WindowShapes):
     def cos(self, x: TensorType) -> TensorType:
         return x
 
+    def tan(self, x: TensorType) -> TensorType:
+        return x
+
+    def sign(self, x: TensorType) -> TensorType:
+        return x
+
+    def floor(self, x: TensorType) -> TensorType:
+        return x
+
+    def ceil(self, x: TensorType) -> TensorType:
+        return x
+
+    def round(self, x: TensorType) -> TensorType:
+        return x
+
     def reciprocal(self, x: TensorType) -> TensorType:
         return x
 
@@ -168,10 +183,6 @@ class Shapes(WindowShapes):
 
     def softplus(self, x: TensorType) -> TensorType:
         return x
-
-    def cast(self, x: TensorType) -> TensorType:
-        require(x.dtype == "int64", f"cast turns int64 into floating-point values, got {x.dtype}")
-        return TensorType(x.shape)
 
     def stop_gradient(self, x: TensorType) -> TensorType:
         return x
@@ -210,13 +221,6 @@ class Shapes(WindowShapes):
     def reduce_max(self, x: TensorType, *, axes: tuple[int, ...] = (), keepdims: bool = False) -> TensorType:
         return self._reduced("reduce_max", x, axes, keepdims)
 
-    def top_k(self, x: TensorType, *, k: int) -> TensorType:
-        require(
-            len(x.shape) >= 1 and 1 <= k <= x.shape[-1],
-            f"top_k: k must be between 1 and the size of the last axis of {x.shape}, got {k}",
-        )
-        return TensorType((*x.shape[:-1], k), x.dtype)
-
     def concat(self, *xs: TensorType, axis: int) -> TensorType:
         require(len(xs) >= 2, f"concat joins two tensors or more, got {len(xs)}")
         place = self._axis("concat", xs[0], axis)
@@ -250,7 +254,7 @@ class Shapes(WindowShapes):
 
     def expand(self, x: TensorType, *, shape: tuple[int, ...]) -> TensorType:
         require(
-            broadcast(x, TensorType(shape)).shape == tuple(shape),
+            broadcast(x, TensorType(shape, x.dtype)).shape == tuple(shape),
             f"expand: {x.shape} does not broadcast to {shape}",
         )
         return TensorType(tuple(shape), x.dtype)
@@ -345,11 +349,6 @@ class Shapes(WindowShapes):
             )
             return result  # type: ignore[no-any-return]
         return declared if len(declared) > 1 else declared[0]
-
-    def _axis(self, operator: str, x: TensorType, axis: int) -> int:
-        rank = len(x.shape)
-        require(-rank <= axis < rank, f"{operator}: axis {axis} is not an axis of {x.shape}")
-        return axis % rank
 
     def _reduced(self, operator: str, x: TensorType, axes: tuple[int, ...], keepdims: bool) -> TensorType:
         over = {self._axis(operator, x, axis) for axis in axes} or set(range(len(x.shape)))

@@ -136,9 +136,9 @@ import onnx
 from onnx import TensorProto, helper
 
 nodes = [
-    helper.make_node("Tan", ["x"], ["a"], name="wave"),
+    helper.make_node("Sinh", ["x"], ["a"], name="wave"),
     helper.make_node("Relu", ["a"], ["b"], name="fine"),
-    helper.make_node("Tan", ["x"], ["c"], name="wave2"),
+    helper.make_node("Sinh", ["x"], ["c"], name="wave2"),
     helper.make_node("Atan", ["b"], ["h"], name="behind"),
     helper.make_node("MaxPool", ["x"], ["d", "where"], name="pool", kernel_shape=[2, 2]),
     helper.make_node("Resize", ["x", "", "scales"], ["e"], name="size", mode="cubic"),
@@ -161,7 +161,7 @@ def test_all_that_is_unsupported_is_told_in_one_sentence(tmp_path: Path) -> None
         problem_of(tmp_path / "unsupported.onnx").graph(2)
     text = str(error.value)
     for part in (
-        "Tan (2 times: wave, wave2)",
+        "Sinh (2 times: wave, wave2)",
         "MaxPool with the output of its indices (pool)",
         "Resize with mode cubic (size)",
         "my.domain.Own (mine)",

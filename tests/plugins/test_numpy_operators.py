@@ -45,7 +45,15 @@ UNARY: dict[str, Callable[..., float]] = {
     "affine": lambda x, alpha=1.0, beta=0.0: alpha * x + beta,
     "huber": lambda x, delta=1.0: x * x / 2 if abs(x) <= delta else delta * (abs(x) - delta / 2),
     "stop_gradient": lambda x: x,
-    "cast": float,
+    "tan": math.tan,
+    "sign": lambda x: (x > 0) - (x < 0),
+    "floor": math.floor,
+    "ceil": math.ceil,
+    "round": round,
+    "logical_not": lambda x: not x,
+    "is_nan": math.isnan,
+    "is_inf": math.isinf,
+    "cast": lambda x, to="float32": {"float32": float, "int64": int, "bool": bool}[to](x),
 }
 
 

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 _MAPPED_BYTES = 1 << 16
 MODEL_FILE = "model.json"
-FORM = 1
+FORM = 2
 """Of the files; raised with every change, so that those of an older form are not read."""
 FLOATS = ("float32", "float16", "float64", "bfloat16")
 INTEGERS = ("int64", "int32", "int16", "int8", "uint8", "uint16", "uint32", "uint64")
@@ -55,7 +55,7 @@ class PlainNode:
     inputs, outputs : tuple of str
         Names of values; ``""`` is an absent optional one.
     attributes : mapping
-        JSON values; ``{"tensor": FILE}`` for a tensor, ``{"unread": KIND}`` for graphs and the like.
+        JSON values; ``{"tensor": FILE}`` for a tensor, ``{"graph": ...}`` for a graph, ``{"unread": KIND}`` for others.
     """
 
     operator: str
@@ -63,6 +63,39 @@ class PlainNode:
     inputs: tuple[str, ...]
     outputs: tuple[str, ...]
     attributes: Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class PlainGraph:
+    """A graph inside a node: a branch or the body of a loop.
+
+    Parameters
+    ----------
+    inputs, outputs : tuple of Tensor
+        What the node gives it and takes of it.
+    initializers : mapping
+        Name to file.
+    nodes : tuple of PlainNode
+        In topological order; they also see the values around the node.
+    """
+
+    inputs: tuple[Tensor, ...]
+    outputs: tuple[Tensor, ...]
+    initializers: Mapping[str, str]
+    nodes: tuple[PlainNode, ...]
+
+
+def graph_from_json(data: Mapping[str, Any]) -> PlainGraph:
+    """Return the graph that ``data`` describes."""
+    return PlainGraph(
+        tuple(map(_tensor, data["inputs"])),
+        tuple(map(_tensor, data["outputs"])),
+        data["initializers"],
+        tuple(
+            PlainNode(n["operator"], n["name"], tuple(n["inputs"]), tuple(n["outputs"]), n["attributes"])
+            for n in data["nodes"]
+        ),
+    )
 
 
 @dataclass(frozen=True)
@@ -113,17 +146,15 @@ def read_model(folder: Path) -> PlainModel:
 
 def model_from_json(data: Mapping[str, Any], folder: Path) -> PlainModel:
     """Return the model that ``data`` describes, its files in ``folder``."""
+    graph = graph_from_json(data)
     return PlainModel(
         folder,
         data["producer"],
         data["opset"],
-        tuple(map(_tensor, data["inputs"])),
-        tuple(map(_tensor, data["outputs"])),
-        data["initializers"],
-        tuple(
-            PlainNode(n["operator"], n["name"], tuple(n["inputs"]), tuple(n["outputs"]), n["attributes"])
-            for n in data["nodes"]
-        ),
+        graph.inputs,
+        graph.outputs,
+        graph.initializers,
+        graph.nodes,
     )
 
 

@@ -79,11 +79,17 @@ def _load_external(model: Any, path: Path) -> list[str]:
 
 def _tensors(model: Any) -> list[Any]:
     """Return every tensor of the model that may be in a file of its own."""
-    found = list(model.graph.initializer)
-    for nodes in (model.graph.node, *(function.node for function in model.functions)):
-        for node in nodes:
-            for attribute in node.attribute:
-                found += [attribute.t, *attribute.tensors] if attribute.type in (4, 9) else []
+    functions = [tensor for function in model.functions for tensor in _tensors_of(function.node)]
+    return [*model.graph.initializer, *_tensors_of(model.graph.node), *functions]
+
+
+def _tensors_of(nodes: Any) -> list[Any]:
+    found: list[Any] = []
+    for node in nodes:
+        for attribute in node.attribute:
+            found += [attribute.t, *attribute.tensors] if attribute.type in (4, 9) else []
+            if attribute.type == 5:
+                found += [*attribute.g.initializer, *_tensors_of(attribute.g.node)]
     return found
 
 
@@ -96,12 +102,17 @@ class _Unpacked:
 
     def model(self, model: Any) -> dict[str, Any]:
         """Return the graph as JSON values."""
-        graph = model.graph
         versions = [o.version for o in model.opset_import if o.domain in _OWN_DOMAINS]
-        initializers = {t.name: self._file(t) for t in graph.initializer}
         return {
             "producer": f"{model.producer_name} {model.producer_version}".strip(),
             "opset": max(versions, default=1),
+            **self._graph(model.graph),
+        }
+
+    def _graph(self, graph: Any) -> dict[str, Any]:
+        """Return a graph, that of the model or one inside a node, as JSON values."""
+        initializers = {t.name: self._file(t) for t in graph.initializer}
+        return {
             "inputs": [_declared(i) for i in graph.input if i.name not in initializers],
             "outputs": [_declared(o) for o in graph.output],
             "initializers": initializers,
@@ -131,6 +142,8 @@ class _Unpacked:
         )
         if attribute.type == AttributeProto.TENSOR:
             return {"tensor": self._file(attribute.t)}
+        if attribute.type == AttributeProto.GRAPH:
+            return {"graph": self._graph(attribute.g)}
         if attribute.type not in plain:
             return {"unread": AttributeProto.AttributeType.Name(attribute.type).lower()}
         return _text(helper.get_attribute_value(attribute))

@@ -24,6 +24,12 @@ def composite(method: _Method) -> _Method:
     return method
 
 
+def stopping(method: _Method) -> _Method:
+    """Mark an operator through which nothing flows back, whatever it is of."""
+    method.stops_gradient = True  # type: ignore[attr-defined]
+    return method
+
+
 class Vocabulary:
     """A group of operators. Tensors are ``N C spatial...``; attributes are keyword-only.
 

@@ -7,6 +7,7 @@ import math
 from benchmarker.graph.vocabulary.base import Tensor, composite
 from benchmarker.graph.vocabulary.custom import CustomOperators
 from benchmarker.graph.vocabulary.elementwise import ElementwiseOperators
+from benchmarker.graph.vocabulary.logic import LogicOperators
 from benchmarker.graph.vocabulary.losses import LossOperators
 from benchmarker.graph.vocabulary.normalization import NormalizationOperators
 from benchmarker.graph.vocabulary.products import ProductOperators
@@ -19,6 +20,7 @@ class Composites(
     WindowOperators,
     ProductOperators,
     ElementwiseOperators,
+    LogicOperators,
     NormalizationOperators,
     ReductionOperators,
     ShapingOperators,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from benchmarker.graph.vocabulary.base import Tensor, Vocabulary, primitive
+from benchmarker.graph.vocabulary.base import Tensor, Vocabulary, primitive, stopping
 
 
 class ElementwiseOperators(Vocabulary):
@@ -135,10 +135,56 @@ class ElementwiseOperators(Vocabulary):
         return self._unsupported("abs")
 
     @primitive
-    def cast(self, x: Tensor) -> Tensor:
-        """Integers as values of the program's floating type (ONNX ``Cast``); nothing flows back."""
+    def tan(self, x: Tensor) -> Tensor:
+        """Tangent, of radians."""
+        return self._unsupported("tan")
+
+    @stopping
+    @primitive
+    def sign(self, x: Tensor) -> Tensor:
+        """-1, 0 or 1 (ONNX ``Sign``)."""
+        return self._unsupported("sign")
+
+    @stopping
+    @primitive
+    def floor(self, x: Tensor) -> Tensor:
+        """The next whole number downwards."""
+        return self._unsupported("floor")
+
+    @stopping
+    @primitive
+    def ceil(self, x: Tensor) -> Tensor:
+        """The next whole number upwards."""
+        return self._unsupported("ceil")
+
+    @stopping
+    @primitive
+    def round(self, x: Tensor) -> Tensor:
+        """The nearest whole number, of two the even one."""
+        return self._unsupported("round")
+
+    @stopping
+    @primitive
+    def integer_div(self, a: Tensor, b: Tensor) -> Tensor:
+        """The quotient of integers, rounded towards 0 (ONNX ``Div``), with broadcasting."""
+        return self._unsupported("integer_div")
+
+    @stopping
+    @primitive
+    def mod(self, a: Tensor, b: Tensor) -> Tensor:
+        """The remainder of integers, with the sign of ``b`` (ONNX ``Mod``), with broadcasting."""
+        return self._unsupported("mod")
+
+    @stopping
+    @primitive
+    def cast(self, x: Tensor, *, to: str = "float32") -> Tensor:
+        """``x`` as another type (ONNX ``Cast``): ``float32`` (the program's floating type), ``int64`` or ``bool``.
+
+        Real numbers are cut off towards 0; what is not 0 is true.
+        """
         return self._unsupported("cast")
 
+    @stopping
     @primitive
     def stop_gradient(self, x: Tensor) -> Tensor:
         """``x``, through which nothing flows back (ONNX ``Identity``)."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from benchmarker.graph.vocabulary.base import Tensor, Vocabulary, primitive
+from benchmarker.graph.vocabulary.base import Tensor, Vocabulary, primitive, stopping
 
 
 class ReductionOperators(Vocabulary):
@@ -27,6 +27,38 @@ class ReductionOperators(Vocabulary):
     def top_k(self, x: Tensor, *, k: int) -> Tensor:
         """The ``k`` largest values along the last axis, largest first (the first result of ONNX ``TopK``)."""
         return self._unsupported("top_k")
+
+    @stopping
+    @primitive
+    def top_k_indices(self, x: Tensor, *, k: int) -> Tensor:
+        """Where the ``k`` largest values along the last axis are (the second result of ONNX ``TopK``).
+
+        int64, the place of the largest first; of equal values the first comes first.
+        """
+        return self._unsupported("top_k_indices")
+
+    @stopping
+    @primitive
+    def arg_max(self, x: Tensor, *, axis: int = 0, keepdims: bool = False) -> Tensor:
+        """Where the largest value along ``axis`` is, int64; the first one of equals (ONNX ``ArgMax``)."""
+        return self._unsupported("arg_max")
+
+    @primitive
+    def cum_sum(self, x: Tensor, *, axis: int, exclusive: bool = False, reverse: bool = False) -> Tensor:
+        """Sums of all elements up to each along ``axis`` (ONNX ``CumSum``).
+
+        Without itself if ``exclusive``; from the end if ``reverse``.
+        """
+        return self._unsupported("cum_sum")
+
+    @primitive
+    def scatter_nd(self, x: Tensor, indices: Tensor, updates: Tensor) -> Tensor:
+        """``x`` with ``updates`` at ``indices`` (ONNX ``ScatterND``).
+
+        ``indices`` is int64 ``(..., k)``, each row the place of an element or slice of ``x``, no place
+        twice; ``updates`` has the shape ``indices.shape[:-1] + x.shape[k:]``.
+        """
+        return self._unsupported("scatter_nd")
 
     @primitive
     def gather(self, x: Tensor, indices: Tensor, *, axis: int = 0) -> Tensor:

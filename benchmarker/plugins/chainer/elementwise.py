@@ -39,9 +39,10 @@ def leaky_relu(site: Site, *, alpha: float = 0.01) -> Native:
     return functools.partial(functions.leaky_relu, slope=alpha)
 
 
-def cast(site: Site) -> Native:
-    """Nothing flows back from integers, so an array is enough."""
-    return lambda x: array_of(x).astype(site.dtype)
+def cast(site: Site, *, to: str = "float32") -> Native:
+    """Nothing flows back through it, so an array is enough."""
+    dtype: Any = {"float32": site.dtype, "bool": np.bool_}.get(to, np.int32)
+    return lambda x: array_of(x).astype(dtype)
 
 
 def stop_gradient(site: Site) -> Native:

@@ -12,8 +12,9 @@ from typing import Any
 
 import numpy as np
 
-from benchmarker.graph.operators import OPERATORS, Operators
+from benchmarker.graph.operators import OPERATORS, STOPS, Operators
 from benchmarker.plugins.chainer import convolution, custom, elementwise, losses, pooling, recurrent, shapes
+from benchmarker.plugins.chainer.arrays import of_arrays
 from benchmarker.plugins.chainer.binding_site import Native, Shape, Site, function, python_operator
 
 BINDERS: dict[str, Callable[..., Native]] = {
@@ -47,6 +48,8 @@ BINDERS: dict[str, Callable[..., Native]] = {
     "expm1": function("expm1"),
     "sin": function("sin"),
     "cos": function("cos"),
+    "tan": function("tan"),
+    "where": function("where"),
     "reciprocal": python_operator(lambda x: 1.0 / x),
     "sqrt": function("sqrt"),
     "abs": function("absolute"),
@@ -63,6 +66,8 @@ BINDERS: dict[str, Callable[..., Native]] = {
     "reduce_sum": shapes.reduction("sum"),
     "reduce_max": shapes.reduce_max,
     "top_k": shapes.top_k,
+    "cum_sum": shapes.cum_sum,
+    "scatter_nd": shapes.scatter_nd,
     "reshape": shapes.reshape,
     "flatten": shapes.flatten,
     "transpose": shapes.transpose,
@@ -81,6 +86,7 @@ BINDERS: dict[str, Callable[..., Native]] = {
     "mean_squared_error_loss": function("mean_squared_error"),
     "ctc_loss": losses.ctc_loss,
     "custom": custom.custom,
+    **{name: of_arrays(name) for name in sorted(STOPS - {"cast", "stop_gradient"})},
 }
 """Operator to its binder, ``binder(site, **attributes) -> callable of variables``."""
 
@@ -115,10 +121,13 @@ class ChainerOperators(Operators):
         attributes: Mapping[str, Any],
         shapes: Sequence[Shape | None],
         needed: Sequence[bool] = (),
+        *,
+        real: bool = True,
     ) -> Native:
-        """Return what runs a native operator on variables of these shapes."""
+        """Return what runs a native operator on variables of these shapes; ``real`` if it gives real numbers."""
         site = Site(tuple(shapes), self.training, self._updating, tuple(needed), self._dtype, self._device)
-        return BINDERS[operator_name](site, **attributes)
+        binder = BINDERS[operator_name] if real or operator_name == "cast" else of_arrays(operator_name)
+        return binder(site, **attributes)
 
 
 def _immediate(name: str) -> Callable[..., Any]:

@@ -100,7 +100,9 @@ class ChainerProgram(RestorableProgram):
     def _parameter_dtype(self, name: str) -> type[Any]:
         """Return the program's type; batch normalization keeps single precision in half-precision programs."""
         normalizes = any(node.operator == "batch_normalization" for node, _ in self._graph.uses(name))
-        return np.float32 if normalizes and self._dtype is np.float16 else self._dtype
+        if normalizes and self._dtype is np.float16:
+            return np.float32
+        return self._native_type(self._graph.types[name].dtype)
 
     def _send(self, array: Array, dtype: Any) -> Any:
         return self._device.send(np.array(array, dtype, order="C"))
@@ -130,6 +132,7 @@ class ChainerProgram(RestorableProgram):
                 node.keywords,
                 [shapes.get(name) for name in node.inputs],
                 [name in used for name in node.outputs],
+                real=graph.types[node.outputs[0]].dtype == "float32",
             )
             for node in graph.nodes
         }
@@ -145,9 +148,11 @@ class ChainerProgram(RestorableProgram):
         loaded = []
         for declared in self._graph.inputs:
             array = np.asarray(batch[declared.name])
-            floating = np.issubdtype(array.dtype, np.floating)
-            loaded.append(self._send(array, self._dtype if floating else np.int32))
+            loaded.append(self._send(array, self._native_type(declared.type.dtype)))
         return tuple(loaded)
+
+    def _native_type(self, dtype: str) -> type[Any]:
+        return {"float32": self._dtype, "bool": np.bool_}.get(dtype, np.int32)
 
     def infer(self, batch: tuple[Any, ...]) -> tuple[Any, ...]:
         """Run forward without building Chainer's graph and return the outputs as variables."""

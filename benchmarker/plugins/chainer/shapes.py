@@ -172,6 +172,38 @@ def _max_node() -> Any:
     return SharedMax
 
 
+def cum_sum(site: Site, *, axis: int, exclusive: bool = False, reverse: bool = False) -> Native:
+    """Chainer has the plain sums alone."""
+    from chainer import functions
+
+    place = axis_of(site, axis)
+
+    def cumulate(x: Any) -> Any:
+        turned = functions.flip(x, place) if reverse else x
+        total = functions.cumsum(turned, place)
+        total = total - turned if exclusive else total
+        return functions.flip(total, place) if reverse else total
+
+    return cumulate
+
+
+def scatter_nd(site: Site) -> Native:
+    """``scatter_add`` to what has zeros at those places."""
+    from chainer import functions
+
+    depth = site.shape(1)[-1]
+    everywhere = site.constant(np.ones(site.shape(0), np.bool_))
+    nothing = site.constant(np.zeros((), np.float32))
+
+    def scatter(x: Any, indices: Any, updates: Any) -> Any:
+        index, kept = array_of(indices), everywhere.copy()
+        places = tuple(index[..., i] for i in range(depth))
+        kept[places] = False
+        return functions.scatter_add(functions.where(kept, x, nothing), places, updates)
+
+    return scatter
+
+
 def top_k(site: Site, *, k: int) -> Native:
     """Chainer has no function for it: see :func:`_top_k_node`."""
     node = _top_k_node()

@@ -81,8 +81,24 @@ class Elementwise(Arranging):
 
         return self._each(scaled, x)
 
-    def cast(self, x: Tensor) -> Tensor:
-        return Tensor(x.value.astype(self.compute), x.form)
+    def tan(self, x: Tensor) -> Tensor:
+        return self._each(self.jnp.tan, x)
+
+    def sign(self, x: Tensor) -> Tensor:
+        return self._each(self.jnp.sign, x)
+
+    def floor(self, x: Tensor) -> Tensor:
+        return self._each(self.jnp.floor, x)
+
+    def ceil(self, x: Tensor) -> Tensor:
+        return self._each(self.jnp.ceil, x)
+
+    def round(self, x: Tensor) -> Tensor:
+        return self._each(self.jnp.rint, x)
+
+    def cast(self, x: Tensor, *, to: str = "float32") -> Tensor:
+        kind = {"float32": self.compute, "int64": "int32", "bool": "bool"}[to]
+        return self._each(lambda value: value.astype(kind), x)
 
     def stop_gradient(self, x: Tensor) -> Tensor:
         return self._each(self.lax.stop_gradient, x)
@@ -126,6 +142,14 @@ class Elementwise(Arranging):
     def pow(self, a: Tensor, b: Tensor) -> Tensor:
         left, right, form = self.aligned(a, b)
         return Tensor(self.jnp.power(left, right), form)
+
+    def integer_div(self, a: Tensor, b: Tensor) -> Tensor:
+        left, right, form = self.aligned(a, b)
+        return Tensor(self.lax.div(*self.jnp.broadcast_arrays(left, right)), form)
+
+    def mod(self, a: Tensor, b: Tensor) -> Tensor:
+        left, right, form = self.aligned(a, b)
+        return Tensor(self.jnp.mod(left, right), form)
 
     # --- softmax -----------------------------------------------------------------------------
 

@@ -65,7 +65,8 @@ class Arranging(Operators):
 
     def value(self, x: Tensor) -> Any:
         """Return the array of ``x`` as it stands, a parameter in the type of activations."""
-        return x.value.astype(self.compute) if x.parameter else x.value
+        real = x.parameter and self.jnp.issubdtype(x.value.dtype, self.jnp.floating)
+        return x.value.astype(self.compute) if real else x.value
 
     def full(self, x: Any) -> Any:
         """Return ``x`` in the type of losses and statistics."""
@@ -111,8 +112,12 @@ class Arranging(Operators):
 
     def aligned(self, a: Tensor, b: Tensor) -> tuple[Any, Any, Form]:
         """Return the arrays of ``a`` and ``b`` so that they broadcast as in the graph, and their form."""
-        larger = max(a, b, key=lambda x: (x.rank, x.value.size))
+        (left, right), form = self.together(a, b)
+        return left, right, form
+
+    def together(self, *xs: Tensor) -> tuple[list[Any], Form]:
+        """Return the arrays of ``xs`` so that they broadcast as in the graph, and their form."""
+        larger = max(xs, key=lambda x: (x.rank, x.value.size))
         if larger.form == PLAIN:
-            return self.plain(a), self.plain(b), PLAIN
-        a, b = self.raised(a, larger.rank), self.raised(b, larger.rank)
-        return self.arrange(a, larger.form), self.arrange(b, larger.form), larger.form
+            return [self.plain(x) for x in xs], PLAIN
+        return [self.arrange(self.raised(x, larger.rank), larger.form) for x in xs], larger.form

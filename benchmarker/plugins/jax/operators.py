@@ -5,6 +5,7 @@ from __future__ import annotations
 from benchmarker.plugins.jax.convolution import Convolutions
 from benchmarker.plugins.jax.custom import Customs
 from benchmarker.plugins.jax.elementwise import Elementwise
+from benchmarker.plugins.jax.logic import Logic
 from benchmarker.plugins.jax.losses import Losses
 from benchmarker.plugins.jax.matrices import Matrices
 from benchmarker.plugins.jax.normalization import Normalizations
@@ -14,6 +15,15 @@ from benchmarker.plugins.jax.shapes import Shaping
 
 
 class JaxOperators(
-    Convolutions, Pooling, Normalizations, Matrices, Elementwise, Shaping, RecurrentOperators, Losses, Customs
+    Convolutions,
+    Pooling,
+    Normalizations,
+    Matrices,
+    Elementwise,
+    Logic,
+    Shaping,
+    RecurrentOperators,
+    Losses,
+    Customs,
 ):
     """All operators; see :class:`~benchmarker.plugins.jax.layout_operators.Arranging` for the arguments."""

@@ -86,7 +86,7 @@ class JaxProgram(RestorableProgram):
             Steps(graph, self._forms, self._types, channels_last, optimizer, composed)
         )
         native = {
-            p.name: self._put(parameters[p.name], self._forms[p.name], self._types.exact)
+            p.name: self._put(parameters[p.name], self._forms[p.name], self._stored_type(p.type.dtype))
             for p in graph.parameters
         }
         self._parameters = dict(native) if mode == "inference" else None
@@ -335,9 +335,11 @@ class JaxProgram(RestorableProgram):
         self._constants = self._placed_constants()
 
     def assign(self, values: Mapping[str, Array]) -> None:
-        exact = self._jax.numpy.dtype(self._types.exact)
+        types = {
+            name: self._jax.numpy.dtype(self._stored_type(self._graph.types[name].dtype)) for name in values
+        }
         copies = {
-            name: np.array(self._forms[name].encode(value), exact, order="C")
+            name: np.array(self._forms[name].encode(value), types[name], order="C")
             for name, value in values.items()
         }
         # All at once: it is on the timed path of schemes that run over MPI.
@@ -380,7 +382,10 @@ class JaxProgram(RestorableProgram):
         return {**self._state.trained, **self._state.moved.statistics, **self._fixed}
 
     def _native_type(self, dtype: str) -> str:
-        return self._types.compute if dtype == "float32" else "int32"
+        return {"float32": self._types.compute, "bool": "bool"}.get(dtype, "int32")
+
+    def _stored_type(self, dtype: str) -> str:
+        return self._types.exact if dtype == "float32" else self._native_type(dtype)
 
     def _put(self, array: Array, form: Form, dtype: str) -> Any:
         """Return a copy on the device, for a donated array must be nobody else's."""

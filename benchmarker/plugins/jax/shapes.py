@@ -95,7 +95,27 @@ class Shaping(Arranging):
         table = x.form.decode(x.value)
         place = (*(slice(None),) * (axis % x.rank), self.plain(indices))
         y = table.at[place].get(mode=IN_BOUNDS)
-        return Tensor(y.astype(self.compute) if x.parameter else y)
+        return self._given(x, y)
+
+    def _given(self, x: Tensor, y: Any) -> Tensor:
+        """Return what was taken out of ``x``, of a parameter in the type of activations."""
+        return Tensor(self.value(Tensor(y, parameter=x.parameter)))
+
+    def top_k_indices(self, x: Tensor, *, k: int) -> Tensor:
+        return Tensor(self.lax.top_k(self.plain(x), k)[1])
+
+    def arg_max(self, x: Tensor, *, axis: int = 0, keepdims: bool = False) -> Tensor:
+        return Tensor(self.jnp.argmax(self.plain(x), axis, keepdims=keepdims))
+
+    def cum_sum(self, x: Tensor, *, axis: int, exclusive: bool = False, reverse: bool = False) -> Tensor:
+        value = self.plain(x)
+        total = self.lax.cumsum(value, axis % x.rank, reverse)
+        return Tensor(total - value if exclusive else total)
+
+    def scatter_nd(self, x: Tensor, indices: Tensor, updates: Tensor) -> Tensor:
+        value, places = self.plain(x), self.plain(indices)
+        depth = tuple(places[..., i] for i in range(indices.shape[-1]))
+        return Tensor(value.at[depth].set(self.plain(updates), mode=IN_BOUNDS, unique_indices=True))
 
     def gather_elements(self, x: Tensor, indices: Tensor, *, axis: int = -1) -> Tensor:
         value, places = self.plain(x), self.plain(indices)

@@ -35,6 +35,13 @@ class Setting:
     updating: bool = False
     seed: Any = None
 
+    def native_type(self, dtype: str) -> str:
+        """Return the type in which a tensor of the graph's ``dtype`` is kept; JAX has 32-bit integers alone."""
+        return {
+            "float32": self.dtype,
+            "int64": "int32" if self.backend == "jax" else "int64",
+        }.get(dtype, dtype)
+
     @property
     def lacks_kernels(self) -> bool:
         """Whether some functions have no kernels, see :mod:`benchmarker.plugins.keras.float64`."""

@@ -50,13 +50,35 @@ def gelu(site: Site, *, approximate: str = "none") -> Native:
     return lambda x: ops.gelu(x, approximate=approximate == "tanh")
 
 
-def cast(site: Site) -> Native:
-    """``ops.cast`` to the type in which the program computes."""
+def cast(site: Site, *, to: str = "float32") -> Native:
+    """``ops.cast``; real numbers are of the type in which the program computes."""
     from keras import ops
 
     site.keep()
-    dtype = site.setting.dtype
+    dtype = site.setting.native_type(to)
     return lambda x: ops.cast(x, dtype)
+
+
+def where(site: Site) -> Native:
+    """``ops.where``, which takes no variables over JAX."""
+    from keras import ops
+
+    site.together()
+    tensor = ops.convert_to_tensor
+    return lambda condition, a, b: ops.where(condition, tensor(a), tensor(b))
+
+
+def integer_div(site: Site) -> Native:
+    """Keras rounds quotients down alone: the quotient of the sizes with the sign of both."""
+    from keras import ops
+
+    site.together()
+
+    def divide(a: Any, b: Any) -> Any:
+        quotient = ops.floor_divide(ops.absolute(a), ops.absolute(b))
+        return ops.multiply(quotient, ops.multiply(ops.sign(a), ops.sign(b)))
+
+    return divide
 
 
 def softmax(site: Site, *, axis: int = -1) -> Native:

@@ -10,7 +10,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from benchmarker.graph.graph import Graph
+from benchmarker.graph.types import Parameter
 from benchmarker.plugins.keras.binding import Binding
+from benchmarker.plugins.keras.binding_site import Setting
 from benchmarker.plugins.keras.straight_lines import Lines
 
 if TYPE_CHECKING:
@@ -45,7 +47,7 @@ def _model_class() -> Any:
         def __init__(self, graph: Graph, binding: Binding, parameters: Mapping[str, Array]) -> None:
             super().__init__(name=re.sub(r"\W", "_", graph.name), dtype=binding.setting.dtype)
             self.weights_by_name = {
-                p.name: self._made(p.name, binding.layouts[p.name].encode(parameters[p.name]), p.trainable)
+                p.name: self._made(p, binding.layouts[p.name].encode(parameters[p.name]), binding.setting)
                 for p in graph.parameters
                 if p.name in binding.layouts
             }
@@ -54,14 +56,14 @@ def _model_class() -> Any:
             self.lines = Lines(graph, binding, dict(self.weights_by_name), self.seed_generator)
             self.built = True
 
-        def _made(self, name: str, arrays: tuple[Array, ...], trainable: bool) -> Any:
+        def _made(self, parameter: Parameter, arrays: tuple[Array, ...], setting: Setting) -> Any:
             (array,) = arrays
             return self.add_weight(
                 shape=array.shape,
                 initializer=lambda shape, dtype: keras.ops.convert_to_tensor(np.array(array), dtype),
-                dtype=self.dtype,
-                trainable=trainable,
-                name=re.sub(r"\W", "_", name),
+                dtype=setting.native_type(parameter.type.dtype),
+                trainable=parameter.trainable,
+                name=re.sub(r"\W", "_", parameter.name),
             )
 
         def call(self, inputs: tuple[Any, ...], training: bool = False) -> Any:

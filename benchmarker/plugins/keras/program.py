@@ -50,8 +50,7 @@ class KerasProgram(RestorableProgram):
         self._ops = ops
         self._graph = expand_composites(graph, BINDERS)
         self._mode = mode
-        self._floats = setting.dtype
-        self._integers = "int32" if setting.backend == "jax" else "int64"
+        self._native_type = setting.native_type
         self._binding = Binding(self._graph, setting)
         self._model = make_model(self._graph, self._binding, parameters)
         self._hyperparameters = Hyperparameters(optimizer)
@@ -125,8 +124,8 @@ class KerasProgram(RestorableProgram):
 
     def _copied(self, array: Array) -> Array:
         """Return a copy, for a tensor may share its memory with the array."""
-        floating = np.issubdtype(array.dtype, np.floating)
-        return np.array(array, self._floats if floating else self._integers, order="C")
+        kind = {"f": "float32", "b": "bool"}.get(array.dtype.kind, "int64")
+        return np.array(array, self._native_type(kind), order="C")
 
     def fetch(self, output: Any) -> tuple[Array, ...]:
         if not isinstance(output, (tuple, list)):

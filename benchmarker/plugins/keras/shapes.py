@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from benchmarker.graph.attributes import Slice
 from benchmarker.plugins.keras.binding_site import Binder, Site
 from benchmarker.plugins.keras.layouts import Native, Order
@@ -34,6 +36,53 @@ def top_k(site: Site, *, k: int) -> Native:
     from keras import ops
 
     return lambda x: ops.top_k(x, k)[0]
+
+
+def top_k_indices(site: Site, *, k: int) -> Native:
+    """``ops.top_k``; over PyTorch, which has equal values in any order, ``ops.argsort``."""
+    from keras import ops
+
+    dtype = site.setting.native_type("int64")
+    if site.setting.backend == "torch":
+        return lambda x: ops.argsort(ops.negative(x), axis=-1)[..., :k]
+    return lambda x: ops.cast(ops.top_k(x, k)[1], dtype)
+
+
+def arg_max(site: Site, *, axis: int = 0, keepdims: bool = False) -> Native:
+    """``ops.argmax``, which gives 32-bit integers."""
+    from keras import ops
+
+    native, dtype = axis % site.rank(0), site.setting.native_type("int64")
+    return lambda x: ops.cast(ops.argmax(x, axis=native, keepdims=keepdims), dtype)
+
+
+def cum_sum(site: Site, *, axis: int, exclusive: bool = False, reverse: bool = False) -> Native:
+    """``ops.cumsum``, of which Keras has the plain one alone."""
+    from keras import ops
+
+    native, dtype = axis % site.rank(0), site.setting.native_type(site.result.dtype)
+
+    def cumulate(x: Any) -> Any:
+        turned = ops.flip(x, axis=native) if reverse else x
+        total = ops.cumsum(turned, axis=native, dtype=dtype)
+        total = ops.subtract(total, turned) if exclusive else total
+        return ops.flip(total, axis=native) if reverse else total
+
+    return cumulate
+
+
+def scatter_nd(site: Site) -> Native:
+    """``ops.scatter_update``, which takes a matrix of indices."""
+    from keras import ops
+
+    depth = site.shape(1)[-1]
+    rest = site.shape(0)[depth:]
+
+    def scatter(x: Any, indices: Any, updates: Any) -> Any:
+        rows, values = ops.reshape(indices, (-1, depth)), ops.reshape(updates, (-1, *rest))
+        return ops.scatter_update(x, rows, values)
+
+    return scatter
 
 
 def reshape(site: Site, *, shape: tuple[int, ...]) -> Native:

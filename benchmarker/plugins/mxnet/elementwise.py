@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import math
 
+import numpy as np
+
 from benchmarker.graph.operators import Tensor
 from benchmarker.plugins.mxnet.symbol_operators import SymbolOperators
 
@@ -102,8 +104,68 @@ class ElementwiseOperators(SymbolOperators):
     def clip(self, x: Tensor, *, min: float, max: float) -> Tensor:
         return self._mx.clip(x, a_min=min, a_max=max)
 
-    def cast(self, x: Tensor) -> Tensor:
-        return self._mx.cast(x, dtype=self._dtype)
+    def tan(self, x: Tensor) -> Tensor:
+        return self._mx.tan(x)
+
+    def sign(self, x: Tensor) -> Tensor:
+        return self._mx.sign(x)
+
+    def floor(self, x: Tensor) -> Tensor:
+        return self._mx.floor(x)
+
+    def ceil(self, x: Tensor) -> Tensor:
+        return self._mx.ceil(x)
+
+    def round(self, x: Tensor) -> Tensor:
+        return self._mx.rint(x)
+
+    def integer_div(self, a: Tensor, b: Tensor) -> Tensor:
+        return self._binary("div", a, b)  # of integers C++'s own
+
+    def mod(self, a: Tensor, b: Tensor) -> Tensor:
+        return self._mx.broadcast_mod(a, b)
+
+    def cast(self, x: Tensor, *, to: str = "float32") -> Tensor:
+        if to == "bool":
+            return self._truth(x != 0, x)
+        return self._mx.cast(x, dtype="int32" if to == "int64" else self._dtype)
+
+    # --- truth values, which are 0 and 1 in the program's floating type ------------------------
+
+    def _truth(self, compared: Tensor, operand: Tensor) -> Tensor:
+        """Return truth values of a comparison, which MXNet gives in the operands' type."""
+        return self._mx.cast(compared, dtype=self._dtype) if self._is_integer(operand) else compared
+
+    def equal(self, a: Tensor, b: Tensor) -> Tensor:
+        return self._truth(self._mx.broadcast_equal(a, b), a)
+
+    def less(self, a: Tensor, b: Tensor) -> Tensor:
+        return self._truth(self._mx.broadcast_lesser(a, b), a)
+
+    def less_or_equal(self, a: Tensor, b: Tensor) -> Tensor:
+        return self._truth(self._mx.broadcast_lesser_equal(a, b), a)
+
+    def logical_and(self, a: Tensor, b: Tensor) -> Tensor:
+        return self._mx.broadcast_logical_and(a, b)
+
+    def logical_or(self, a: Tensor, b: Tensor) -> Tensor:
+        return self._mx.broadcast_logical_or(a, b)
+
+    def logical_xor(self, a: Tensor, b: Tensor) -> Tensor:
+        return self._mx.broadcast_logical_xor(a, b)
+
+    def logical_not(self, x: Tensor) -> Tensor:
+        return self._mx.logical_not(x)
+
+    def is_nan(self, x: Tensor) -> Tensor:
+        return self._mx.broadcast_not_equal(x, x)
+
+    def is_inf(self, x: Tensor) -> Tensor:
+        return self._mx.abs(x) == math.inf
+
+    def where(self, condition: Tensor, a: Tensor, b: Tensor) -> Tensor:
+        shape = np.broadcast_shapes(*map(self._shape, (condition, a, b)))
+        return self._mx.where(*(self._broadcast(x, shape) for x in (condition, a, b)))
 
     def stop_gradient(self, x: Tensor) -> Tensor:
         return self._mx.BlockGrad(x)

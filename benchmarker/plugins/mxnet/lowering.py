@@ -79,12 +79,14 @@ class Lowering:
 
     def stored(self, slot: Slot) -> str:
         """Return the element type of a parameter's array."""
+        if slot.members[0].type.dtype == "int64":
+            return "int32"
         half = self._settings.half and not self._casts
         return "float16" if half and slot.name not in self._exact else "float32"
 
     def fed(self, tensor: Input) -> str:
         """Return the element type of an input's array."""
-        if not tensor.type.dtype.startswith("float"):
+        if tensor.type.dtype == "int64":
             return "int32"  # exact, and enough: MXNet's arrays have fewer than 2^31 elements
         return "float16" if self._settings.half else "float32"
 
@@ -143,7 +145,7 @@ class Lowering:
         for slot in self.slots:
             kind = {"stype": "csr"} if slot.name in self.sparse else {}
             symbol = variable(slot.name, shape=slot.shape, dtype=self.stored(slot), **kind)
-            if self._casts and slot.name not in self._exact:
+            if self._casts and slot.name not in self._exact and self.stored(slot) == "float32":
                 symbol = self._mx.cast(symbol, dtype="float16")
             for member in slot.members:
                 yield member.name, member.type, symbol

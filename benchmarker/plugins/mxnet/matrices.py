@@ -49,14 +49,6 @@ class MatrixOperators(SymbolOperators):
             transpose_b=right is not None,
         )
 
-    def _broadcast(self, x: Tensor, shape: tuple[int, ...]) -> Tensor:
-        own = self._shape(x)
-        if own == shape:
-            return x
-        if len(own) < len(shape):
-            x = self._mx.reshape(x, shape=((1,) * (len(shape) - len(own)) + own))
-        return self._mx.broadcast_to(x, shape=shape)
-
     def gemm(self, a: Tensor, b: Tensor, c: Tensor | None = None, *, product: Gemm) -> Tensor:
         a = self._transpose(a, (1, 0)) if product.trans_a else a
         units = self._shape(b)[0 if product.trans_b else 1]

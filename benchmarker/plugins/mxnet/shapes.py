@@ -6,6 +6,7 @@ import math
 
 import numpy as np
 
+from benchmarker.errors import UnsupportedError
 from benchmarker.graph.attributes import Slice
 from benchmarker.graph.operators import Tensor
 from benchmarker.graph.shapes import Shapes
@@ -43,6 +44,29 @@ class ReshapingOperators(MatrixOperators):
 
     def top_k(self, x: Tensor, *, k: int) -> Tensor:
         return self._mx.topk(x, axis=-1, k=k, ret_typ="value", is_ascend=False)
+
+    def top_k_indices(self, x: Tensor, *, k: int) -> Tensor:
+        return self._mx.topk(x, axis=-1, k=k, ret_typ="indices", is_ascend=False, dtype="int32")
+
+    def arg_max(self, x: Tensor, *, axis: int = 0, keepdims: bool = False) -> Tensor:
+        if self._shape(x)[axis] > _MAX_FLOAT32_INDEX:
+            raise UnsupportedError(f"MXNet's argmax is exact up to {_MAX_FLOAT32_INDEX} elements of an axis")
+        return self._mx.cast(self._mx.argmax(x, axis=axis, keepdims=keepdims), dtype="int32")
+
+    def cum_sum(self, x: Tensor, *, axis: int, exclusive: bool = False, reverse: bool = False) -> Tensor:
+        axis %= len(self._shape(x))
+        turned = self._mx.flip(x, axis=axis) if reverse else x
+        total = self._mx.cumsum(turned, axis=axis)
+        total = self._mx.elemwise_sub(total, turned) if exclusive else total
+        return self._mx.flip(total, axis=axis) if reverse else total
+
+    def scatter_nd(self, x: Tensor, indices: Tensor, updates: Tensor) -> Tensor:
+        shape, places = self._shape(x), self._shape(indices)
+        rank = len(places)
+        native = self._transpose(indices, (rank - 1, *range(rank - 1)))
+        ones = self._full((*places[:-1], *shape[places[-1] :]), 1.0)
+        put = self._mx.scatter_nd(updates, native, shape=shape)
+        return self._mx.where(self._mx.scatter_nd(ones, native, shape=shape), put, x)
 
     # --- shapes ------------------------------------------------------------------------------
 
@@ -93,7 +117,7 @@ class ReshapingOperators(MatrixOperators):
 
     def gather(self, x: Tensor, indices: Tensor, *, axis: int = 0) -> Tensor:
         shape = self._shape(x)
-        if axis == 0 and len(shape) == 2:
+        if axis == 0 and len(shape) == 2 and not self._is_integer(x):
             return self._mx.Embedding(indices, x, input_dim=shape[0], output_dim=shape[1], dtype=self._dtype)
         return self._mx.take(x, indices, axis=axis, mode="clip")
 

@@ -47,12 +47,19 @@ class SymbolOperators(Operators):
         self._variables: dict[str, Tensor] = {}
         # By identity, as symbols take no attributes; each entry keeps its symbol, so identities stay.
         self._shapes: dict[int, tuple[Tensor, tuple[int, ...]]] = {}
+        self._integers: dict[int, Tensor] = {}
         self._transposed: dict[int, tuple[Tensor, Tensor, tuple[int, ...]]] = {}
 
     def know(self, symbol: Tensor, type_: TensorType) -> Tensor:
         """Remember the shape of ``symbol``: to infer it walks all of the symbol's graph."""
         self._shapes[id(symbol)] = (symbol, native_shape(type_))
+        if type_.dtype == "int64":
+            self._integers[id(symbol)] = symbol
         return symbol
+
+    def _is_integer(self, symbol: Tensor) -> bool:
+        """Whether ``symbol`` holds integers; truth values are 0 and 1 in the program's floating type."""
+        return id(symbol) in self._integers
 
     def _shape(self, symbol: Tensor) -> tuple[int, ...]:
         known = self._shapes.get(id(symbol))
@@ -82,6 +89,14 @@ class SymbolOperators(Operators):
     def _exact(self, x: Tensor) -> Tensor:
         """Return ``x`` in float32, which losses are computed in."""
         return self._mx.cast(x, dtype="float32") if self._half else x
+
+    def _broadcast(self, x: Tensor, shape: tuple[int, ...]) -> Tensor:
+        own = self._shape(x)
+        if own == shape:
+            return x
+        if len(own) < len(shape):
+            x = self._mx.reshape(x, shape=((1,) * (len(shape) - len(own)) + own))
+        return self._mx.broadcast_to(x, shape=shape)
 
     def _transpose(self, x: Tensor, perm: tuple[int, ...]) -> Tensor:
         """Permute the axes, of what ``x`` was transposed from if it was: one copy at most."""

@@ -113,8 +113,30 @@ class ElementwiseOperators(ArrayOperators):
     def softplus(self, x: Array) -> Array:
         return np.maximum(x, 0) + np.log1p(np.exp(-np.abs(x)))
 
-    def cast(self, x: Array) -> Array:
-        return x.astype(self.dtype)
+    def tan(self, x: Array) -> Array:
+        return np.tan(x)
+
+    def sign(self, x: Array) -> Array:
+        return np.sign(x)
+
+    def floor(self, x: Array) -> Array:
+        return np.floor(x)
+
+    def ceil(self, x: Array) -> Array:
+        return np.ceil(x)
+
+    def round(self, x: Array) -> Array:
+        return np.rint(x)
+
+    def integer_div(self, a: Array, b: Array) -> Array:
+        quotient: Array = np.abs(a) // np.abs(b) * (np.sign(a) * np.sign(b))
+        return quotient
+
+    def mod(self, a: Array, b: Array) -> Array:
+        return np.mod(a, b)
+
+    def cast(self, x: Array, *, to: str = "float32") -> Array:
+        return x.astype(self.dtype if to == "float32" else to)
 
     def stop_gradient(self, x: Array) -> Array:
         return x
@@ -278,6 +300,11 @@ def minimum_gradient(call: Call) -> InputGradients:
     return _chosen(call, (a <= b) ^ _near(a - b, call.band))
 
 
+def tan_gradient(call: Call) -> InputGradients:
+    """``1 + tan(x)^2``."""
+    return (call.gradients[0] * (1.0 + np.tan(call.inputs[0]) ** 2),)
+
+
 def maximum_gradient(call: Call) -> InputGradients:
     """To the larger one; of equals to the first."""
     a, b = call.inputs
@@ -326,6 +353,7 @@ GRADIENTS: Gradients = {
     "expm1": expm1_gradient,
     "sin": sin_gradient,
     "cos": cos_gradient,
+    "tan": tan_gradient,
     "reciprocal": reciprocal_gradient,
     "affine": affine_gradient,
     "add": add_gradient,

@@ -6,6 +6,7 @@ from benchmarker.plugins.numpy import (
     convolution,
     custom,
     elementwise,
+    logic,
     losses,
     matrices,
     normalization,
@@ -22,11 +23,12 @@ GRADIENTS: Gradients = {
     **matrices.GRADIENTS,
     **normalization.GRADIENTS,
     **elementwise.GRADIENTS,
+    **logic.GRADIENTS,
     **reductions.GRADIENTS,
     **shapes.GRADIENTS,
     **recurrent.GRADIENTS,
     **losses.GRADIENTS,
     **custom.GRADIENTS,
 }
-"""Every primitive but dropout, which the tape turns into a product with its mask, and ``cast`` and
-``stop_gradient``, through which nothing flows."""
+"""Every primitive but dropout, which the tape turns into a product with its mask, and those through which
+nothing flows (:data:`~benchmarker.graph.operators.STOPS`)."""

@@ -6,6 +6,7 @@ from benchmarker.graph.custom import REFERENCE
 from benchmarker.plugins.numpy.convolution import ConvolutionOperators
 from benchmarker.plugins.numpy.custom import CustomOperators
 from benchmarker.plugins.numpy.elementwise import ElementwiseOperators
+from benchmarker.plugins.numpy.logic import LogicOperators
 from benchmarker.plugins.numpy.losses import LossOperators
 from benchmarker.plugins.numpy.matrices import MatrixOperators
 from benchmarker.plugins.numpy.normalization import NormalizationOperators
@@ -21,6 +22,7 @@ class NumpyOperators(
     MatrixOperators,
     NormalizationOperators,
     ElementwiseOperators,
+    LogicOperators,
     ReductionOperators,
     ShapeOperators,
     RecurrentOperators,

@@ -95,7 +95,12 @@ class NumpyProgram(RuleProgram):
         self._operators = operators
         self._graph = graph
         self._dtype = dtype
-        self._parameters = {p.name: np.array(parameters[p.name], dtype, order="C") for p in graph.parameters}
+        self._parameters = {
+            p.name: np.array(
+                parameters[p.name], dtype if p.type.dtype == "float32" else p.type.dtype, order="C"
+            )
+            for p in graph.parameters
+        }
         self._trainable = {p.name: self._parameters[p.name] for p in graph.trainable}
         self._generator = np.random.default_rng(seed)
         self._outputs = graph.outputs

@@ -41,6 +41,29 @@ class ReductionOperators(ArrayOperators):
     def top_k(self, x: Array, *, k: int) -> Array:
         return np.take_along_axis(x, _descending(x)[..., :k], axis=-1)
 
+    def top_k_indices(self, x: Array, *, k: int) -> Array:
+        return _descending(x)[..., :k]
+
+    def arg_max(self, x: Array, *, axis: int = 0, keepdims: bool = False) -> Array:
+        place = x.argmax(axis=axis)
+        return np.expand_dims(place, axis) if keepdims else place
+
+    def cum_sum(self, x: Array, *, axis: int, exclusive: bool = False, reverse: bool = False) -> Array:
+        return _cumulated(x, axis, exclusive, reverse)
+
+
+def _cumulated(x: Array, axis: int, exclusive: bool, reverse: bool) -> Array:
+    turned = np.flip(x, axis) if reverse else x
+    total = turned.cumsum(axis=axis, dtype=x.dtype)
+    total = total - turned if exclusive else total
+    return np.flip(total, axis) if reverse else total
+
+
+def cum_sum_gradient(call: Call) -> InputGradients:
+    """The sums the other way round."""
+    known = call.attributes
+    return (_cumulated(call.gradients[0], known["axis"], known["exclusive"], not known["reverse"]),)
+
 
 def _descending(x: Array) -> Array:
     """Return the order of the last axis from the largest, the first of equals first."""
@@ -103,4 +126,5 @@ GRADIENTS: Gradients = {
     "reduce_sum": reduce_sum_gradient,
     "reduce_max": reduce_max_gradient,
     "top_k": top_k_gradient,
+    "cum_sum": cum_sum_gradient,
 }

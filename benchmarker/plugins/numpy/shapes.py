@@ -57,6 +57,15 @@ class ShapeOperators(ArrayOperators):
     def gather_elements(self, x: Array, indices: Array, *, axis: int = -1) -> Array:
         return np.take_along_axis(x, indices, axis=axis)
 
+    def scatter_nd(self, x: Array, indices: Array, updates: Array) -> Array:
+        y = x.copy()
+        y[_places(indices)] = updates
+        return y
+
+
+def _places(indices: Array) -> tuple[Array, ...]:
+    return tuple(np.moveaxis(indices, -1, 0))
+
 
 def reshape_gradient(call: Call) -> InputGradients:
     """The input's shape again."""
@@ -127,7 +136,16 @@ def gather_elements_gradient(call: Call) -> InputGradients:
     return dx, None
 
 
+def scatter_nd_gradient(call: Call) -> InputGradients:
+    """To the updates what stands at their places, to the rest what stands elsewhere."""
+    (_, indices, _), (dy,) = call.inputs, call.gradients
+    dx, places = dy.copy(), _places(indices)
+    dx[places] = 0
+    return dx, None, dy[places]
+
+
 GRADIENTS: Gradients = {
+    "scatter_nd": scatter_nd_gradient,
     "reshape": reshape_gradient,
     "transpose": transpose_gradient,
     "concat": concat_gradient,

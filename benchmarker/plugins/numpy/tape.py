@@ -10,7 +10,7 @@ import numpy as np
 
 from benchmarker.errors import UnsupportedError
 from benchmarker.graph.attributes import RECORDS
-from benchmarker.graph.operators import OPERATORS, Operators
+from benchmarker.graph.operators import OPERATORS, STOPS, Operators
 from benchmarker.plugins.numpy.base import Call
 from benchmarker.plugins.numpy.gradients import GRADIENTS
 from benchmarker.plugins.numpy.operators import NumpyOperators
@@ -129,12 +129,6 @@ class Tape(Operators):
         dropped: Variable = self.mul(x, Variable(mask))
         return dropped
 
-    def cast(self, x: Variable) -> Variable:
-        return Variable(self.forward.cast(x.value))
-
-    def stop_gradient(self, x: Variable) -> Variable:
-        return Variable(self.forward.stop_gradient(x.value))
-
     def backward(self, seeds: Sequence[tuple[Variable, Array]], switched: float = 0.0) -> None:
         """Go back from variables with their gradients; the tape is empty then.
 
@@ -166,6 +160,16 @@ def _custom(tape: Tape, *inputs: Variable, name: str) -> Any:
     return tape._remembered("custom", inputs, {"kernel": kernel}, result if len(result) > 1 else result[0])
 
 
+def _forgotten(operator: str) -> Callable[..., Any]:
+    def call(self: Tape, *inputs: Variable, **attributes: Any) -> Variable:
+        return Variable(getattr(self.forward, operator)(*(i.value for i in inputs), **attributes))
+
+    call.__name__ = operator
+    return call
+
+
+for _name in STOPS:
+    setattr(Tape, _name, _forgotten(_name))
 for _name in GRADIENTS:
     setattr(Tape, _name, _recorded(_name))
 Tape.custom = _custom  # type: ignore[method-assign,assignment]

@@ -103,8 +103,29 @@ class ElementwiseOperators(TracedOperators):
         minuend, subtrahend = (self._torch.fx.Proxy(argument, x.tracer) for argument in node.args)
         return minuend, subtrahend
 
-    def cast(self, x: Tensor) -> Tensor:
-        return x.to(self._dtype)
+    def tan(self, x: Tensor) -> Tensor:
+        return self._torch.tan(x)
+
+    def sign(self, x: Tensor) -> Tensor:
+        return self._torch.sign(x)
+
+    def floor(self, x: Tensor) -> Tensor:
+        return self._torch.floor(x)
+
+    def ceil(self, x: Tensor) -> Tensor:
+        return self._torch.ceil(x)
+
+    def round(self, x: Tensor) -> Tensor:
+        return self._torch.round(x)
+
+    def integer_div(self, a: Tensor, b: Tensor) -> Tensor:
+        return self._torch.div(a, b, rounding_mode="trunc")
+
+    def mod(self, a: Tensor, b: Tensor) -> Tensor:
+        return self._torch.remainder(a, b)
+
+    def cast(self, x: Tensor, *, to: str = "float32") -> Tensor:
+        return x.to(self._dtype if to == "float32" else getattr(self._torch, to))
 
     def stop_gradient(self, x: Tensor) -> Tensor:
         return x.detach()

@@ -5,6 +5,7 @@ from __future__ import annotations
 from benchmarker.plugins.pytorch.convolution import ConvolutionOperators
 from benchmarker.plugins.pytorch.custom import CustomOperators
 from benchmarker.plugins.pytorch.elementwise import ElementwiseOperators
+from benchmarker.plugins.pytorch.logic import LogicOperators
 from benchmarker.plugins.pytorch.losses import LossOperators
 from benchmarker.plugins.pytorch.matrices import MatrixOperators
 from benchmarker.plugins.pytorch.normalization import NormalizationOperators
@@ -19,6 +20,7 @@ class PytorchOperators(
     MatrixOperators,
     NormalizationOperators,
     ElementwiseOperators,
+    LogicOperators,
     ShapeOperators,
     RecurrentOperators,
     LossOperators,

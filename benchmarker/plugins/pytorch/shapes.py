@@ -26,6 +26,24 @@ class ShapeOperators(TracedOperators):
     def top_k(self, x: Tensor, *, k: int) -> Tensor:
         return self._torch.topk(x, k)[0]
 
+    def top_k_indices(self, x: Tensor, *, k: int) -> Tensor:
+        # torch.topk returns equal values in any order.
+        return self._torch.argsort(x, dim=-1, descending=True, stable=True)[..., :k]
+
+    def arg_max(self, x: Tensor, *, axis: int = 0, keepdims: bool = False) -> Tensor:
+        return self._torch.argmax(x, axis, keepdims)
+
+    def cum_sum(self, x: Tensor, *, axis: int, exclusive: bool = False, reverse: bool = False) -> Tensor:
+        turned = self._torch.flip(x, (axis,)) if reverse else x
+        total = self._torch.cumsum(turned, axis)
+        total = self._torch.sub(total, turned) if exclusive else total
+        return self._torch.flip(total, (axis,)) if reverse else total
+
+    def scatter_nd(self, x: Tensor, indices: Tensor, updates: Tensor) -> Tensor:
+        depth = (shape_of(indices.node) or (0,))[-1]
+        parts = self._torch.unbind(indices, -1)
+        return self._torch.index_put(x, tuple(parts[i] for i in range(depth)), updates)
+
     def reshape(self, x: Tensor, *, shape: tuple[int, ...]) -> Tensor:
         known = shape_of(x.node)
         sizes = (

@@ -107,8 +107,24 @@ class Elementwise(Arranging):
 
         return self._each(scaled, x)
 
-    def cast(self, x: Tensor) -> Tensor:
-        return replace(x, value=self._as(x.value, self.compute))
+    def tan(self, x: Tensor) -> Tensor:
+        return self._each(self.tf.tan, x)
+
+    def sign(self, x: Tensor) -> Tensor:
+        return self._each(self.tf.sign, x)
+
+    def floor(self, x: Tensor) -> Tensor:
+        return self._each(self.tf.floor, x)
+
+    def ceil(self, x: Tensor) -> Tensor:
+        return self._each(self.tf.math.ceil, x)
+
+    def round(self, x: Tensor) -> Tensor:
+        return self._each(self.tf.math.rint, x)
+
+    def cast(self, x: Tensor, *, to: str = "float32") -> Tensor:
+        kind = self.compute if to == "float32" else self.tf.dtypes.as_dtype(to)
+        return self._each(lambda value: self._as(value, kind), x)
 
     def stop_gradient(self, x: Tensor) -> Tensor:
         return self._each(self.tf.stop_gradient, x)
@@ -149,6 +165,14 @@ class Elementwise(Arranging):
     def pow(self, a: Tensor, b: Tensor) -> Tensor:
         left, right, order = self.aligned(a, b)
         return Tensor(self.tf.pow(left, right), order)
+
+    def integer_div(self, a: Tensor, b: Tensor) -> Tensor:
+        left, right, order = self.aligned(a, b)
+        return Tensor(self.tf.truncatediv(left, right), order)
+
+    def mod(self, a: Tensor, b: Tensor) -> Tensor:
+        left, right, order = self.aligned(a, b)
+        return Tensor(self.tf.math.floormod(left, right), order)
 
     # --- softmax -----------------------------------------------------------------------------
 

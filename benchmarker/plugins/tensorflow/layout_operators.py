@@ -59,7 +59,7 @@ class Arranging(Operators):
 
     def value(self, x: Tensor) -> Any:
         """Return the native tensor of ``x`` as it stands, a parameter in the type of activations."""
-        return self._as(x.value, self.compute) if x.parameter else x.value
+        return self._as(x.value, self.compute) if x.parameter and x.value.dtype.is_floating else x.value
 
     def full(self, x: Any) -> Any:
         """Return ``x`` in the type in which losses and statistics are computed."""
@@ -166,12 +166,16 @@ class Arranging(Operators):
         value = self.tf.reshape(self.plain(x), (*(1,) * missing, *x.shape))
         return Tensor(value, graph_order(rank))
 
+    def together(self, *xs: Tensor) -> tuple[list[Any], Order]:
+        """Return the values of ``xs`` so that they broadcast as in the graph, and their order."""
+        rank = max(x.rank for x in xs)
+        raised = [self.raised(x, rank) for x in xs]
+        order = max(raised, key=lambda x: math.prod(x.shape)).order
+        return [self.arrange(x, order) for x in raised], order
+
     def aligned(self, a: Tensor, b: Tensor) -> tuple[Any, Any, Order]:
         """Return the values of ``a`` and ``b`` so that they broadcast as in the graph, and their order."""
-        rank = max(a.rank, b.rank)
-        a, b = self.raised(a, rank), self.raised(b, rank)
-        order = a.order if math.prod(a.shape) >= math.prod(b.shape) else b.order
-        left, right = self.arrange(a, order), self.arrange(b, order)
+        (left, right), order = self.together(a, b)
         if left.dtype != right.dtype:
             # One of them is a loss, which stays exact.
             left, right = self.full(left), self.full(right)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from benchmarker.plugins.tensorflow.convolution import Convolutions
 from benchmarker.plugins.tensorflow.custom import Customs
 from benchmarker.plugins.tensorflow.elementwise import Elementwise
+from benchmarker.plugins.tensorflow.logic import Logic
 from benchmarker.plugins.tensorflow.losses import Losses
 from benchmarker.plugins.tensorflow.matrices import Matrices
 from benchmarker.plugins.tensorflow.normalization import Normalizations
@@ -19,6 +20,7 @@ class TensorFlowOperators(
     Matrices,
     Normalizations,
     Elementwise,
+    Logic,
     Shaping,
     RecurrentOperators,
     Losses,

@@ -225,6 +225,8 @@ class TensorFlowProgram(RestorableProgram):
     def _made(self, name: str, array: Array, trainable: bool) -> tuple[Any, ...]:
         """Return the variables of a parameter."""
         dtype = self._compute if self._is_operand(name) else self._exact
+        kind = self._graph.types[name].dtype
+        dtype = dtype if kind == "float32" else self._native_dtype(kind)
         return tuple(
             self._tf.Variable(self._tf.cast(native, dtype), trainable=trainable, dtype=dtype)
             for native in self._layouts[name].encode(array)

@@ -9,7 +9,7 @@ from typing import Any
 from benchmarker.graph.attributes import Slice
 from benchmarker.plugins.tensorflow.layout_operators import Arranging
 from benchmarker.plugins.tensorflow.layouts import flattened_columns
-from benchmarker.plugins.tensorflow.tensors import Order, Tensor
+from benchmarker.plugins.tensorflow.tensors import Order, Tensor, graph_order
 
 
 def _without(order: Order, axes: Sequence[int]) -> Order:
@@ -46,6 +46,26 @@ class Shaping(Arranging):
     def top_k(self, x: Tensor, *, k: int) -> Tensor:
         x = self.innermost(x)
         return Tensor(self.tf.math.top_k(self.value(x), k).values, x.order)
+
+    def top_k_indices(self, x: Tensor, *, k: int) -> Tensor:
+        x = self.innermost(x)
+        places = self.tf.math.top_k(self.value(x), k, index_type=self.tf.int64).indices
+        return Tensor(places, x.order)
+
+    def arg_max(self, x: Tensor, *, axis: int = 0, keepdims: bool = False) -> Tensor:
+        value, axis = self.plain(x), axis % x.rank
+        place = self.tf.argmax(value, axis)
+        place = self.tf.expand_dims(place, axis) if keepdims else place
+        return Tensor(place, graph_order(len(place.shape)))
+
+    def cum_sum(self, x: Tensor, *, axis: int, exclusive: bool = False, reverse: bool = False) -> Tensor:
+        x = self.settled(x)
+        (native,) = self.axes(x, (axis,))
+        return Tensor(self.tf.cumsum(self.value(x), native, exclusive, reverse), x.order)
+
+    def scatter_nd(self, x: Tensor, indices: Tensor, updates: Tensor) -> Tensor:
+        put = self.tf.tensor_scatter_nd_update
+        return Tensor(put(self.plain(x), self.plain(indices), self.plain(updates)), graph_order(x.rank))
 
     # --- shapes ------------------------------------------------------------------------------
 
@@ -110,7 +130,7 @@ class Shaping(Arranging):
         order: list[int] = []
         for old in x.order:
             order += range(axis, axis + new) if old == axis else [old if old < axis else old + new - 1]
-        return Tensor(self._as(y, self.compute) if x.parameter else y, tuple(order))
+        return Tensor(self.value(Tensor(y, x.order, x.parameter)), tuple(order))
 
     def gather_elements(self, x: Tensor, indices: Tensor, *, axis: int = -1) -> Tensor:
         """Choose along the innermost axis, all others being a batch."""

@@ -12,6 +12,7 @@ from benchmarker.api.profile import PHASES, Profile
 from benchmarker.errors import UnsupportedError
 from benchmarker.graph.graph import Graph
 from benchmarker.graph.network import Network
+from benchmarker.graph.operators import STOPS
 from benchmarker.worker.conformance.cases import OPERATOR_CASES, OperatorCase
 from benchmarker.worker.conformance.result import (
     NETWORK_TOLERANCE,
@@ -37,7 +38,7 @@ if TYPE_CHECKING:
 EXACT_TOLERANCE = 1e-11
 """Of a few operators in float64: one value on the way rounded to float32 is off by 6e-8."""
 _RATE = 0.5
-_LEFT_OUT = ("dropout", "stop_gradient")
+_LEFT_OUT = frozenset({"dropout"}) | STOPS
 """What drops at random, and what lets nothing through."""
 
 

@@ -26,8 +26,8 @@ import numpy as np
 
 from benchmarker.api.framework import Program
 from benchmarker.errors import UnsupportedError
-from benchmarker.graph.cost import STOPS
 from benchmarker.graph.graph import Graph
+from benchmarker.graph.operators import STOPS
 from benchmarker.graph.types import Distribution, TensorType
 from benchmarker.worker.conformance.cases import OPERATOR_CASES, OperatorCase
 from benchmarker.worker.conformance.result import CheckFailed, Measurement, Skipped

@@ -173,7 +173,7 @@ def case_graph(case: NodeCase) -> CaseGraph:
 def _must_be_known(array: Array, indices: bool) -> bool:
     # Indices from the back are beyond the vocabulary's gather.
     backwards = indices and array.dtype.name in INTEGERS and bool((array < 0).any())
-    return not array.size or array.dtype == np.bool_ or backwards
+    return not array.size or backwards
 
 
 def _imported(case: NodeCase, known: set[str]) -> CaseGraph:
@@ -188,7 +188,7 @@ def _imported(case: NodeCase, known: set[str]) -> CaseGraph:
         elif real and not first:
             inputs[name] = Known(name, array, trained=True)
         else:
-            kind = "float32" if real else "int64"
+            kind = "float32" if real else "bool" if array.dtype == np.bool_ else "int64"
             inputs[name] = network.operand(name, array.shape, kind, Distribution("constant"))
             batch[name] = array.astype(kind)
     values = Importer(case.model, network, inputs).run()

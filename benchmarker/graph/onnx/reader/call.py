@@ -76,11 +76,29 @@ class Call:
         """
         value = self.any_tensor(position)
         if value.type.dtype != "float32":
-            raise Unsupported("over integers")
+            raise Unsupported("over truth values" if value.type.dtype == "bool" else "over integers")
         return value
 
+    def typed(self, position: int, dtype: str) -> Value:
+        """Return an input as a tensor of that type.
+
+        Raises
+        ------
+        Unsupported
+            If it is of another one.
+        """
+        value = self.any_tensor(position)
+        if value.type.dtype != dtype:
+            raise Unsupported(f"over {value.type.dtype}, not {dtype}")
+        return value
+
+    def is_real(self, position: int) -> bool:
+        """Whether an input holds real numbers, not integers or truth values."""
+        found = self.operand(position)
+        return found.type.dtype == "float32" if isinstance(found, Value) else found.array.dtype.kind == "f"
+
     def any_tensor(self, position: int) -> Value:
-        """Return an input as a tensor of real numbers or of integers."""
+        """Return an input as a tensor of real numbers, integers or truth values."""
         found = self.operand(position)
         return found if isinstance(found, Value) else self.declared.parameter(found)
 
@@ -95,7 +113,7 @@ class Call:
 
     def table(self, array: Array, what: str) -> Value:
         """Return ``array`` as a table that never changes."""
-        return self.declared.parameter(Known(f"{self.net.path}.{what}", array))
+        return self.declared.parameter(Known(f"{self.net.path}.{what}", np.asarray(array)))
 
     # --- values known beforehand ---------------------------------------------------------------------
 
@@ -143,7 +161,7 @@ class Call:
         if isinstance(value, dict):
             if "tensor" in value:
                 return self.model.array(value["tensor"])
-            raise Unsupported(f"with a {value['unread']}")
+            raise Unsupported(f"with a {value.get('unread', 'graph')}")
         return value
 
     def axes(self, name: str, default: Any = None) -> tuple[int, ...] | None:

@@ -15,6 +15,10 @@ MAX_VALUES = 2**20
 """Of a table computed while importing, which the graph itself carries."""
 
 
+_TYPES = {"f": "float32", "i": "int64", "u": "int64", "b": "bool"}
+"""Element types in the graph by NumPy's kinds."""
+
+
 class Declared:
     """The network, with names that are taken and the parameter that stands for each known array.
 
@@ -42,7 +46,7 @@ class Declared:
         return found
 
     def parameter(self, known: Known, trained: bool | None = None) -> Value:
-        """Return the parameter that holds a known array of real numbers.
+        """Return the parameter that holds a known array; integers of any size are int64.
 
         Parameters
         ----------
@@ -54,19 +58,20 @@ class Declared:
         Raises
         ------
         Unsupported
-            If it holds no real numbers, or too many to carry.
+            If it holds nothing, texts, or too many numbers to carry.
         """
         if not known.array.size:
             raise Unsupported("over an array without elements")
         trained = known.trained if trained is None else trained
         key = (known.name, trained)
         if key not in self._parameters:
-            if known.array.dtype.kind != "f":
-                raise Unsupported("over constant integers")
+            if known.array.dtype.kind not in _TYPES:
+                raise Unsupported(f"over constants of the type {known.array.dtype}")
+            dtype = _TYPES[known.array.dtype.kind]
             free = known.name in self._reserved and (known.name, not trained) not in self._parameters
             name = known.name if free else self.unused(known.name)
             self._parameters[key] = self.network.parameter(
-                name, known.array.shape, _distribution(known), trained
+                name, known.array.shape, _distribution(known), trained and dtype == "float32", dtype
             )
         return self._parameters[key]
 

@@ -10,12 +10,13 @@ import numpy as np
 
 from benchmarker.graph.onnx.reader.call import Call, Handler, Result
 from benchmarker.graph.onnx.reader.values import Unsupported
-from benchmarker.graph.recorder import Value
+from benchmarker.graph.recorder import Recorder, Value
 
 MIN_FLOAT32, MAX_FLOAT32 = float(np.finfo(np.float32).min), float(np.finfo(np.float32).max)
 """What ``Clip`` takes where it is given no bound."""
-_MASKED = -1e30
-"""A score of this or less has no share in a softmax, and adding one of ordinary size to it changes nothing."""
+_TYPES = {1: "float32", 11: "float32", 6: "int64", 7: "int64", 9: "bool"}
+"""Types of the graph by what ``Cast`` names; its integers have 64 bits, as those of 32 do not overflow either."""
+_KINDS = {"f": "float32", "i": "int64", "u": "int64", "b": "bool"}
 
 
 def _same(operator: str, call: Call) -> Result:
@@ -23,8 +24,48 @@ def _same(operator: str, call: Call) -> Result:
     return found
 
 
+def _of_numbers(operator: str, call: Call) -> Result:
+    """Return an operator that takes integers too."""
+    found: Value = getattr(call.net, operator)(_number(call, 0))
+    return found
+
+
+def _number(call: Call, position: int) -> Value:
+    x = call.any_tensor(position)
+    if x.type.dtype == "bool":
+        raise Unsupported("over truth values")
+    return x
+
+
+def _whole(operator: str, call: Call) -> Result:
+    """Return an operator to whole numbers, which leaves integers as they are."""
+    found: Value = getattr(call.net, operator)(call.tensor(0)) if call.is_real(0) else call.any_tensor(0)
+    return found
+
+
+def _mod(call: Call) -> Result:
+    net = call.net
+    if not call.is_real(0):
+        a, b = call.typed(0, "int64"), call.typed(1, "int64")
+        return net.sub(a, net.mul(b, net.integer_div(a, b))) if call.attribute("fmod", 0) else net.mod(a, b)
+    divisor = call.known(1, "a divisor")
+    if not np.isfinite(divisor).all() or not np.all(divisor):
+        raise Unsupported("by what is not finite, or 0")
+    a, b = call.tensor(0), call.tensor(1)
+    quotient = net.div(a, b)
+    cut = net.floor(quotient)
+    if call.attribute("fmod", 0):
+        nothing = call.table(np.zeros((), np.float32), "zero")
+        cut = net.where(net.less(quotient, nothing), net.ceil(quotient), cut)
+    return net.sub(a, net.mul(b, cut))
+
+
 def _arithmetic(operator: str, call: Call) -> Result:
     """Return a sum, difference, product or quotient; a constant number becomes part of an affine map."""
+    if not call.is_real(0):
+        native = "integer_div" if operator == "div" else operator
+        whole: Value = getattr(call.net, native)(call.typed(0, "int64"), call.typed(1, "int64"))
+        return whole
     left, right = call.scalar(0), call.scalar(1)
     if right is not None and len(call.shape(1)) <= len(call.shape(0)):
         alpha, beta = {
@@ -56,9 +97,12 @@ def _mean(call: Call) -> Result:
 
 
 def _power(call: Call) -> Result:
-    x, exponent = call.tensor(0), call.scalar(1)
+    x, exponent = call.any_tensor(0), call.scalar(1)
+    if x.type.dtype != "float32" and exponent not in (1.0, 2.0, 3.0):
+        raise Unsupported("over integers")
     if exponent is None or len(call.shape(1)) > len(x.shape):
-        return call.net.pow(x, call.tensor(1))
+        power = call.any_tensor(1)
+        return call.net.pow(x, power if power.type.dtype == "float32" else call.net.cast(power))
     if exponent == 1.0:
         return x
     if exponent == 2.0:
@@ -73,6 +117,9 @@ def _power(call: Call) -> Result:
 
 
 def _clip(call: Call) -> Result:
+    given = [call.operand(place) for place in (1, 2) if call.opset >= 11 and call.has(place)]
+    if not call.is_real(0) or any(isinstance(bound, Value) for bound in given):
+        return _clipped(call)
     if call.opset < 11:
         low, high = call.attribute("min", MIN_FLOAT32), call.attribute("max", MAX_FLOAT32)
     else:
@@ -82,18 +129,28 @@ def _clip(call: Call) -> Result:
     return call.net.clip(call.tensor(0), min=min(low, high), max=high)
 
 
+def _clipped(call: Call) -> Result:
+    """Return a tensor between bounds that are tensors themselves, or integers."""
+    found = call.any_tensor(0)
+    if call.has(1):
+        found = call.net.maximum(found, call.typed(1, found.type.dtype))
+    return call.net.minimum(found, call.typed(2, found.type.dtype)) if call.has(2) else found
+
+
 def _bounded(upper: bool, call: Call) -> Result:
     """Return ``Min`` or ``Max``; of a tensor and constant numbers as its bounds."""
     numbers = [call.scalar(position) for position in range(len(call.operands))]
     tensors = [position for position, number in enumerate(numbers) if number is None]
     if len(numbers) == 1:
-        return call.tensor(0)
-    if len(tensors) != 1 or any(
+        return call.any_tensor(0)
+    beside = len(tensors) != 1 or any(
         len(call.shape(p)) > len(call.shape(tensors[0])) for p in range(len(numbers))
-    ):
-        found = call.tensor(0)
+    )
+    if beside or not call.is_real(0):
+        found = call.any_tensor(0)
         for position in range(1, len(numbers)):
-            found = (call.net.minimum if upper else call.net.maximum)(found, call.tensor(position))
+            other = call.typed(position, found.type.dtype)
+            found = call.net.minimum(found, other) if upper else call.net.maximum(found, other)
         return found
     bounds = [number for number in numbers if number is not None]
     if upper:
@@ -101,28 +158,28 @@ def _bounded(upper: bool, call: Call) -> Result:
     return call.net.clip(call.tensor(tensors[0]), min=max(bounds), max=MAX_FLOAT32)
 
 
-def _where(call: Call) -> Result:
-    """Return scores with a known mask: where the other value is far below all scores, it is added."""
-    chosen = call.known(0, "a condition").astype(bool)
-    for scores, masked, away in ((1, 2, ~chosen), (2, 1, chosen)):
-        low = call.scalar(masked)
-        if low is not None and low <= _MASKED:
-            table = np.where(
-                away, np.float32(max(low, MIN_FLOAT32) if np.isfinite(low) else low), np.float32(0)
-            )
-            return call.net.add(call.tensor(scores), call.table(table, "mask"))
-    raise Unsupported("unless a known condition masks scores by a very low number")
-
-
 def _cast(call: Call) -> Result:
-    """Return a tensor as real numbers; other precisions of them are the run's to choose."""
-    value, to = call.any_tensor(0), call.attribute("to")
-    real, whole = (1, 11), (6, 7)
-    if to in real:
-        return value if value.type.dtype == "float32" else call.net.cast(value)
-    if to in whole and value.type.dtype == "int64":
-        return value
-    raise Unsupported(f"to the type {to}")
+    """Return a tensor in another type; other precisions of real numbers are the run's to choose."""
+    to = call.attribute("to")
+    if to not in _TYPES:
+        raise Unsupported(f"to the type {to}")
+    return cast(call.net, call.any_tensor(0), _TYPES[to])
+
+
+def _cast_like(call: Call) -> Result:
+    like = call.operand(1)
+    kind = like.type.dtype if isinstance(like, Value) else _KINDS.get(like.array.dtype.kind, "")
+    if not kind:
+        raise Unsupported("to a type without numbers")
+    return cast(call.net, call.any_tensor(0), kind)
+
+
+def cast(net: Recorder, x: Value, to: str) -> Value:
+    """Return ``x`` as another type of the graph, itself if it has it."""
+    if x.type.dtype == to:
+        return x
+    found: Value = net.cast(x, to=to)
+    return found
 
 
 def _identity(call: Call) -> Result:
@@ -201,11 +258,19 @@ def _gelu(call: Call) -> Result:
 
 
 def _negative(call: Call) -> Result:
-    return call.net.affine(call.tensor(0), alpha=-1.0)
+    return negated(call, _number(call, 0))
+
+
+def negated(call: Call, x: Value) -> Value:
+    """Return ``-x``."""
+    if x.type.dtype == "float32":
+        real: Value = call.net.affine(x, alpha=-1.0)
+        return real
+    whole: Value = call.net.mul(x, call.table(np.full((), -1, np.int64), "minus_one"))
+    return whole
 
 
 _UNARY = {
-    "Abs": "abs",
     "Cos": "cos",
     "Erf": "erf",
     "Exp": "exp",
@@ -216,12 +281,16 @@ _UNARY = {
     "Sin": "sin",
     "Softplus": "softplus",
     "Sqrt": "sqrt",
+    "Tan": "tan",
     "Tanh": "tanh",
 }
 HANDLERS: Mapping[str, Handler] = {
     **{name: partial(_same, operator) for name, operator in _UNARY.items()},
     **{name: partial(_arithmetic, name.lower()) for name in ("Add", "Sub", "Mul", "Div")},
+    **{name: partial(_of_numbers, name.lower()) for name in ("Abs", "Sign")},
+    **{name: partial(_whole, name.lower()) for name in ("Ceil", "Floor", "Round")},
     "Cast": _cast,
+    "CastLike": _cast_like,
     "Celu": _celu,
     "Clip": _clip,
     "Elu": _elu,
@@ -234,6 +303,7 @@ HANDLERS: Mapping[str, Handler] = {
     "Mean": _mean,
     "Min": partial(_bounded, True),
     "Mish": _mish,
+    "Mod": _mod,
     "Neg": _negative,
     "PRelu": _prelu,
     "Pow": _power,
@@ -241,6 +311,5 @@ HANDLERS: Mapping[str, Handler] = {
     "Softsign": _softsign,
     "Sum": _sum,
     "Swish": _swish,
-    "Where": _where,
 }
 """How each ONNX operator is written in ours."""

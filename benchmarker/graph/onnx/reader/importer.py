@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -10,10 +10,12 @@ import numpy as np
 
 from benchmarker.errors import UsageError
 from benchmarker.graph.network import Network
-from benchmarker.graph.onnx.plain import PlainModel, PlainNode
+from benchmarker.graph.onnx.plain import PlainGraph, PlainModel, PlainNode
 from benchmarker.graph.onnx.reader import (
     attention,
     elementwise,
+    indexing,
+    logic,
     losses,
     normalization,
     products,
@@ -23,6 +25,7 @@ from benchmarker.graph.onnx.reader import (
     windows,
 )
 from benchmarker.graph.onnx.reader.call import Call, Handler
+from benchmarker.graph.onnx.reader.control import CONTROL
 from benchmarker.graph.onnx.reader.declaring import Declared
 from benchmarker.graph.onnx.reader.folding import FOLDS, fold
 from benchmarker.graph.onnx.reader.values import MISSING, Known, Missing, NotKnown, Operand, Unsupported
@@ -37,6 +40,8 @@ if TYPE_CHECKING:
 _GROUPS = (
     attention,
     elementwise,
+    indexing,
+    logic,
     losses,
     normalization,
     products,
@@ -116,12 +121,15 @@ class Importer:
                 self._values[name] = value
             else:
                 self._values[name] = Known(name, np.asarray(value))
-        weights = named_as_weights(model.nodes)
-        for name, file in model.initializers.items():
-            array = model.array(file)
+        self._initialize(model)
+
+    def _initialize(self, graph: PlainModel | PlainGraph) -> None:
+        weights = named_as_weights(graph.nodes)
+        for name, file in graph.initializers.items():
+            array = self._model.array(file)
             alone = array.size == 1 and not (array.ndim and name in weights)
             trained = array.dtype.kind == "f" and not alone
-            self._values[name] = Known(name, array, model.path(file), trained)
+            self._values[name] = Known(name, array, self._model.path(file), trained)
 
     def run(self) -> dict[str, Operand]:
         """Import every node and return what each name stands for.
@@ -146,7 +154,7 @@ class Importer:
         operands = [self._values.get(name, MISSING) if name else None for name in node.inputs]
         missing = any(isinstance(operand, Missing) for operand in operands)
         results: tuple[Operand | None, ...] = ()
-        unclaimed = node.operator not in HANDLERS
+        unclaimed = node.operator not in HANDLERS and node.operator not in CONTROL
         if unclaimed and (missing or node.operator not in FOLDS):
             self._fault(node, "")
         elif missing:
@@ -160,6 +168,8 @@ class Importer:
 
     def _results(self, node: PlainNode, operands: list[Operand | None]) -> tuple[Operand | None, ...]:
         try:
+            if node.operator in CONTROL:
+                return tuple(CONTROL[node.operator](node, operands, self._run_inside, self._stacked))
             call = Call(self._model, node, operands, self._declared)
             if self._folds(node, operands):
                 arrays = [_array(operand) for operand in operands if operand is not None]
@@ -177,6 +187,28 @@ class Importer:
         except UsageError as fault:
             self._fault(node, f": {fault}")
         return ()
+
+    def _run_inside(self, graph: PlainGraph, inputs: Mapping[str, Operand]) -> list[Operand]:
+        """Import the nodes of a graph inside a node, and return what its outputs stand for."""
+        self._values.update(inputs)
+        self._initialize(graph)
+        for node in graph.nodes:
+            self._import(node)
+        return [self._values.get(tensor.name, MISSING) for tensor in graph.outputs]
+
+    def _stacked(self, rows: Sequence[Operand]) -> Operand:
+        """Return what all trips of a loop returned, joined along a new first axis."""
+        known = [row for row in rows if isinstance(row, Known)]
+        if len(known) == len(rows):
+            return Known(self._declared.unused("scanned"), np.stack([row.array for row in known]))
+        net, values = self._declared.network, []
+        for row in rows:
+            if isinstance(row, Missing):
+                return MISSING
+            values.append(row if isinstance(row, Value) else self._declared.parameter(row))
+        apart = [net.reshape(value, shape=(1, *value.shape)) for value in values]
+        joined: Value = apart[0] if len(apart) == 1 else net.concat(*apart, axis=0)
+        return joined
 
     def _folds(self, node: PlainNode, operands: list[Operand | None]) -> bool:
         if node.operator not in FOLDS or node.operator == "Identity":

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from benchmarker.graph.network import Network
+from benchmarker.graph.types import Distribution, Node
 
 _MOVING = ("reshape", "transpose", "concat", "split", "slice", "expand", "stop_gradient")
 """Operators that move integers and leave their values."""
@@ -32,6 +33,39 @@ def index_bounds(network: Network) -> dict[str, int]:
             for name in node.inputs if known else ():
                 _lower(bounds, name, min(known))
     return bounds
+
+
+_FROM_FRONT = (*_MOVING, "add", "mul", "minimum", "reduce_sum", "reduce_max", "cum_sum", "integer_div", "mod")
+"""Operators over integers of at least 0 that give such."""
+
+
+def is_from_front(network: Network, name: str) -> bool:
+    """Whether an integer of the graph is known to be at least 0: an input, or made of such."""
+    made = {output for node in network.nodes for output in node.outputs}
+    given = (known for known in network.types if known not in made)
+    found = {known for known in given if _starts_at_zero(network.initializer(known))}
+    for node in network.nodes:
+        if _gives_from_front(node, found, network.types[node.inputs[0]].dtype):
+            found.update(node.outputs)
+    return name in found
+
+
+def _starts_at_zero(given: Distribution | None) -> bool:
+    return given is None or min(given.values or (given.scale,)) >= 0.0
+
+
+def _gives_from_front(node: Node, found: set[str], dtype: str) -> bool:
+    """Whether a node's integers are at least 0, where those in ``found`` are."""
+    if node.operator == "cast":
+        return dtype == "bool"
+    if node.operator in ("arg_max", "top_k_indices"):
+        return True
+    if node.operator in ("gather", "gather_elements"):
+        return node.inputs[0] in found
+    if node.operator == "maximum":
+        return not found.isdisjoint(node.inputs)
+    chosen = node.inputs[1:] if node.operator == "where" else node.inputs
+    return node.operator in (*_FROM_FRONT, "where") and found.issuperset(chosen)
 
 
 def _lower(bounds: dict[str, int], name: str, size: int) -> None:

@@ -5,7 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from functools import partial
 
+import numpy as np
+
 from benchmarker.graph.onnx.reader.call import Call, Handler, Result
+from benchmarker.graph.onnx.reader.elementwise import cast, negated
 from benchmarker.graph.onnx.reader.shaping import axes_of, positive
 from benchmarker.graph.onnx.reader.values import Unsupported
 from benchmarker.graph.recorder import Value
@@ -13,6 +16,7 @@ from benchmarker.graph.recorder import Value
 _SUM_TAKES_AXES, _OTHERS_TAKE_AXES = 13, 18
 """The opsets from which on the axes are an input."""
 _UNCHANGED_WITHOUT_AXES = ("ReduceMax", "ReduceMean", "ReduceMin", "ReduceSum")
+_OVER_INTEGERS = ("ReduceMax", "ReduceMin", "ReduceSum")
 Reduction = Callable[[Call, Value, "tuple[int, ...]", bool], Value]
 
 
@@ -22,9 +26,7 @@ def _reduce(operator: str, call: Call, x: Value, axes: tuple[int, ...], keep: bo
 
 
 def _minimum(call: Call, x: Value, axes: tuple[int, ...], keep: bool) -> Value:
-    negative = call.net.affine(x, alpha=-1.0)
-    found: Value = call.net.affine(_reduce("reduce_max", call, negative, axes, keep), alpha=-1.0)
-    return found
+    return negated(call, _reduce("reduce_max", call, negated(call, x), axes, keep))
 
 
 def _norm1(call: Call, x: Value, axes: tuple[int, ...], keep: bool) -> Value:
@@ -55,7 +57,11 @@ def _log_sum_exp(call: Call, x: Value, axes: tuple[int, ...], keep: bool) -> Val
 
 
 def _reduction(reduce: Reduction, since: int, call: Call) -> Result:
-    x, axes = call.tensor(0), axes_of(call, since)
+    x, axes = call.any_tensor(0), axes_of(call, since)
+    truth = x.type.dtype == "bool" and call.node.operator in ("ReduceMax", "ReduceMin")
+    if x.type.dtype != "float32" and not truth and call.node.operator not in _OVER_INTEGERS:
+        raise Unsupported("over integers")
+    x = cast(call.net, x, "int64") if truth else x
     if not axes:
         if call.attribute("noop_with_empty_axes", 0):
             if call.node.operator in _UNCHANGED_WITHOUT_AXES:
@@ -63,17 +69,52 @@ def _reduction(reduce: Reduction, since: int, call: Call) -> Result:
             raise Unsupported("over no axes")
         axes = tuple(range(len(x.shape)))
     places = tuple(sorted(positive(axes, len(x.shape))))
-    return reduce(call, x, places, bool(call.attribute("keepdims", 1)))
+    found = reduce(call, x, places, bool(call.attribute("keepdims", 1)))
+    return cast(call.net, found, "bool") if truth else found
 
 
 def _top_k(call: Call) -> Result:
-    call.unused(1, "indices")
-    call.only("largest", 1)
-    x = call.tensor(0)
+    """Return the largest elements and their places; the smallest are the largest of the negative."""
+    x, net = call.tensor(0), call.net
     count = call.attribute("k") if call.opset < 10 else int(call.number(1, "a count"))
-    if positive((call.attribute("axis", -1),), len(x.shape)) != (len(x.shape) - 1,):
-        raise Unsupported("along an axis that is not the last")
-    return call.net.top_k(x, k=count)
+    rank = len(x.shape)
+    (axis,) = positive((call.attribute("axis", -1),), rank)
+    order = tuple(range(rank))
+    perm = (*order[:axis], *order[axis + 1 :], axis)
+    x = x if perm == order else net.transpose(x, perm=perm)
+    smallest = not call.attribute("largest", 1)
+    x = negated(call, x) if smallest else x
+
+    def turned_back(y: Value) -> Value:
+        back = tuple(int(place) for place in np.argsort(perm))
+        found: Value = y if perm == order else net.transpose(y, perm=back)
+        return found
+
+    top = net.top_k(x, k=count) if call.uses(0) else None
+    if top is not None:
+        top = turned_back(negated(call, top) if smallest else top)
+    return top, turned_back(net.top_k_indices(x, k=count)) if call.uses(1) else None
+
+
+def _extreme_place(smallest: bool, call: Call) -> Result:
+    """Return ``ArgMax`` or ``ArgMin``; the last one of equals is the first one from the end."""
+    x, net = call.any_tensor(0), call.net
+    (axis,) = positive((call.attribute("axis", 0),), len(x.shape))
+    x = cast(net, x, "int64") if x.type.dtype == "bool" else x
+    x = negated(call, x) if smallest else x
+    last = bool(call.attribute("select_last_index", 0))
+    size = x.shape[axis]
+    if last:
+        x = net.gather(x, call.table(np.arange(size)[::-1], "backwards"), axis=axis)
+    place = net.arg_max(x, axis=axis, keepdims=bool(call.attribute("keepdims", 1)))
+    return net.sub(call.table(np.array(size - 1), "last"), place) if last else place
+
+
+def _cum_sum(call: Call) -> Result:
+    x = call.any_tensor(0)
+    axis = int(call.number(1, "an axis"))
+    exclusive, reverse = (bool(call.attribute(name, 0)) for name in ("exclusive", "reverse"))
+    return call.net.cum_sum(x, axis=axis, exclusive=exclusive, reverse=reverse)
 
 
 _REDUCTIONS: Mapping[str, Reduction] = {
@@ -89,6 +130,9 @@ _REDUCTIONS: Mapping[str, Reduction] = {
 HANDLERS: Mapping[str, Handler] = {
     **{name: partial(_reduction, reduce, _OTHERS_TAKE_AXES) for name, reduce in _REDUCTIONS.items()},
     "ReduceSum": partial(_reduction, partial(_reduce, "reduce_sum"), _SUM_TAKES_AXES),
+    "ArgMax": partial(_extreme_place, False),
+    "ArgMin": partial(_extreme_place, True),
+    "CumSum": _cum_sum,
     "TopK": _top_k,
 }
 """How each ONNX operator is written in ours."""

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 import numpy as np
 
 from benchmarker.graph.onnx.reader.call import Call, Handler, Result
-from benchmarker.graph.onnx.reader.values import Known, Unsupported
+from benchmarker.graph.onnx.reader.values import Unsupported
 from benchmarker.graph.recorder import Value
 
 
@@ -81,7 +81,8 @@ def _concat(call: Call) -> Result:
     return tensors[0] if len(tensors) == 1 else call.net.concat(*tensors, axis=call.attribute("axis"))
 
 
-def _cut(call: Call, x: Value, axis: int, start: int, end: int) -> Value:
+def cut(call: Call, x: Value, axis: int, start: int, end: int) -> Value:
+    """Return the elements from ``start`` to ``end`` of an axis."""
     if (start, end) == (0, x.shape[axis]):
         return x
     found: Value = call.net.slice(x, axes=(axis,), starts=(start,), ends=(end,))
@@ -104,7 +105,7 @@ def _split(call: Call) -> Result:
         parts: tuple[Value, ...] = call.net.split(x, axis=axis, num_outputs=len(sizes))
         return parts
     starts = np.cumsum([0, *sizes])
-    return tuple(_cut(call, x, axis, int(a), int(b)) for a, b in zip(starts, starts[1:]))
+    return tuple(cut(call, x, axis, int(a), int(b)) for a, b in zip(starts, starts[1:]))
 
 
 def _slice(call: Call) -> Result:
@@ -120,7 +121,7 @@ def _slice(call: Call) -> Result:
     places = positive(axes if axes is not None else range(len(starts)), rank)
     steps = steps or (1,) * len(starts)
     if min(steps, default=1) < 1:
-        raise Unsupported(f"with the steps {steps}")
+        return _backwards(call, x, zip(places, starts, ends, steps))
     bounds = [slice(a, b, s).indices(x.shape[axis]) for axis, a, b, s in zip(places, starts, ends, steps)]
     if any(first >= last for first, last, _ in bounds):
         raise Unsupported("that leaves nothing")
@@ -129,6 +130,18 @@ def _slice(call: Call) -> Result:
     begins, stops, strides = zip(*bounds)
     stepped = strides if any(s != 1 for s in strides) else ()
     return call.net.slice(x, axes=places, starts=begins, ends=stops, steps=stepped)
+
+
+def _backwards(call: Call, x: Value, parts: Iterable[tuple[int, int, int, int]]) -> Value:
+    """Return the elements that slices of some axes take, of which some step backwards."""
+    for axis, start, end, step in parts:
+        size = x.shape[axis]
+        # NumPy counts a negative end from the back, and ONNX ends before the first where it is lower still.
+        taken = np.arange(size)[slice(start, None if step < 0 and end < -size else end, step)]
+        if not taken.size:
+            raise Unsupported("that leaves nothing")
+        x = call.net.gather(x, call.table(taken, f"taken{axis}"), axis=axis)
+    return x
 
 
 def _pad(call: Call) -> Result:
@@ -183,36 +196,6 @@ def _tile(call: Call) -> Result:
     return x
 
 
-def _gather(call: Call) -> Result:
-    """Return rows of a table; known neighbours are cut out."""
-    x, indices = call.any_tensor(0), call.operand(1)
-    (axis,) = positive((call.attribute("axis", 0),), len(x.shape))
-    if isinstance(indices, Value):
-        return call.net.gather(x, indices, axis=axis)
-    return _known_rows(call, x, indices, axis)
-
-
-def _known_rows(call: Call, x: Value, indices: Known, axis: int) -> Value:
-    size = x.shape[axis]
-    flat = [int(n) + (size if n < 0 else 0) for n in indices.array.reshape(-1)]
-    if not flat or min(flat) < 0 or max(flat) >= size:
-        raise Unsupported(f"of rows outside of the {size} there are")
-    first, count = flat[0], len(flat)
-    if flat != list(range(first, first + count)):
-        raise Unsupported("of constant indices that are no range")
-    rows = _cut(call, x, axis, first, first + count)
-    return reshaped(call, rows, (*x.shape[:axis], *indices.array.shape, *x.shape[axis + 1 :]))
-
-
-def _gather_elements(call: Call) -> Result:
-    x = call.any_tensor(0)
-    (axis,) = positive((call.attribute("axis", 0),), len(x.shape))
-    indices = call.operand(1)
-    if not isinstance(indices, Value):
-        raise Unsupported("of constant indices")
-    return call.net.gather_elements(x, indices, axis=axis)
-
-
 def _depth_to_space(call: Call) -> Result:
     x, block = call.tensor(0), call.attribute("blocksize")
     count, channels, height, width = x.shape
@@ -249,8 +232,6 @@ HANDLERS: Mapping[str, Handler] = {
     "DepthToSpace": _depth_to_space,
     "Expand": _expand,
     "Flatten": _flatten,
-    "Gather": _gather,
-    "GatherElements": _gather_elements,
     "Pad": _pad,
     "Reshape": _reshape,
     "Shape": _shape,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from benchmarker.graph.onnx.writer.nodes import NodeOperators
 from benchmarker.graph.operators import Tensor
 
-_TYPES = {"float32": 1, "float16": 10, "float64": 11}
+_TYPES = {"float32": 1, "int64": 7, "bool": 9, "float16": 10, "float64": 11}
 """Numbers of element types in ``TensorProto``."""
 
 
@@ -86,8 +86,29 @@ class ElementwiseOperators(NodeOperators):
     def abs(self, x: Tensor) -> Tensor:
         return self._add("Abs", x)
 
-    def cast(self, x: Tensor) -> Tensor:
-        return self._add("Cast", x, to=_TYPES[self._dtype])
+    def tan(self, x: Tensor) -> Tensor:
+        return self._add("Tan", x)
+
+    def sign(self, x: Tensor) -> Tensor:
+        return self._add("Sign", x)
+
+    def floor(self, x: Tensor) -> Tensor:
+        return self._add("Floor", x)
+
+    def ceil(self, x: Tensor) -> Tensor:
+        return self._add("Ceil", x)
+
+    def round(self, x: Tensor) -> Tensor:
+        return self._add("Round", x)
+
+    def integer_div(self, a: Tensor, b: Tensor) -> Tensor:
+        return self._add("Div", a, b)
+
+    def mod(self, a: Tensor, b: Tensor) -> Tensor:
+        return self._add("Mod", a, b)
+
+    def cast(self, x: Tensor, *, to: str = "float32") -> Tensor:
+        return self._add("Cast", x, to=_TYPES[self._dtype if to == "float32" else to])
 
     def stop_gradient(self, x: Tensor) -> Tensor:
         return x

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from benchmarker.graph.onnx.writer.elementwise import ElementwiseOperators
+from benchmarker.graph.onnx.writer.logic import LogicOperators
 from benchmarker.graph.onnx.writer.normalization import NormalizationOperators
 from benchmarker.graph.onnx.writer.products import ProductOperators
 from benchmarker.graph.onnx.writer.shaping import ShapingOperators
@@ -13,6 +14,7 @@ class OnnxOperators(
     WindowOperators,
     ProductOperators,
     ElementwiseOperators,
+    LogicOperators,
     NormalizationOperators,
     ShapingOperators,
 ):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from benchmarker.graph.attributes import Slice
 from benchmarker.graph.onnx.writer.nodes import NodeOperators
 from benchmarker.graph.operators import Tensor
@@ -27,6 +29,19 @@ class ShapingOperators(NodeOperators):
 
     def top_k(self, x: Tensor, *, k: int) -> Tensor:
         return self._add("TopK", x, self._integers((k,)), outputs=2, axis=-1)[0]
+
+    def top_k_indices(self, x: Tensor, *, k: int) -> Tensor:
+        return self._add("TopK", x, self._integers((k,)), outputs=2, axis=-1)[1]
+
+    def arg_max(self, x: Tensor, *, axis: int = 0, keepdims: bool = False) -> Tensor:
+        return self._add("ArgMax", x, axis=axis, keepdims=int(keepdims))
+
+    def cum_sum(self, x: Tensor, *, axis: int, exclusive: bool = False, reverse: bool = False) -> Tensor:
+        place = self._constant(np.asarray(axis, np.int64))
+        return self._add("CumSum", x, place, exclusive=int(exclusive), reverse=int(reverse))
+
+    def scatter_nd(self, x: Tensor, indices: Tensor, updates: Tensor) -> Tensor:
+        return self._add("ScatterND", x, indices, updates)
 
     def gather(self, x: Tensor, indices: Tensor, *, axis: int = 0) -> Tensor:
         return self._add("Gather", x, indices, axis=axis)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from benchmarker.worker.conformance.cases.case import Operand, OperatorCase
 from benchmarker.worker.conformance.cases.custom import CUSTOM_CASES
 from benchmarker.worker.conformance.cases.elementwise import ELEMENTWISE_CASES
+from benchmarker.worker.conformance.cases.logic import LOGIC_CASES
 from benchmarker.worker.conformance.cases.losses import LOSS_CASES
 from benchmarker.worker.conformance.cases.matrices import MATRIX_CASES
 from benchmarker.worker.conformance.cases.normalization import NORMALIZATION_CASES
@@ -19,6 +20,7 @@ OPERATOR_CASES: tuple[OperatorCase, ...] = (
     *MATRIX_CASES,
     *NORMALIZATION_CASES,
     *ELEMENTWISE_CASES,
+    *LOGIC_CASES,
     *SHAPE_CASES,
     *RECURRENT_CASES,
     *LOSS_CASES,

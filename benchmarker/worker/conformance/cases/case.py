@@ -11,7 +11,7 @@ import numpy as np
 from benchmarker.graph.graph import Graph
 from benchmarker.graph.initializers import ZEROS
 from benchmarker.graph.network import Network
-from benchmarker.graph.operators import OPERATORS
+from benchmarker.graph.operators import OPERATORS, STOPS
 from benchmarker.graph.recorder import Value
 from benchmarker.graph.types import Distribution, TensorType
 from benchmarker.worker.conformance.subject import draw
@@ -30,8 +30,9 @@ class Operand:
     ----------
     shape : tuple of int
         Its shape.
-    role : {"data", "weight", "state", "labels"}
-        Part of the mini-batch, a trainable parameter, one that is not, or class indices.
+    role : {"data", "weight", "state", "labels", "truth", "table"}
+        Part of the mini-batch, a trainable parameter, one that is not, class indices, truth values, or
+        class indices that are a parameter.
     values : {"normal", "negative", "positive", "wide", "shifted", "zeros"}
         Standard normal; below 0; between 0.5 and 1.5; evenly from -60 to 60; around 200, whose
         exponential overflows in float32; or every third one 0.
@@ -52,7 +53,9 @@ class Operand:
 
     def draw(self, name: str, seed: int) -> Array:
         """Return its values."""
-        if self.role == "labels":
+        if self.role == "truth":
+            return draw(name, TensorType(self.shape, "bool"), Distribution("integers", 2), seed)
+        if self.role in ("labels", "table"):
             distribution = Distribution("integers", self.classes, self.low)
             labels = draw(name, TensorType(self.shape, "int64"), distribution, seed)
             if self.ignored is not None:
@@ -127,14 +130,16 @@ class OperatorCase:
         for output in outputs:
             net.output(output)
         if training:
+            outputs = tuple(y if y.type.dtype == "float32" else net.cast(y) for y in outputs)
             net.loss(_loss(net, self._besides(net, arguments, outputs)))
         return net.graph()
 
     def _besides(
         self, net: Network, arguments: Mapping[str, Value], outputs: tuple[Value, ...]
     ) -> tuple[Value, ...]:
-        if self.operator == "stop_gradient":
-            return (*outputs, *arguments.values())
+        real = [value for value in arguments.values() if value.type.dtype == "float32"]
+        if self.operator in STOPS and real:
+            return (*outputs, *real)
         if any(operand.role in ("data", "weight") for operand in self.named_operands().values()):
             return outputs
         return tuple(net.mul(y, net.parameter("factor", y.shape, ZEROS)) for y in outputs)
@@ -146,7 +151,11 @@ class OperatorCase:
                 trainable = operand.role == "weight"
                 declared.append((name, net.parameter(name, operand.shape, ZEROS, trainable)))
                 continue
-            value = _input(net, name, operand.shape, "int64" if operand.role == "labels" else "float32")
+            if operand.role == "table":
+                declared.append((name, net.constant(name, operand.shape, ZEROS, "int64")))
+                continue
+            kind = {"labels": "int64", "truth": "bool"}.get(operand.role, "float32")
+            value = _input(net, name, operand.shape, kind)
             if training and operand.role == "data":
                 value = net.add(value, net.parameter(f"{name}.shift", operand.shape, ZEROS))
             declared.append((name, value))
