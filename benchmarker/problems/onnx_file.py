@@ -87,10 +87,12 @@ def _build(model: PlainModel, dimensions: Dimensions, net: Network, values: Mapp
 
 
 def _check_types(model: PlainModel, owner: str) -> None:
-    wrong = [t for t in model.inputs if t.dtype not in (*FLOATS, *INTEGERS)]
+    wrong = [t for t in model.inputs if t.dtype not in (*FLOATS, *INTEGERS, "bool")]
     if wrong:
         found = ", ".join(f"{tensor.name} ({tensor.dtype or 'no tensor'})" for tensor in wrong)
-        raise UsageError(f"the inputs of '{owner}' must be real numbers or integers, got {found}")
+        raise UsageError(
+            f"the inputs of '{owner}' must be real numbers, integers or truth values, got {found}"
+        )
 
 
 def _inputs(
@@ -102,10 +104,10 @@ def _inputs(
 ) -> dict[str, Value]:
     found = {}
     for tensor in model.inputs:
-        whole = tensor.dtype in INTEGERS
+        dtype = "bool" if tensor.dtype == "bool" else "int64" if tensor.dtype in INTEGERS else "float32"
+        real = dtype == "float32"
         # Integers that choose nothing are masks and types of segments, of 0 and 1.
-        kind = Distribution("integers", bounds.get(tensor.name, 2)) if whole else Distribution("normal")
-        dtype = "int64" if whole else "float32"
+        kind = Distribution("normal") if real else Distribution("integers", bounds.get(tensor.name, 2))
         found[tensor.name] = _declare(net, dimensions, tensor.name, shapes[tensor.name], dtype, kind)
     return found
 

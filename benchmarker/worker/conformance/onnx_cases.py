@@ -158,7 +158,12 @@ def case_graph(case: NodeCase) -> CaseGraph:
     UnsupportedModelError
         If the operator is used in a way that has no meaning here.
     """
-    taken = {name for node in case.model.nodes if node.operator.startswith("Gather") for name in node.inputs}
+    taken = {
+        name
+        for node in case.model.nodes
+        if node.operator.startswith(("Gather", "Scatter"))
+        for name in node.inputs
+    }
     known = {name for name, array in case.inputs.items() if _must_be_known(array, name in taken)}
     while True:
         try:

@@ -28,7 +28,15 @@ from benchmarker.graph.onnx.reader.call import Call, Handler
 from benchmarker.graph.onnx.reader.control import CONTROL
 from benchmarker.graph.onnx.reader.declaring import Declared
 from benchmarker.graph.onnx.reader.folding import FOLDS, fold
-from benchmarker.graph.onnx.reader.values import MISSING, Known, Missing, NotKnown, Operand, Unsupported
+from benchmarker.graph.onnx.reader.values import (
+    MISSING,
+    Known,
+    Missing,
+    NotKnown,
+    Operand,
+    Unsupported,
+    hint_for,
+)
 from benchmarker.graph.onnx.reader.weights import named_as_weights
 from benchmarker.graph.recorder import Value
 
@@ -225,6 +233,8 @@ class Importer:
 
     def _fault(self, node: PlainNode, why: str, unknown: str | None = None) -> None:
         name = node.name or next(filter(None, node.outputs), "without a name")
+        hint = hint_for(node.operator, why)
+        why = f"{why} ({hint})" if hint else why
         self._faults.append(Fault(f"{node.operator}{why}", name, unknown))
 
 

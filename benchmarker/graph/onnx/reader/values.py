@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Union
@@ -70,3 +71,27 @@ class NotKnown(Unsupported):
     def __init__(self, name: str, what: str) -> None:
         super().__init__(f"with {what} that only a run decides")
         self.name = name
+
+
+_DYNAMIC = "shapes must follow from those of the inputs: export with fixed sizes and eager attention"
+_HINTS: Mapping[str, str] = {
+    "If": "export with the condition as a constant, or both branches and a torch.where",
+    "Loop": "export with a fixed number of steps, or with torch.onnx.export(..., dynamo=True)",
+    "NonZero": _DYNAMIC,
+    "Compress": _DYNAMIC,
+    "Unique": _DYNAMIC,
+    "Range": _DYNAMIC,
+    "ConstantOfShape": _DYNAMIC,
+    "Scan": "export with the steps written out",
+}
+
+
+def hint_for(operator: str, why: str) -> str:
+    """Return what would help where an operator is refused, empty if nothing is known to."""
+    if operator in _HINTS:
+        return _HINTS[operator]
+    if operator.startswith("com.microsoft"):
+        return "export without the optimizations of ONNX Runtime"
+    if "that only a run decides" in why:
+        return _DYNAMIC
+    return ""
