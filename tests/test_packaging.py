@@ -40,6 +40,7 @@ OPTIONAL = {
     "pandas",
     "plotly",
     "polars",
+    "psij",
     "pyarrow",
     "sklearn",
 }

@@ -27,6 +27,9 @@ COMMANDS = {
     "blueprint": "check blueprint files, or print their schema for editors",
     "check": "run the conformance suite over a framework",
     "new": "write the package of a plug-in to start from",
+    "submit": "give a blueprint's cells to a batch system as jobs",
+    "jobs": "show what has become of submitted jobs, or end them",
+    "collect": "bring the records of submitted jobs home",
     "env": "list, create and remove the environments of frameworks",
     "rerun": "run records again, and say whether their numbers were reproduced",
     "results": "list, show, query, export, merge, prune and import records",
@@ -154,11 +157,17 @@ def _options(parser: argparse.ArgumentParser) -> set[str]:
     return found
 
 
-def _run_command(command: str, arguments: Sequence[str]) -> int:
+def command_parser(command: str) -> argparse.ArgumentParser:
+    """Return what reads the arguments of a command."""
     module = command_module(command)
     parser = _Parser(prog=f"benchmarker {command}", description=module.__doc__, allow_abbrev=False)
     module.add_arguments(parser)
-    status: int = module.main(parser.parse_args(arguments))
+    return parser
+
+
+def _run_command(command: str, arguments: Sequence[str]) -> int:
+    parser = command_parser(command)
+    status: int = command_module(command).main(parser.parse_args(arguments))
     return status
 
 

@@ -62,7 +62,7 @@ def run_blueprint(arguments: argparse.Namespace, blueprint: Blueprint | None) ->
     from benchmarker.orchestration.experiment_run import ExperimentRun
 
     permit(arguments)
-    experiment_run = ExperimentRun.planned(given(arguments), blueprint, arguments.results)
+    experiment_run = ExperimentRun.planned(given(arguments), blueprint, arguments.results, arguments.part)
     if arguments.resume:
         experiment_run.resume()
     notes = experiment_run.checkpoint(resumes=arguments.resume)

@@ -19,6 +19,7 @@ from benchmarker.experiment.options import OPTION_OF_KEY, OPTIONS, absolute_envi
 from benchmarker.experiment.run_option import NONE, RunOption
 
 if TYPE_CHECKING:
+    from benchmarker.experiment.parts import Part
     from benchmarker.experiment.spec import Requested
 
 _Value = TypeVar("_Value")
@@ -268,8 +269,21 @@ def _add_output(output: Any, of_recipes: bool) -> None:
     _option(output, "--dry-run", action="store_true", help="print the runs without running them")
     words = "skip what already has a good record in the results, and continue from checkpoints"
     _option(output, "--resume", action="store_true", help=words)
+    words = "only the K-th of N parts of the experiment's cells, for one of several jobs, e.g. 2/8"
+    _option(output, "--part", type=_part, metavar="K/N", help=words)
     _option(output, "--json", action="store_true", help="print records as JSON lines and nothing else")
     _option(output, "--quiet", action="store_true", help="no progress")
+
+
+def _part(text: str) -> Part:
+    from benchmarker.experiment.parts import Part
+
+    try:
+        return Part.parse(text)
+    except ValueError:
+        raise argparse.ArgumentTypeError(
+            f"must be K/N with K from 1 to N, e.g. 2/8, got {shown(text)}"
+        ) from None
 
 
 def unique_settings(pairs: Sequence[tuple[str, _Value]], option: str = "set") -> dict[str, _Value]:

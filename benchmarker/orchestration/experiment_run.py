@@ -13,6 +13,7 @@ from benchmarker.experiment.acceptance import sentences
 from benchmarker.experiment.campaign import Campaign
 from benchmarker.experiment.fault import ExperimentError, Fault
 from benchmarker.experiment.keys import identity
+from benchmarker.experiment.parts import Part
 from benchmarker.experiment.planning import matrix, plan
 from benchmarker.experiment.progress import Progress
 from benchmarker.experiment.recipes import check_division
@@ -110,9 +111,13 @@ class ExperimentRun:
 
     @classmethod
     def planned(
-        cls, values: Mapping[str, Any], blueprint: Blueprint | None = None, folder: Path | None = None
+        cls,
+        values: Mapping[str, Any],
+        blueprint: Blueprint | None = None,
+        folder: Path | None = None,
+        part: Part | None = None,
     ) -> ExperimentRun:
-        """Plan what :func:`asked_experiment` returns; a fault of the blueprint is told with its line.
+        """Plan what :func:`asked_experiment` returns, or a part of it; a fault of the blueprint is told with its line.
 
         Raises
         ------
@@ -130,6 +135,8 @@ class ExperimentRun:
             if placed is None:
                 raise
             raise UsageError(str(placed)) from None
+        if part is not None:
+            runs = part.of(runs)
         return cls(experiment, runs, folder or (blueprint and blueprint.results) or DEFAULT_FOLDER)
 
     @cached_property

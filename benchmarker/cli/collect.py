@@ -1,0 +1,40 @@
+"""Bring the records of submitted jobs home into the results folder, each once and none over another."""
+
+from __future__ import annotations
+
+import argparse
+import json
+
+from benchmarker.cli.counter import telling
+from benchmarker.cli.records import add_results, tell_skipped
+from benchmarker.errors import plural
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the command's arguments."""
+    parser.add_argument("submission", nargs="?", metavar="ID", help="of one submission; default: of all")
+    add_results(parser)
+    parser.add_argument("--json", action="store_true", help="print JSON and nothing else")
+
+
+def main(arguments: argparse.Namespace) -> int:
+    """Collect and return the exit status: 1 if a file had to be left out."""
+    from benchmarker.analysis.results.merge import carry_out, plan_merge
+    from benchmarker.orchestration.submission.collection import record_folders
+
+    sources = record_folders(arguments.results, arguments.submission)
+    merge = plan_merge(sources, arguments.results, telling("records read"))
+    added = carry_out(merge, telling("records added"))
+    if arguments.json:
+        listed = [{"file": str(file), "record": str(record)} for file, record in added.items()]
+        damaged = [{"file": str(file), "reason": reason} for file, reason in merge.damaged.items()]
+        print(
+            json.dumps({"added": listed, "known": list(map(str, merge.known)), "damaged": damaged}, indent=2)
+        )
+    else:
+        print(
+            f"{plural(len(added), 'record')} collected into '{arguments.results}', {len(merge.known)} there already, "
+            f"{len(merge.damaged)} damaged"
+        )
+        tell_skipped(merge.damaged)
+    return 1 if merge.damaged else 0

@@ -1,0 +1,223 @@
+"""``benchmarker submit``, ``jobs`` and ``collect`` on a real Slurm: arrays, states, cancelling, going on."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.conftest import Command, Finished
+from tests.support.slurm_cluster import SlurmCluster
+
+BLUEPRINT = """\
+framework = "numpy"
+problem = "mnist_mlp"
+batch_size = [4, 8, 16, 32]
+steps = 3
+warmup = 1
+threads = 1
+verify = false
+"""
+TIMEOUT = 120.0
+
+
+@pytest.fixture
+def cluster(command: Command, slurm: SlurmCluster) -> Command:
+    """The command in a folder with a blueprint of four cells, on the Slurm."""
+    (command.folder / "four.toml").write_text(BLUEPRINT)
+    return Command(command.folder, {**command.environment, "SLURM_CONF": slurm.environment["SLURM_CONF"]})
+
+
+def well(finished: Finished) -> Any:
+    assert finished.status == 0, finished.stderr
+    return json.loads(finished.stdout)
+
+
+def refused(finished: Finished) -> str:
+    assert (finished.status, finished.stdout, finished.stderr.count("\n")) == (2, "", 1), finished
+    return finished.stderr
+
+
+def wait(
+    cluster: Command, name: str, reached: Callable[[dict[int, str]], bool], member: str = "state"
+) -> dict[int, dict[str, Any]]:
+    """Return the parts of a submission by number, once a member of theirs is what a test waits for."""
+    limit = time.monotonic() + TIMEOUT
+    while True:
+        parts = {part["part"]: part for part in well(cluster("jobs", name, "--json"))["parts"]}
+        if reached({number: part[member] for number, part in parts.items()}):
+            return parts
+        assert time.monotonic() < limit, parts
+        time.sleep(0.1)
+
+
+def batch_sizes(folder: Path) -> list[int]:
+    return sorted(json.loads(path.read_text())["batch_size"] for path in folder.glob("*.json"))
+
+
+def submit(cluster: Command, *options: str) -> str:
+    name = well(cluster("submit", "four.toml", "--to=slurm", "--cores=1", "--json", *options))["id"]
+    assert isinstance(name, str)
+    return name
+
+
+@pytest.mark.framework("numpy")
+def test_a_killed_task_of_an_array_is_submitted_again_and_all_records_come_home(
+    cluster: Command, slurm: SlurmCluster
+) -> None:
+    name = submit(cluster, "--option=begin=now+1hour")
+    # Slurm looks for a reason when it next schedules.
+    parts = wait(cluster, name, lambda reasons: set(reasons.values()) == {"PENDING (BeginTime)"}, "reason")
+    assert {part["state"] for part in parts.values()} == {"queued"}
+    assert well(cluster("jobs", f"--cancel={name}/3", "--json"))["cancelled"] == [3]
+    array = parts[1]["job"].partition("_")[0]
+    slurm.run("scontrol", "update", f"jobid={array}", "StartTime=now")
+    parts = wait(cluster, name, lambda states: set(states.values()) == {"done", "ended"})
+    assert {number for number, part in parts.items() if part["state"] == "ended"} == {3}
+    assert parts[3]["reason"] in ("cancelled by 'benchmarker jobs'", "CANCELLED")
+
+    assert len(well(cluster("collect", "--json"))["added"]) == 3
+    assert batch_sizes(cluster.folder / "results") == [4, 8, 32]
+    again = well(cluster("submit", f"--resume={name}", "--option=begin=now", "--json"))
+    assert again["parts"] == [3]
+    wait(cluster, name, lambda states: set(states.values()) == {"done"})
+    collected = well(cluster("collect", name, "--json"))
+    assert (len(collected["added"]), len(collected["known"]), collected["damaged"]) == (1, 3, [])
+    assert batch_sizes(cluster.folder / "results") == [4, 8, 16, 32]
+    assert well(cluster("submit", f"--resume={name}", "--json"))["parts"] == []
+
+
+@pytest.mark.framework("numpy")
+def test_a_task_that_is_killed_while_it_runs_goes_on_with_what_is_missing(
+    cluster: Command, slurm: SlurmCluster
+) -> None:
+    name = submit(cluster, "--cells-per-job=4", "--", "--steps=100000")
+    first = cluster.folder / "results-submissions" / name / "part-1"
+    wait(cluster, name, lambda states: states == {1: "running"})
+    limit = time.monotonic() + TIMEOUT
+    while "SLURM_JOB_ID" not in str(
+        [one.environ() for one in slurm.left() if "benchmarker" in one.cmdline()]
+    ):
+        assert time.monotonic() < limit
+        time.sleep(0.05)
+    assert well(cluster("jobs", f"--cancel={name}", "--json"))["cancelled"] == [1]
+    parts = wait(cluster, name, lambda states: states[1] not in ("running", "queued"))
+    assert parts[1]["state"] in ("ended", "failed")
+    assert parts[1]["reason"]
+    assert not [path for path in (first / "results").glob("*.json") if '"status": "ok"' in path.read_text()]
+    limit = time.monotonic() + TIMEOUT
+    while slurm.left():
+        assert time.monotonic() < limit
+        time.sleep(0.1)
+
+
+@pytest.mark.framework("numpy")
+def test_a_blueprint_that_changes_after_it_was_submitted_is_not_run(cluster: Command) -> None:
+    name = submit(cluster, "--option=begin=now+3", "--cells-per-job=2")
+    blueprint = cluster.folder / "four.toml"
+    blueprint.write_text(BLUEPRINT.replace("steps = 3", "steps = 4"))
+    parts = wait(cluster, name, lambda states: set(states.values()) == {"failed"})
+    assert parts[1]["reason"].startswith("exit status 2: the blueprint has changed since it was submitted")
+    table = cluster("jobs", name)
+    assert "exit status 2" in table.stdout
+    assert "as it was submitted" in refused(cluster("submit", f"--resume={name}"))
+    blueprint.write_text(BLUEPRINT)
+    assert well(cluster("submit", f"--resume={name}", "--option=begin=now", "--json"))["parts"] == [1, 2]
+    wait(cluster, name, lambda states: set(states.values()) == {"done"})
+    assert len(well(cluster("collect", "--json"))["added"]) == 4
+
+
+def test_what_slurm_refuses_is_told_in_its_own_words_and_leaves_nothing(cluster: Command) -> None:
+    told = refused(cluster("submit", "four.toml", "--to=slurm", "--queue=nope"))
+    assert "invalid partition specified: nope" in told
+    assert not list((cluster.folder / "results-submissions").glob("*"))
+
+
+def test_dry_run_prints_the_scripts_and_writes_nothing(command: Command) -> None:
+    (command.folder / "four.toml").write_text(BLUEPRINT)
+    done = command(
+        "submit", "four.toml", "--to=slurm", "--queue=fast", "--minutes=90", "--parallel=2", "--dry-run"
+    )
+    assert (done.status, done.stderr) == (0, "")
+    assert '#SBATCH --array="1-4%2"' in done.stdout
+    assert '#SBATCH --partition="fast"' in done.stdout
+    assert "#SBATCH --time=1:30:0" in done.stdout
+    assert '--part="$part/4"' in done.stdout
+    assert [path.name for path in command.folder.iterdir()] == ["four.toml"]
+
+
+@pytest.mark.parametrize(
+    ("engine", "words"),
+    [
+        ("pbs", ("#PBS -q fast", "walltime=")),
+        ("lsf", ('#BSUB -q "fast"', "#BSUB -W")),
+        ("pbs_classic", ("#PBS -q fast",)),
+    ],
+)
+def test_other_engines_get_a_job_for_each_part(command: Command, engine: str, words: tuple[str, ...]) -> None:
+    (command.folder / "four.toml").write_text(BLUEPRINT)
+    done = command("submit", "four.toml", f"--to={engine}", "--queue=fast", "--cells-per-job=2", "--dry-run")
+    assert done.status == 0, done.stderr
+    assert all(word in done.stdout for word in words)
+    assert [line for line in done.stdout.splitlines() if line.startswith("# ---")] == [
+        "# --- job.sh ---",
+        f"# --- {engine}.1 ---",
+        f"# --- {engine}.2 ---",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        ((), "submit takes a blueprint and --to=NAME"),
+        (("four.toml",), "submit takes a blueprint and --to=NAME"),
+        (("four.toml", "--to=slrm"), "did you mean 'slurm'"),
+        (("absent.toml", "--to=slurm"), "absent.toml"),
+        (("four.toml", "--to=slurm", "--", "steps=3"), "options of run as --NAME=VALUE"),
+        (("four.toml", "--to=slurm", "--", "--stepz=3"), "did you mean '--steps'"),
+        (("four.toml", "--to=slurm", "--", "--resume"), "--resume is not for"),
+        (("four.toml", "--to=slurm", "--", "--batch-size=0"), "--batch-size must be"),
+        (("four.toml", "--to=slurm", "--results=s3://a/b"), "must be a folder that all nodes share"),
+        (("four.toml", "--to=slurm", "--image=x"), "--image is for kubernetes and aws-batch"),
+        (("four.toml", "--to=slurm", "--option=x"), "--option must be KEY=VALUE"),
+        (("four.toml", "--to=kubernetes", "--image=x"), "is only printed: give --dry-run"),
+        (("--resume=absent",), "there is no submission 'absent'"),
+        (("four.toml", "--resume=absent"), "give none of them"),
+    ],
+)
+def test_what_makes_no_sense_is_refused(command: Command, arguments: tuple[str, ...], sentence: str) -> None:
+    (command.folder / "four.toml").write_text(BLUEPRINT)
+    assert sentence in refused(command("submit", *arguments))
+    assert [path.name for path in command.folder.iterdir()] == ["four.toml"]
+
+
+def test_without_slurm_it_says_so(command: Command) -> None:
+    (command.folder / "four.toml").write_text(BLUEPRINT)
+    bare = Command(command.folder, {**command.environment, "PATH": "/nowhere"})
+    assert "slurm cannot be used from here: 'sbatch' No such file" in refused(
+        bare("submit", "four.toml", "--to=slurm")
+    )
+
+
+def test_jobs_of_nothing(command: Command) -> None:
+    assert command("jobs").stdout == "no submissions\n"
+    assert "there is no submission 'x'" in refused(command("jobs", "x"))
+    assert "--cancel takes ID or ID/PART" in refused(command("jobs", "--cancel=x/y"))
+    assert "there is no submission 'x'" in refused(command("collect", "x"))
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["", "{", "[]", '{"id": 3}', '{"id": "x", "surplus": 1}'],
+    ids=["empty", "cut", "list", "kind", "surplus"],
+)
+def test_a_damaged_submission_is_one_sentence(command: Command, text: str) -> None:
+    folder = command.folder / "results-submissions" / "one"
+    folder.mkdir(parents=True)
+    (folder / "submission.json").write_text(text)
+    for words in (("jobs",), ("jobs", "one"), ("collect",), ("submit", "--resume=one")):
+        assert "must be a submission's file as this version writes it" in refused(command(*words))
