@@ -133,7 +133,9 @@ class Store:
         return add_record(self.folder, record_name(record), record, files)
 
 
-def add_record(folder: Path, base: str, record: Record, attachments: Mapping[str, bytes]) -> Path:
+def add_record(
+    folder: Path, base: str, record: Record, attachments: Mapping[str, bytes], *, durable: bool = True
+) -> Path:
     """Write a record and what lies beside it as new files of a folder that exists; return the record's file.
 
     Parameters
@@ -146,6 +148,8 @@ def add_record(folder: Path, base: str, record: Record, attachments: Mapping[str
         A valid record; the names of the files beside it are filled in.
     attachments : mapping
         Ending to the file's content.
+    durable : bool
+        Whether the files are on the disk when this returns; otherwise whoever adds many sees to that himself.
 
     Raises
     ------
@@ -157,7 +161,10 @@ def add_record(folder: Path, base: str, record: Record, attachments: Mapping[str
         target = folder / f"{stem}.json"
         data = _encoded(format_record(naming(record, stem, attachments)))
         if publish_with(
-            target, data, {folder / f"{stem}{ending}": file for ending, file in attachments.items()}
+            target,
+            data,
+            {folder / f"{stem}{ending}": file for ending, file in attachments.items()},
+            durable=durable,
         ):
             return target
         stem = f"{base}-{os.urandom(4).hex()}"

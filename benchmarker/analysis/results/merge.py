@@ -160,7 +160,7 @@ def _add(file: Path, record: Record, folder: Path) -> Path:
     is_right = record.get("log") == named["log"] and trace_name(record) == trace_name(named)
     if is_right and _is_copied(file, copy, files):
         return copy
-    return add_record(folder, file.stem, record, files)
+    return add_record(folder, file.stem, record, files, durable=False)
 
 
 def _is_copied(file: Path, copy: Path, files: Mapping[str, bytes]) -> bool:

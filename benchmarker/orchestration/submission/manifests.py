@@ -67,6 +67,20 @@ def _memory_gib(resources: Resources) -> int:
     return resources.memory_gib or _DEFAULT_MEMORY_GIB
 
 
+def _container(resources: Resources, line: str) -> dict[str, Any]:
+    limits = {"cpu": str(_cores(resources)), "memory": f"{_memory_gib(resources)}Gi"}
+    if resources.gpus:
+        limits["nvidia.com/gpu"] = str(resources.gpus)
+    return {
+        "name": "benchmarker",
+        "image": resources.image,
+        "command": ["/bin/sh", "-c", line],
+        # Equal requests and limits, in whole cores: the class Guaranteed, which may own its cores.
+        "resources": {"requests": dict(limits), "limits": limits},
+        "volumeMounts": [{"name": "blueprint", "mountPath": _MOUNT, "readOnly": True}],
+    }
+
+
 def kubernetes(submission: Submission, results: str, text: str) -> dict[str, Any]:
     """Return a list of a ConfigMap with the blueprint and an Indexed Job, for ``kubectl apply -f -``.
 
@@ -87,19 +101,8 @@ def kubernetes(submission: Submission, results: str, text: str) -> dict[str, Any
     _checked(submission, results, text)
     resources, name = submission.resources, f"benchmarker-{submission.id}"
     labels = {"app.kubernetes.io/name": "benchmarker", "app.kubernetes.io/instance": name}
-    limits: dict[str, str] = {"cpu": str(_cores(resources)), "memory": f"{_memory_gib(resources)}Gi"}
-    if resources.gpus:
-        limits["nvidia.com/gpu"] = str(resources.gpus)
     blueprint = Path(submission.blueprint).name
     line = _command(submission, results, f"{_MOUNT}/{blueprint}", "JOB_COMPLETION_INDEX")
-    container = {
-        "name": "benchmarker",
-        "image": resources.image,
-        "command": ["/bin/sh", "-c", line],
-        # Equal requests and limits, in whole cores: the class Guaranteed, which may own its cores.
-        "resources": {"requests": dict(limits), "limits": limits},
-        "volumeMounts": [{"name": "blueprint", "mountPath": _MOUNT, "readOnly": True}],
-    }
     job = {
         "apiVersion": "batch/v1",
         "kind": "Job",
@@ -115,7 +118,7 @@ def kubernetes(submission: Submission, results: str, text: str) -> dict[str, Any
                 "spec": {
                     "restartPolicy": "Never",
                     "activeDeadlineSeconds": resources.minutes * 60,
-                    "containers": [container],
+                    "containers": [_container(resources, line)],
                     "volumes": [{"name": "blueprint", "configMap": {"name": name}}],
                 },
             },
