@@ -36,6 +36,8 @@ SMALL: dict[str, Any] = {
 }
 ONLY_PRINTING = {"json", "quiet", "help"}
 """Options of the command that say how it prints."""
+OF_SUBMISSIONS = {"part"}
+"""What the jobs of a submission add to the command."""
 
 
 @pytest.fixture(autouse=True)
@@ -102,7 +104,7 @@ def test_a_blueprint_in_python_imports_its_layers_as_ever() -> None:
 def test_every_option_of_the_command_is_a_keyword_and_the_other_way_round() -> None:
     parser = argparse.ArgumentParser()
     add_arguments(parser)
-    options = {action.dest for action in parser._actions} - ONLY_PRINTING
+    options = {action.dest for action in parser._actions} - ONLY_PRINTING - OF_SUBMISSIONS
     keywords = set(inspect.signature(benchmarker.run).parameters)
     assert keywords - options == {"progress", "training"}  # recipes have a command of their own
     assert options - keywords == set()

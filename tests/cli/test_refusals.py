@@ -233,10 +233,10 @@ def test_a_file_that_may_not_grow_is_one_sentence(command: Command) -> None:
 
 @pytest.fixture
 def small_disk(tmp_path: Path) -> Iterator[Path]:
-    """A file system of 32 KiB."""
+    """A file system of 160 KiB, where some records fit and eight do not."""
     disk = tmp_path / "disk"
     disk.mkdir()
-    mount = ["mount", "-t", "tmpfs", "-o", "size=32k", "none", str(disk)]
+    mount = ["mount", "-t", "tmpfs", "-o", "size=160k", "none", str(disk)]
     try:
         done = subprocess.run(mount, capture_output=True, check=False)
     except FileNotFoundError:
@@ -249,7 +249,7 @@ def small_disk(tmp_path: Path) -> Iterator[Path]:
 
 @pytest.mark.framework("numpy")
 def test_a_full_disk_is_one_sentence(command: Command, small_disk: Path) -> None:
-    (small_disk / "filler").write_bytes(bytes(28 << 10))
+    (small_disk / "filler").write_bytes(bytes(156 << 10))
     finished = command(*QUICK, f"--results={small_disk / 'results'}")
     assert_nothing_half_written(finished, small_disk / "results", "No space left on device")
 

@@ -225,7 +225,8 @@ def _operator_in_float64(subject: Subject, case: Any, *, training: bool) -> None
     other = reference(graph, parameters, mode)
     if not training:
         found = fetch_outputs(program, graph, program.load(batch))
-        assert all(array.dtype == np.float64 for array in found.values()), "fetched in another type"
+        real = [array.dtype for array in found.values() if array.dtype.kind not in "biu"]
+        assert set(real) <= {np.dtype(np.float64)}, "fetched in another type"
         near(found, fetch_outputs(other, graph, other.load(batch)), EXACT)
         return
     _, gradients = program.gradients(program.load(batch))

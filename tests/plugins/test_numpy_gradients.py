@@ -13,11 +13,12 @@ from benchmarker.graph.attributes import keywords
 from benchmarker.graph.graph import walk
 from benchmarker.graph.initializers import ZEROS
 from benchmarker.graph.network import Network
-from benchmarker.graph.operators import OPERATORS
+from benchmarker.graph.operators import OPERATORS, STOPS
 from benchmarker.plugins.numpy.base import Call
 from benchmarker.plugins.numpy.gradients import GRADIENTS
 from benchmarker.plugins.numpy.operators import NumpyOperators
 from benchmarker.worker.conformance.cases import OPERATOR_CASES, OperatorCase
+from benchmarker.worker.conformance.derivatives import is_differentiable
 from tests.support.numpy_programs import build
 
 Array = npt.NDArray[Any]
@@ -26,16 +27,17 @@ STEP = 1e-5
 TOLERANCE = 1e-6
 """Of the gradient's norm: the rounding of the loss over the step is 1e-11, the step's own error h^2."""
 DIRECTIONS = 4
-NOT_SMOOTH = ("relu/zeros", "stop_gradient")
-"""Cases and operators without a derivative that differences could show; each has a test of its own below."""
-SMOOTH_CASES = [c for c in OPERATOR_CASES if not {c.path, c.operator}.intersection(NOT_SMOOTH)]
+SMOOTH_CASES = [case for case in OPERATOR_CASES if is_differentiable(case)]
+"""Those with a derivative that differences could show; kinks and stops have tests of their own below."""
 
 
 @pytest.mark.parametrize("case", SMOOTH_CASES, ids=lambda case: case.path)
 def test_gradients_are_those_of_central_differences(case: OperatorCase) -> None:
     graph = case.graph(training=True)
     drawn, batch = case.values(graph, seed=3)
-    parameters = {name: array.astype(np.float64) for name, array in drawn.items()}
+    parameters = {
+        name: array.astype(np.float64) if array.dtype.kind == "f" else array for name, array in drawn.items()
+    }
     program = build(graph, parameters)
     loaded = program.load(batch)
     loss_name = graph.loss or ""
@@ -60,9 +62,8 @@ def test_gradients_are_those_of_central_differences(case: OperatorCase) -> None:
 
 def test_every_operator_with_a_meaning_has_a_gradient() -> None:
     primitives = {name for name, info in OPERATORS.items() if info.kind == "primitive"}
-    # Dropout is a product with its mask, and nothing flows back through the other two.
-    # A user's own operator brings its gradient with it.
-    assert set(GRADIENTS) == primitives - {"dropout", "cast", "stop_gradient"} | {"custom"}
+    # Dropout is a product with its mask; a user's own operator brings its gradient with it.
+    assert set(GRADIENTS) == primitives - STOPS - {"dropout"} | {"custom"}
 
 
 def test_a_value_used_twice_gets_the_sum_of_both_gradients() -> None:

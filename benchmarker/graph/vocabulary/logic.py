@@ -6,7 +6,7 @@ from benchmarker.graph.vocabulary.base import Tensor, Vocabulary, primitive, sto
 
 
 class LogicOperators(Vocabulary):
-    """Comparisons of two tensors of one type, logic of truth values, and the choice between two tensors."""
+    """Comparisons of two tensors, logic of truth values, and choice between tensors."""
 
     @stopping
     @primitive

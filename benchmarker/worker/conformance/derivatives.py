@@ -163,7 +163,7 @@ def gradient_check(
     Skipped
         If the graph has nothing to differentiate with respect to.
     """
-    exact = {name: np.asarray(value, np.float64) for name, value in parameters.items()}
+    exact = {name: _exact(value) for name, value in parameters.items()}
     names = [p.name for p in graph.trainable]
     if not names:
         raise Skipped("there is no floating-point operand to differentiate with respect to")
@@ -178,6 +178,11 @@ def gradient_check(
         for number in range(directions)
     ]
     return GradientCheck(tuple(found), tolerance)
+
+
+def _exact(values: Array) -> Array:
+    """Return floating-point values in float64; row numbers and truth values stay what they are."""
+    return np.asarray(values, np.float64) if np.issubdtype(values.dtype, np.floating) else values
 
 
 class _Movable:
@@ -306,7 +311,7 @@ def _of_graph(graph: Graph, subject: Subject) -> Measurement:
     return _derivatives(subject, graph, start, batch, tolerance)
 
 
-def _is_differentiable(case: OperatorCase) -> bool:
+def is_differentiable(case: OperatorCase) -> bool:
     """Tell whether a derivative exists: something flows back, and no operand lies where a rectifier switches."""
     operands = case.named_operands().values()
     return (
@@ -319,9 +324,7 @@ def _is_differentiable(case: OperatorCase) -> bool:
 def derivative_checks(cases: Sequence[OperatorCase] = OPERATOR_CASES) -> tuple[Check, ...]:
     """Return a check of each differentiable operator case."""
     return tuple(
-        Check(f"derivative/{case.path}", partial(_of_case, case))
-        for case in cases
-        if _is_differentiable(case)
+        Check(f"derivative/{case.path}", partial(_of_case, case)) for case in cases if is_differentiable(case)
     )
 
 
