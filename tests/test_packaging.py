@@ -34,6 +34,7 @@ DISTRIBUTIONS = {"PIL": "pillow", "cpuinfo": "py-cpuinfo", "pynvml": "nvidia-ml-
 OPTIONAL = {
     "PIL",
     "duckdb",
+    "fsspec",
     "jinja2",
     "matplotlib",
     "mpi4py",

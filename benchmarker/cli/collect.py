@@ -13,7 +13,7 @@ from benchmarker.errors import plural
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the command's arguments."""
     parser.add_argument("submission", nargs="?", metavar="ID", help="of one submission; default: of all")
-    add_results(parser)
+    add_results(parser, elsewhere=False)
     parser.add_argument("--json", action="store_true", help="print JSON and nothing else")
 
 

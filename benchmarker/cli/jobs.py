@@ -26,7 +26,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--cancel", metavar="ID[/PART]", help="end the jobs of a submission, or one, that are not over"
     )
-    add_results(parser)
+    add_results(parser, elsewhere=False)
     parser.add_argument("--json", action="store_true", help="print one JSON object a submission")
 
 

@@ -32,7 +32,7 @@ COMMANDS = {
     "collect": "bring the records of submitted jobs home",
     "env": "list, create and remove the environments of frameworks",
     "rerun": "run records again, and say whether their numbers were reproduced",
-    "results": "list, show, query, export, merge, prune and import records",
+    "results": "list, show, query, export, merge, prune, import, index records",
     "compare": "say which is faster, by how much, and whether that is shown",
     "scale": "predict steps on more ranks than there are here",
     "track": "show how a number changed over time, and where",
@@ -168,7 +168,21 @@ def command_parser(command: str) -> argparse.ArgumentParser:
 def _run_command(command: str, arguments: Sequence[str]) -> int:
     parser = command_parser(command)
     status: int = command_module(command).main(parser.parse_args(arguments))
-    return status
+    unsent = _close_places()
+    return status or unsent
+
+
+def _close_places() -> int:
+    """Send what was not sent yet to the addresses that a command named; return 1 if that could not be done."""
+    # What reads and writes no records has not imported it, and need not.
+    if "benchmarker.records.places" not in sys.modules:
+        return 0
+    from benchmarker.records import places
+
+    sentences, complete = places.close()
+    for sentence in sentences:
+        print(f"benchmarker: {printable(sentence)}", file=sys.stderr)
+    return int(not complete)
 
 
 def _dispatch(arguments: list[str]) -> int:

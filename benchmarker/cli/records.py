@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from benchmarker.cli.counter import reading
-from benchmarker.cli.values import file_path
+from benchmarker.cli.values import file_path, results_place
 from benchmarker.errors import printable
 
 if TYPE_CHECKING:
@@ -31,14 +31,14 @@ def add_filters(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def add_results(parser: argparse.ArgumentParser) -> None:
-    """Add the option that names the folder of records."""
+def add_results(parser: argparse.ArgumentParser, *, elsewhere: bool = True) -> None:
+    """Add the option that names the folder of records, which may be an address unless ``elsewhere`` is false."""
     parser.add_argument(
         "--results",
-        type=file_path,
+        type=results_place if elsewhere else file_path,
         default=Path("results"),
         metavar="DIR",
-        help="folder of records; default: results",
+        help=f"folder of records{', or an address such as s3://bucket/folder' if elsewhere else ''}; default: results",
     )
 
 

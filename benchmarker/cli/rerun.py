@@ -88,9 +88,9 @@ def main(arguments: argparse.Namespace) -> int:
 def _rerun(arguments: argparse.Namespace) -> int:
     from benchmarker.analysis.reproduction import compare
     from benchmarker.analysis.text.rerun import as_json, as_text
-    from benchmarker.records.store import Store
+    from benchmarker.records.remote.opening import store_at
 
-    store = Store(arguments.results)
+    store = store_at(arguments.results)
     originals = _originals(arguments.records, arguments.results)
     planned = [_planned(original, arguments) for original in originals]
     store.check_writable()

@@ -1,4 +1,4 @@
-"""List, show, query, export, merge, prune and import records."""
+"""List, show, query, export, merge, prune, import and index records."""
 
 from __future__ import annotations
 
@@ -10,10 +10,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from benchmarker.cli.counter import reading, taking, telling
+from benchmarker.cli.index import make_index
 from benchmarker.cli.records import SHOWN, add_filters, add_results, chosen_records, tell_skipped
 from benchmarker.cli.terminal import output_width, print_text
-from benchmarker.cli.values import file_path, whole
+from benchmarker.cli.values import file_path, results_place, whole
 from benchmarker.errors import UsageError, plural, printable
+from benchmarker.records import places
 
 if TYPE_CHECKING:
     from benchmarker.analysis.results import Results
@@ -38,6 +40,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     _add_merge(actions)
     _add_prune(actions)
     _add_import(actions)
+    _action(actions, "index", "make the index objects of a folder elsewhere, for quick reading")
 
 
 def _action(
@@ -125,10 +128,10 @@ def _add_export(actions: Any) -> None:
 def _add_merge(actions: Any) -> None:
     parser = _action(actions, "merge", "add the records of folders to one, each once", reads=False)
     parser.add_argument(
-        "sources", nargs="+", type=file_path, metavar="DIR", help="folders of records, or records"
+        "sources", nargs="+", type=results_place, metavar="DIR", help="folders of records, or records"
     )
     parser.add_argument(
-        "--into", required=True, type=file_path, metavar="DIR", help="the folder that takes them"
+        "--into", required=True, type=results_place, metavar="DIR", help="the folder that takes them"
     )
     parser.add_argument("--dry-run", action="store_true", help="only tell what would be added")
 
@@ -157,7 +160,7 @@ def _add_import(actions: Any) -> None:
         "sources", nargs="+", type=file_path, metavar="FILE", help="its JSON files, or folders"
     )
     parser.add_argument(
-        "--into", type=file_path, default=Path("results"), metavar="DIR", help="default: results"
+        "--into", type=results_place, default=Path("results"), metavar="DIR", help="default: results"
     )
 
 
@@ -172,6 +175,7 @@ def main(arguments: argparse.Namespace) -> int:
         "merge": _merge,
         "prune": _prune,
         "import": _import,
+        "index": make_index,
     }
     return commands[arguments.action](arguments)
 
@@ -355,8 +359,8 @@ def _merge(arguments: argparse.Namespace) -> int:
     else:
         would = "would be added" if arguments.dry_run else "added"
         print(
-            f"{plural(len(merge.new), 'record')} {would} to '{arguments.into}', {len(merge.known)} there already, "
-            f"{len(merge.damaged)} damaged"
+            f"{plural(len(merge.new), 'record')} {would} to '{places.shown(arguments.into)}', "
+            f"{len(merge.known)} there already, {len(merge.damaged)} damaged"
         )
         tell_skipped(merge.damaged)
     return 1 if merge.damaged else 0
@@ -370,6 +374,11 @@ def _prune(arguments: argparse.Namespace) -> int:
     if not (words or arguments.filters or arguments.older_than or arguments.keep is not None):
         raise UsageError(
             "prune removes what is asked for: give filters, --status, --older-than or --keep, got none"
+        )
+    if places.place_at(arguments.results):
+        raise UsageError(
+            f"prune removes files of this machine, got '{places.shown(arguments.results)}'; remove objects with the "
+            "store's own client"
         )
     before = beginning(arguments.older_than) if arguments.older_than else None
     unwanted = PruneRule(before, arguments.keep)
@@ -409,8 +418,8 @@ def _import(arguments: argparse.Namespace) -> int:
         _print_json({"imported": added, "known": known, "left": left})
     else:
         print(
-            f"{plural(len(outcome.added), 'record')} imported into '{arguments.into}', {len(outcome.known)} there "
-            f"already, {len(outcome.left)} left"
+            f"{plural(len(outcome.added), 'record')} imported into '{places.shown(arguments.into)}', "
+            f"{len(outcome.known)} there already, {len(outcome.left)} left"
         )
         tell_skipped(outcome.left)
     return 1 if outcome.left else 0

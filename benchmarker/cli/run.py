@@ -70,9 +70,10 @@ def run_blueprint(arguments: argparse.Namespace, blueprint: Blueprint | None) ->
         tell_skipped(experiment_run.damaged)
         if not arguments.quiet and not arguments.json:
             done, every = len(experiment_run.before), len(experiment_run.campaign.every())
-            _tell(
-                f"{done} of {every} runs already have an ok record in {experiment_run.folder} and are skipped"
-            )
+            from benchmarker.records import places
+
+            where = places.shown(experiment_run.folder)
+            _tell(f"{done} of {every} runs already have an ok record in {where} and are skipped")
     for note in notes if not arguments.quiet else ():
         _tell(note)
     return _show_plan(arguments, experiment_run) if arguments.dry_run else _run(arguments, experiment_run)
@@ -139,6 +140,7 @@ def _print_results(found: Sequence[FinishedRun], new: int, folder: Path, *, oper
     from benchmarker.analysis.text.ranks import ranks_table
     from benchmarker.analysis.text.trainings import trainings_table
     from benchmarker.cli.terminal import output_width
+    from benchmarker.records import places
 
     if len(found) == 1:
         print_text(record_summary(found[0].record, found[0].path, width=output_width()))
@@ -154,7 +156,7 @@ def _print_results(found: Sequence[FinishedRun], new: int, folder: Path, *, oper
     if sum(bool(record.get("distributed")) for record in records) > len(exchanges):
         print_text(f"\n{ranks_table(records, width=output_width())}")
     before = f", {len(found) - new} of them from before" if len(found) > new else ""
-    print(f"\n{len(found)} records in {folder}{before}")
+    print(f"\n{len(found)} records in {places.shown(folder)}{before}")
 
 
 def _verdict(arguments: argparse.Namespace, experiment_run: ExperimentRun) -> int:

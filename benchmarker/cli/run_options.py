@@ -13,7 +13,7 @@ from benchmarker.api.given_values import real_number, shown
 from benchmarker.api.optimizer import hyperparameters, optimizer_kinds, owners
 from benchmarker.api.options import split_values
 from benchmarker.api.rules import MAX_COUNT, Real, Rule, Whole
-from benchmarker.cli.values import each_once, file_path, whole
+from benchmarker.cli.values import each_once, file_path, results_place, whole
 from benchmarker.errors import UsageError
 from benchmarker.experiment.options import OPTION_OF_KEY, OPTIONS, absolute_environment
 from benchmarker.experiment.run_option import NONE, RunOption
@@ -256,7 +256,13 @@ def _add_optimizer(what: Any) -> None:
 
 
 def _add_output(output: Any, of_recipes: bool) -> None:
-    _option(output, "--results", type=file_path, metavar="DIR", help="default: results")
+    _option(
+        output,
+        "--results",
+        type=results_place,
+        metavar="DIR",
+        help="folder, or an address such as s3://bucket/folder; default: results",
+    )
     output.add_argument(
         "--accept",
         type=_limit,

@@ -88,7 +88,7 @@ def main(arguments: argparse.Namespace) -> int:
         )
     blueprint, options = Path(arguments.blueprint[0]), arguments.blueprint[1:]
     cells, own_results = _planned(blueprint, options)
-    arguments.results = arguments.results or str(own_results or "results")
+    arguments.results = arguments.results or own_results or "results"
     if arguments.to in PRINTED:
         return _print_manifest(arguments, blueprint, options, cells)
     if arguments.image:
@@ -130,7 +130,7 @@ def _resources(arguments: argparse.Namespace, given: Resources | None = None) ->
     return msgspec.structs.replace(given, **asked) if given else Resources(**asked)
 
 
-def _planned(blueprint: Path, options: list[str]) -> tuple[int, Path | None]:
+def _planned(blueprint: Path, options: list[str]) -> tuple[int, str | None]:
     """Return how many cells an experiment has, of which nothing is wrong wherever it runs, and its results folder."""
     from benchmarker.cli.main import command_parser
     from benchmarker.cli.run_options import given

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from benchmarker.cli.counter import Count
 from benchmarker.cli.terminal import print_text
-from benchmarker.cli.values import file_path
+from benchmarker.cli.values import results_place
 from benchmarker.errors import plural
 from benchmarker.records.schema import Fault
 from benchmarker.records.store import DEFAULT_FOLDER, record_files
@@ -24,7 +24,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "paths",
         nargs="*",
-        type=file_path,
+        type=results_place,
         default=[DEFAULT_FOLDER],
         metavar="PATH",
         help=f"record files, or folders of them (default: {DEFAULT_FOLDER})",

@@ -11,6 +11,8 @@ from benchmarker.api.given_values import repeated, shown, whole_number
 from benchmarker.api.rules import MAX_COUNT, Whole
 
 _Value = TypeVar("_Value")
+_ADDRESS = "://"
+"""What makes a text an address rather than a path."""
 MAX_PAIRS = 10_000
 """Of processes that one command makes to compare two sides."""
 
@@ -19,7 +21,22 @@ def file_path(text: str) -> Path:
     """Return a path; an empty one would be this folder."""
     if not text.strip() or "\0" in text:
         raise argparse.ArgumentTypeError(f"must be a path, got {shown(text)}")
+    if _ADDRESS in text:
+        from benchmarker.records.remote.addresses import without_password
+
+        raise argparse.ArgumentTypeError(
+            f"must be a path of this machine, got an address, {shown(without_password(text))}"
+        )
     return Path(text)
+
+
+def results_place(text: str) -> Path:
+    """Return a results folder, given as a path or as an address; of one elsewhere, its copy on this machine."""
+    if _ADDRESS not in text:
+        return file_path(text)
+    from benchmarker.records.remote.opening import open_place
+
+    return open_place(text)
 
 
 def whole(least: int = 1, most: int = MAX_COUNT) -> Callable[[str], int]:

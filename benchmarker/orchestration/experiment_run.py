@@ -22,7 +22,8 @@ from benchmarker.experiment.spec import Experiment, RunSpec, specification
 from benchmarker.experiment.suitability import unsupported_reasons
 from benchmarker.records.assembly.acceptance import judge
 from benchmarker.records.assembly.facts import FinishedRun
-from benchmarker.records.store import DEFAULT_FOLDER, Store, require_writable
+from benchmarker.records.remote.opening import open_place, store_at
+from benchmarker.records.store import DEFAULT_FOLDER, require_writable
 
 if TYPE_CHECKING:
     from benchmarker.experiment.blueprint.loading import Blueprint, BlueprintFault
@@ -114,7 +115,7 @@ class ExperimentRun:
         cls,
         values: Mapping[str, Any],
         blueprint: Blueprint | None = None,
-        folder: Path | None = None,
+        folder: str | Path | None = None,
         part: Part | None = None,
     ) -> ExperimentRun:
         """Plan what :func:`asked_experiment` returns, or a part of it; a fault of the blueprint is told with its line.
@@ -137,7 +138,8 @@ class ExperimentRun:
             raise UsageError(str(placed)) from None
         if part is not None:
             runs = part.of(runs)
-        return cls(experiment, runs, folder or (blueprint and blueprint.results) or DEFAULT_FOLDER)
+        named = folder or (blueprint and blueprint.results) or DEFAULT_FOLDER
+        return cls(experiment, runs, open_place(named))
 
     @cached_property
     def campaign(self) -> Campaign:
@@ -240,7 +242,7 @@ class ExperimentRun:
         asked = self.experiment
         if asked.checkpoints and asked.checkpoint_every:
             require_writable(Path(asked.checkpoints), "checkpoints", "--checkpoints")
-        store = Store(self.folder)
+        store = store_at(self.folder)
         store.check_writable()
         prepare()
         orchestrator = Orchestrator(

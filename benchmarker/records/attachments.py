@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from benchmarker.records import places
+
 LOG, TRACE = ".log", ".trace.json.gz"
 """Endings in the place of the record's own."""
 
@@ -49,6 +51,8 @@ def naming(record: Mapping[str, Any], stem: str, endings: Mapping[str, object]) 
 def _own(file: Path, ending: str, name: object) -> Path | None:
     # A record may come from anywhere, so a name in it leads nowhere else, and a link is not followed.
     path = file.with_suffix(ending)
+    if name == path.name:
+        places.fetch(path)
     if name != path.name or path.is_symlink() or not path.is_file():
         return None
     return path

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from benchmarker.errors import UsageError
+from benchmarker.records import places
 
 _HERE = os.curdir + os.sep
 State = tuple[int, int, int, int]
@@ -48,7 +49,10 @@ def find_files(path: str | os.PathLike[str], on_damage: Callable[[Path, str], No
     ------
     UsageError
         If there is no such file or folder.
+    StoreError
+        If it is the copy of a place elsewhere that cannot be reached.
     """
+    places.refresh(path)
     top = Path(path)
     if top.is_dir():
         found = list(_below(str(top), on_damage))

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any, Union
 
 from benchmarker.analysis.calls.run import OnLine, told_progress
@@ -25,6 +24,7 @@ from benchmarker.analysis.text.comparison_sentences import (
 )
 from benchmarker.analysis.text.html import comparison_html
 from benchmarker.errors import UsageError
+from benchmarker.records.remote.opening import open_place
 from benchmarker.records.store import DEFAULT_FOLDER
 
 SideLike = Union[str, "os.PathLike[str]", Results]
@@ -128,7 +128,7 @@ def compare(
     """
     request = ComparisonRequest(
         sides=_named(sides),
-        results=Path(results),
+        results=open_place(results),
         run=bool(run),
         words=() if isinstance(run, bool) else tuple(run),
         pairs=pairs,
@@ -237,7 +237,7 @@ def compare_with_itself(
         After the worker was ended and the record of its run was written.
     """
     request = ComparisonRequest(
-        results=Path(results),
+        results=open_place(results),
         self_comparison=os.fspath(record),
         pairs=pairs,
         margin=margin,

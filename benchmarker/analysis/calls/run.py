@@ -19,6 +19,7 @@ from benchmarker.experiment.progress import Progress
 from benchmarker.experiment.progress_lines import ProgressLines
 from benchmarker.experiment.recipes import asked
 from benchmarker.orchestration.experiment_run import ExperimentRun
+from benchmarker.records.remote.opening import open_place
 
 OnLine = Callable[[str], object]
 """Takes a line of progress, e.g. ``print``."""
@@ -88,7 +89,7 @@ def run(
     recipe : str or path or None
         In its place, what to train: the name of a recipe or a file, as the command ``train`` takes it.
     results : path or None
-        The folder for records; None takes the blueprint's, or ``results``.
+        The folder for records, or an address (``"s3://..."``); None takes the blueprint's, or ``results``.
     resume : bool
         Whether to leave out what has a good record there, and have trainings go on from their checkpoints.
     dry_run : bool
@@ -134,7 +135,9 @@ def _planned(blueprint: object, recipe: object, results: object, options: Mappin
     with possible_paths():
         named = path_of("recipe", recipe)
         described = asked(path_of("blueprint", blueprint), None if named is None else str(named))
-        return ExperimentRun.planned(experiment_values(options), described, path_of("results", results))
+        folder = path_of("results", results)
+        place = open_place(results) if isinstance(results, str) else folder
+        return ExperimentRun.planned(experiment_values(options), described, place)
 
 
 def _execute(experiment_run: ExperimentRun, told: Progress, *, allow_cuda_build: bool) -> None:

@@ -27,7 +27,8 @@ from benchmarker.errors import UsageError
 from benchmarker.experiment.campaign import Campaign
 from benchmarker.experiment.progress import Progress
 from benchmarker.orchestration.orchestrator import Orchestrator
-from benchmarker.records.store import DEFAULT_FOLDER, Store, read_record
+from benchmarker.records.remote.opening import store_at
+from benchmarker.records.store import DEFAULT_FOLDER, read_record
 
 MIN_PAIRS, MAX_PAIRS = 3, 5000
 SHARE = "a share must be between 0% and 100%, e.g. 5% or 0.05"
@@ -152,7 +153,7 @@ class ComparisonRequest:
             raise UsageError(
                 f"pairs of commits or versions must be a number, --pairs=N, got --profile={self.profile}"
             )
-        Store(self.results).check_writable()
+        store_at(self.results).check_writable()
         prepare()
         names = [side if isinstance(side, str) else side.name for side in self.sides]
         return make_pairs(names, self.words, self.pairs or DEFAULT_PAIRS, self.results, progress)
@@ -161,7 +162,7 @@ class ComparisonRequest:
         self, pair_plan: PairPlan, progress: Progress, prepare: Callable[[], None]
     ) -> tuple[list[tuple[int, dict[str, Any]]], bool]:
         """Run a campaign and return its records as they were stored, each with its cell."""
-        store = Store(self.results)
+        store = store_at(self.results)
         store.check_writable()
         prepare()
         orchestrator = Orchestrator(store, progress)

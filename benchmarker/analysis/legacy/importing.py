@@ -10,7 +10,8 @@ from benchmarker.analysis.legacy.reading import LegacyRun, NotEarlierError, read
 from benchmarker.analysis.legacy.record import IMPORTED, as_record, identifier
 from benchmarker.analysis.results.collection import load_results
 from benchmarker.errors import UsageError
-from benchmarker.records.store import Store, record_files
+from benchmarker.records.remote.opening import store_at
+from benchmarker.records.store import record_files
 
 
 @dataclass
@@ -48,7 +49,7 @@ def import_results(
         raise UsageError(f"an import needs files that end in .json, got none in '{sources[0]}'")
     outcome = Imported()
     runs = {file: run for file in files if (run := _read(file, outcome)) is not None}
-    store, known = Store(folder), _known(folder)
+    store, known = store_at(folder), _known(folder)
     if runs:
         store.check_writable()
     for index, (file, run) in enumerate(runs.items()):

@@ -15,6 +15,7 @@ from benchmarker.analysis.results.table import Table
 from benchmarker.errors import BenchmarkerError, StoreError, missing_package
 from benchmarker.records.files import OnProgress
 from benchmarker.records.reading import DamagedError
+from benchmarker.records.remote.opening import open_place
 from benchmarker.records.schema import Record
 from benchmarker.records.store import DEFAULT_FOLDER
 
@@ -194,6 +195,7 @@ def collect(
 
     Where many files must be read, ``on_progress`` is called with the number of those that are, and of all.
     """
+    path = open_place(path)
     found = scan(path, on_progress)
     # The file that was named may be a link, those of a folder may not.
     everything = Results(found.paths, found.table, found.damaged, follow=not Path(path).is_dir())
@@ -211,7 +213,7 @@ def load_results(path: str | os.PathLike[str] = DEFAULT_FOLDER, **filters: Any) 
     Parameters
     ----------
     path : path
-        A folder, or one file.
+        A folder, or one file; or the address of a folder elsewhere, e.g. ``"s3://bucket/folder"``.
     filters
         What records must have: ``framework="pytorch"``, ``problem="resnet*"``, ``status=["ok", "failed"]``,
         ``problem__parameters__image_size=64``, ``batch_size="8..64"``, ``since="7d"``. Texts mean the same as

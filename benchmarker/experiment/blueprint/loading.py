@@ -89,10 +89,10 @@ class Blueprint:
         return self.converted.values
 
     @property
-    def results(self) -> Path | None:
-        """The results folder, if the blueprint names one."""
+    def results(self) -> str | None:
+        """The results folder or its address, if the blueprint names one."""
         folder = self.document.fields.get("results")
-        return None if folder is None else Path(folder)
+        return None if folder is None else str(folder)
 
     @property
     def notes(self) -> tuple[str, ...]:

@@ -1,0 +1,1 @@
+"""Results folders elsewhere, by any address that fsspec knows: objects, their copy here, index objects."""

@@ -1,0 +1,106 @@
+"""An S3 on this machine: moto as a process of its own, on a free port, which a test kills for real."""
+
+from __future__ import annotations
+
+import os
+import socket
+import subprocess
+import sys
+import time
+import urllib.request
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+
+SECRET = "wJalrXUtnFEMI-a-secret-of-this-test"
+KEY = "AKIAOFTHISTESTALONE0"
+BUCKET = "measured"
+TIMEOUT = 60.0
+
+
+def _free_port() -> int:
+    with socket.socket() as listening:
+        listening.bind(("127.0.0.1", 0))
+        return int(listening.getsockname()[1])
+
+
+@dataclass
+class ObjectServer:
+    """A server that has a bucket.
+
+    Parameters
+    ----------
+    folder : Path
+        For its log.
+    """
+
+    folder: Path
+    port: int = field(default_factory=_free_port)
+    _process: subprocess.Popen[bytes] | None = None
+
+    @property
+    def address(self) -> str:
+        return f"http://127.0.0.1:{self.port}"
+
+    @property
+    def environment(self) -> Mapping[str, str]:
+        """Variables by which every client of S3 finds it, and no settings of the user's."""
+        return {
+            "AWS_ENDPOINT_URL": self.address,
+            "AWS_ACCESS_KEY_ID": KEY,
+            "AWS_SECRET_ACCESS_KEY": SECRET,
+            "AWS_DEFAULT_REGION": "us-east-1",
+            "AWS_CONFIG_FILE": "/dev/null",
+            "AWS_SHARED_CREDENTIALS_FILE": "/dev/null",
+            "AWS_EC2_METADATA_DISABLED": "true",
+            "NO_PROXY": "127.0.0.1",
+        }
+
+    def start(self) -> None:
+        """Start it with an empty bucket."""
+        with (self.folder / "moto.log").open("ab") as log:
+            self._process = subprocess.Popen(
+                [sys.executable, "-m", "moto.server", "-H", "127.0.0.1", "-p", str(self.port)],
+                stdout=log,
+                stderr=log,
+                env={**os.environ, **self.environment},
+            )
+        limit = time.monotonic() + TIMEOUT
+        while not self._makes_bucket():
+            assert self._process.poll() is None, (self.folder / "moto.log").read_text()
+            assert time.monotonic() < limit
+            time.sleep(0.05)
+
+    def kill(self) -> None:
+        """End it as a lost network would: at once, and with nothing that answers any more."""
+        if self._process is not None:
+            self._process.kill()
+            self._process.wait()
+            self._process = None
+
+    def objects(self) -> dict[str, bytes]:
+        """Return what is in the bucket."""
+        import boto3
+
+        client = boto3.client(
+            "s3",
+            endpoint_url=self.address,
+            aws_access_key_id=KEY,
+            aws_secret_access_key=SECRET,
+            region_name="us-east-1",
+        )
+        try:
+            listed = client.list_objects_v2(Bucket=BUCKET).get("Contents", [])
+            return {
+                item["Key"]: client.get_object(Bucket=BUCKET, Key=item["Key"])["Body"].read()
+                for item in listed
+            }
+        finally:
+            client.close()
+
+    def _makes_bucket(self) -> bool:
+        request = urllib.request.Request(f"{self.address}/{BUCKET}", method="PUT")
+        with suppress(OSError), urllib.request.urlopen(request, timeout=10) as answer:
+            return bool(answer.status == 200)
+        return False
