@@ -14,6 +14,7 @@ from benchmarker.graph.network import Network
 from benchmarker.graph.recorder import Value
 from benchmarker.graph.types import Distribution
 from benchmarker.problems.layers.glorot import glorot_dense
+from benchmarker.problems.layers.molecules import helix, neighbours, pair_distances, require_within
 
 QM9 = {"width": 64, "interactions": 3, "gaussians": 300, "radius": 30.0}
 """Sizes of the paper's network for QM9."""
@@ -35,16 +36,6 @@ class Parameters:
     interactions: int = 6
     gaussians: Annotated[int, Whole(2, 10_000)] = 50
     radius: Annotated[float, Real(above=0.0, most=1000.0)] = 10.0
-
-
-def helix(atoms: int) -> list[tuple[float, float, float]]:
-    """Return positions in angstrom, neighbours on the chain 2.0 apart and no two atoms nearer."""
-    return [(2.0 * math.cos(i), 2.0 * math.sin(i), 0.4 * i) for i in range(atoms)]
-
-
-def neighbours(atoms: int) -> list[tuple[int, int]]:
-    """Return every pair of an atom and another, in order of the first."""
-    return [(i, j) for i in range(atoms) for j in range(atoms) if i != j]
 
 
 def cosine_cutoff(distance: float, radius: float) -> float:
@@ -100,19 +91,16 @@ def build(net: Network, p: Parameters) -> None:
             "take a smaller batch size or fewer atoms"
         )
     positions, pairs = helix(p.atoms), neighbours(p.atoms)
-    apart = [math.dist(positions[i], positions[j]) for i, j in pairs]
-    if max(apart) >= p.radius:
-        raise UsageError(
-            f"the molecule of {p.atoms} atoms is {max(apart):.3g} angstrom long, and 'radius' must be more, "
-            f"got {p.radius:g}; take fewer atoms or a larger radius"
-        )
+    require_within(p.atoms, p.radius)
     others = p.atoms - 1
     rows = (float(sample * p.atoms + j) for sample in range(net.batch_size) for _, j in pairs)
     kind = net.input("element", (p.atoms,), "int64", Distribution("integers", p.elements, low=1))
     table = Distribution("values", values=tuple(rows))
     neighbour = net.input("neighbour", (p.atoms, others), "int64", table)
-    # It depends on positions alone and needs a cosine, which is no operator: part of the data.
-    falling = Distribution("values", values=tuple(cosine_cutoff(d, p.radius) for d in apart))
+    # It depends on positions alone: part of the data.
+    falling = Distribution(
+        "values", values=tuple(cosine_cutoff(d, p.radius) for d in pair_distances(p.atoms))
+    )
     cutoff = net.reshape(net.input("cutoff", (p.atoms, others), distribution=falling), shape=(-1, 1))
     energy = net.input("energy", (1,))
 

@@ -19,6 +19,7 @@ from benchmarker.errors import UsageError
 from benchmarker.graph.cost import graph_cost
 from benchmarker.graph.graph import Graph
 from benchmarker.problems import dlrm, schnet
+from benchmarker.problems.layers import molecules, spherical
 from benchmarker.worker.verification.reference import compute
 from benchmarker.worker.verification.tolerances import too_ill_conditioned
 
@@ -26,6 +27,7 @@ NAMES = (
     *("gemm", "batchmatmul", "attention", "lstm", "gru", "layer_norm", "embedding"),
     *("vit_base_16", "deit_base_16", "bert_base", "bert_large", "roberta_base", "roberta_large"),
     *("gpt2", "llama", "transformer_base", "lstm_char", "lstm_imdb", "deepspeech2", "ncf", "dlrm", "schnet"),
+    *("bert_custom", "dimenet"),
 )
 PROBLEMS: dict[str, Problem] = {name: registry.problem(name) for name in NAMES}
 ENTRIES = [
@@ -138,6 +140,8 @@ REFUSALS = (
     ("deepspeech2", {"transcript": 200}, "may need 399 steps, and the convolutions leave 350"),
     ("deepspeech2", {"padded": False, "bins": 40}, "window of 41 does not fit an axis of size 40"),
     ("schnet", {"atoms": 40}, "is 15.8 angstrom long, and 'radius' must be more, got 10"),
+    ("dimenet", {"radius": 4.0}, "of 6 atoms is 4.17 angstrom long, and 'radius' must be more, got 4"),
+    ("dimenet", {"atoms": 400}, "2 molecules of 400 atoms have more than 4194304 triplets"),
     ("layer_norm", {"epsilon": 0.0}, "'epsilon' must be above 0, got 0"),
 )
 
@@ -263,13 +267,33 @@ def test_neighbours_of_a_molecule_are_its_own_atoms() -> None:
 
 
 def test_a_molecule_is_no_denser_than_molecules_are() -> None:
-    positions = schnet.helix(18)
-    apart = [math.dist(positions[i], positions[j]) for i, j in schnet.neighbours(18)]
+    positions = molecules.helix(18)
+    apart = [math.dist(positions[i], positions[j]) for i, j in molecules.neighbours(18)]
     assert len(apart) == 306
     assert min(apart) > 1.9
     assert max(apart) < 10.0
     assert schnet.cosine_cutoff(0.0, 10.0) == 1.0
     assert schnet.cosine_cutoff(10.0, 10.0) == pytest.approx(0.0)
+
+
+def test_spherical_functions_are_those_of_the_closed_forms() -> None:
+    z = 4.4934094579090642  # the first root of tan(z) = z
+    zeros = spherical.bessel_zeros(3, 2)
+    assert zeros[0] == pytest.approx([math.pi, 2 * math.pi], rel=1e-15)
+    assert zeros[1][0] == pytest.approx(z, rel=1e-14)
+    assert spherical.bessel_value(2, zeros[2][1]) == pytest.approx(0.0, abs=1e-14)
+    # The integral of (a j_0(pi x))^2 x^2 from 0 to 1 is a^2 / (2 pi^2).
+    assert spherical.bessel_norms(zeros)[0][0] == pytest.approx(math.sqrt(2.0) * math.pi, rel=1e-14)
+
+
+def test_triplets_name_the_pairs_that_reach_a_pair() -> None:
+    batch = draw_batch(PROBLEMS["dimenet"].graph(2), 0)
+    neighbour, message = batch["neighbour"].reshape(-1), batch["message"]
+    for sample, atom in ((0, 0), (1, 5)):
+        for number in range(5):
+            pairs = message[sample, atom, number]
+            assert set(pairs // 5) == {batch["neighbour"][sample, atom, number]}
+            assert sorted(neighbour[pairs]) == sorted(batch["third"][sample, atom, number])
 
 
 def test_the_first_samples_of_a_mini_batch_are_a_mini_batch() -> None:

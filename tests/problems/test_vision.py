@@ -42,6 +42,7 @@ NAMES = (
     "mobilenet_v2",
     "nature_dqn",
     "pool2d",
+    "res10ssd",
     "resnet101",
     "resnet152",
     "resnet18",

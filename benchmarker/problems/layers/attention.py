@@ -167,9 +167,9 @@ def _close(net: Network, name: str, x: Value, y: Value, t: Transformer) -> Value
     return net.layer_norm(name, net.add(x, dropout(net, y, t.dropout)), epsilon=t.epsilon)
 
 
-def encoder_layer(net: Network, name: str, x: Value, t: Transformer) -> Value:
+def encoder_layer(net: Network, name: str, x: Value, t: Transformer, *, is_causal: bool = False) -> Value:
     """Self-attention and feed-forward, each normalized at its end (section 3.1)."""
-    y = multi_head_attention(net, f"{name}.attention", x, x, t)
+    y = multi_head_attention(net, f"{name}.attention", x, x, t, is_causal=is_causal)
     x = _close(net, f"{name}.norm1", x, y, t)
     return _close(net, f"{name}.norm2", x, feed_forward(net, f"{name}.mlp", x, t), t)
 
