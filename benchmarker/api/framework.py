@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar
 
+from benchmarker.api.generation import CarriesState
 from benchmarker.api.native_scheme import NativeScheme as NativeScheme
 from benchmarker.errors import UnsupportedError
 
@@ -25,8 +26,9 @@ if TYPE_CHECKING:
 
     Array = npt.NDArray[np.generic]
 
-MODES = ("inference", "training", "gradient")
+STEP_MODES = ("inference", "training", "gradient")
 """``gradient`` goes forward and backward and updates nothing."""
+MODES = (*STEP_MODES, "generation")
 PRECISIONS = ("fp32", "fp64", "tf32", "bf16", "fp16")
 
 
@@ -140,7 +142,7 @@ class Device:
     index: int = 0
 
 
-class Program(ABC):
+class Program(CarriesState, ABC):
     """A graph made native: NumPy at its edges, native tensors on the timed path.
 
     The timed path is :meth:`infer`, :meth:`gradient_step` or :meth:`train_step`, by mode, followed by

@@ -11,7 +11,8 @@ from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
 from benchmarker.api.containment import BUILD_SECONDS, contained
-from benchmarker.api.framework import MODES
+from benchmarker.api.framework import STEP_MODES
+from benchmarker.api.generation import Stage
 from benchmarker.api.optimizer import Optimizer
 from benchmarker.api.options import parse_options
 from benchmarker.errors import BenchmarkerError, PluginError, UsageError, first_line
@@ -85,7 +86,11 @@ class Problem:
     semantics : int
         Raised with every change of what the problem computes: records of different ones are not compared.
     modes : tuple of str
-        What a step of it may do; training needs a loss besides.
+        What a step of it may do; training needs a loss besides, generation ``decode``.
+    decode : callable or None
+        ``decode(net, parameters, stage)`` builds a graph of a generation: of a prompt, of one token with what is kept
+        of those before it, or of all at once. Their inputs and outputs are told by
+        :class:`~benchmarker.api.generation.Stage`; parameters of one name are the same in all and in ``build``.
     collective : str or None
         Of :data:`~benchmarker.api.collective.COLLECTIVES`: what several ranks exchange in a step, instead of computing
         the graph, whose input is then a vector for each of them; its parameters are those of
@@ -103,7 +108,8 @@ class Problem:
     reduced: Mapping[str, Any] = field(default_factory=dict)
     reduced_batch_size: int = 2
     semantics: int = 1
-    modes: tuple[str, ...] = MODES
+    modes: tuple[str, ...] = STEP_MODES
+    decode: Callable[[Network, Any, Stage], None] | None = None
     collective: str | None = None
 
     def benchmarker_problem(self) -> Problem:
@@ -131,11 +137,31 @@ class Problem:
             If the problem is broken: its ``build`` raises, which is the cause of this error, or adds no
             input or no output.
         """
+        return self._built(self.build, batch_size, values)
+
+    def stage(self, stage: Stage, batch_size: int | None = None, **values: Any) -> Graph:
+        """Build a graph of a generation.
+
+        Raises
+        ------
+        UsageError
+            If the problem generates nothing, on a parameter of the wrong type or an impossible size.
+        PluginError
+            If the problem is broken.
+        """
+        decode = self.decode
+        if decode is None:
+            raise UsageError(f"problem '{self.name}' generates nothing; it is no causal language model")
+        return self._built(lambda net, parameters: decode(net, parameters, stage), batch_size, values)
+
+    def _built(
+        self, build: Callable[[Network, Any], None], batch_size: int | None, values: Mapping[str, Any]
+    ) -> Graph:
         parameters = parse_options(self.parameters, values, f"problem '{self.name}'")
         network = Network(self.name, _whole(self.batch_size if batch_size is None else batch_size))
         try:
             with self._building():
-                self.build(network, parameters)
+                build(network, parameters)
         except BenchmarkerError:
             raise
         except (Exception, SystemExit) as error:

@@ -174,7 +174,7 @@ class SpeedProbe(Part):
     memory_seconds: Seconds
 
 
-class RunResult(Result, tag="result"):
+class RunResult(Result, tag="result", kw_only=True):
     """What a run has measured."""
 
     after: ClassVar[str | None] = "timed"
@@ -207,6 +207,7 @@ class RunResult(Result, tag="result"):
     breakdown: Members | None
     profile: Members | None
     operator: Members | None
+    generation: Members | None = None
 
     def __post_init__(self) -> None:
         hold_small("libraries", self.libraries)

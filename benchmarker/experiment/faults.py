@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Iterator, Sequence
 from typing import Any
 
 from benchmarker import registry
 from benchmarker.api.framework import FrameworkPlugin
+from benchmarker.api.generation import WHOLE, Stage
 from benchmarker.api.given_values import repeated
 from benchmarker.api.optimizer import constant_faults
 from benchmarker.api.problem import Problem
@@ -372,6 +374,20 @@ def _epochs(experiment: Experiment, problem: Problem) -> Iterator[Fault]:
             )
 
 
+def _generations(experiment: Experiment, request: Request, problem: Problem, index: int) -> Iterator[Fault]:
+    """Yield the first impossible length of a generation."""
+    if "generation" not in experiment.modes or problem.decode is None:
+        return
+    parameters = choices(request, experiment.settings, problem.name, problem.parameters)
+    sizes = _batch_sizes(experiment, problem)
+    lengths = itertools.product(experiment.prompt_lengths, experiment.output_lengths)
+    try:
+        for values, size, (prompt, output) in itertools.product(parameters, sizes, lengths):
+            problem.stage(Stage(WHOLE, prompt, output), size, **values)
+    except UsageError as error:
+        yield Fault(("problem", index), str(error))
+
+
 def _graphs(experiment: Experiment) -> Iterator[Fault]:
     """Yield the first impossible size of each problem, and what cannot be trained."""
     for index, problem in _problems(experiment).items():
@@ -392,6 +408,7 @@ def _graphs(experiment: Experiment) -> Iterator[Fault]:
         if unable:
             yield Fault(("mode",), unable)
             continue
+        yield from _generations(experiment, request, problem, index)
         missing = "" if problem.collective else next(filter(None, lacked), "")
         if missing and "training" in experiment.modes:
             yield Fault(

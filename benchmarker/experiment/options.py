@@ -38,7 +38,7 @@ class RunOptions:
 
     mode: str = option(
         Choice(MODES),
-        "what a step does: inference, training or gradient; default: training",
+        "what a step does: inference, training, gradient or generation; default: training",
         default="training",
         axis="modes",
         group="what",
@@ -297,6 +297,32 @@ class RunOptions:
         modes=("training",),
         compares="changed",
         caption="network {}",
+    )
+    prompt_length: int = option(
+        _COUNT,
+        "tokens of the prompt of a generation; default: 128",
+        default=128,
+        axis="prompt_lengths",
+        group="what",
+        metavar="TOKENS",
+        modes=("generation",),
+        compares="changed",
+        caption="prompt {}",
+        title="prompt",
+        of_recipes=False,
+    )
+    output_length: int = option(
+        Whole(2, MAX_COUNT),
+        "tokens that are generated after it; default: 32",
+        default=32,
+        axis="output_lengths",
+        group="what",
+        metavar="TOKENS",
+        modes=("generation",),
+        compares="changed",
+        caption="output {}",
+        title="output",
+        of_recipes=False,
     )
     fold_batch_norm: bool = option(
         Flag(),

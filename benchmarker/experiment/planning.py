@@ -278,7 +278,12 @@ def _shared(experiment: Experiment) -> dict[str, Any]:
     }
 
 
-DEFAULT_SAMPLING = {"training": "throughput", "inference": "latency", "gradient": "latency"}
+DEFAULT_SAMPLING = {
+    "training": "throughput",
+    "inference": "latency",
+    "gradient": "latency",
+    "generation": "latency",
+}
 """Who trains asks how many samples a second, who infers how long one takes."""
 
 

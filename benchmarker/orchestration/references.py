@@ -84,6 +84,7 @@ def reference_path(folder: Path, job: RunJob, packages: Mapping[str, str]) -> Pa
         "samples": job.verification_samples,
         "micro_batch": job.micro_batch,
         "seed": job.seed,
+        "generated": list(job.generated) if job.mode == "generation" else None,
         "data": Path(job.data).name if job.data else None,
         "training": {name: job.training.get(name) for name in _OF_BATCHES} if job.training else None,
         "code": _code_digest(job.problem, packages),
@@ -163,4 +164,6 @@ def reference_job(job: RunJob, path: Path) -> ReferenceJob:
         data=job.data,
         micro_batch=job.micro_batch,
         training=job.training,
+        prompt_length=job.prompt_length,
+        output_length=job.output_length,
     )

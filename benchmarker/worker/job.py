@@ -10,6 +10,7 @@ from dataclasses import asdict, dataclass, field, replace
 from typing import Any, ClassVar
 
 from benchmarker.api.framework import Device, Framework, FrameworkPlugin
+from benchmarker.api.generation import WHOLE, Stage
 from benchmarker.api.optimizer import Optimizer, add_rule
 from benchmarker.api.problem import Problem
 from benchmarker.api.scheme import Scheme
@@ -58,7 +59,7 @@ class ProblemJob(Job):
         Value of the plugin's entry point, or the file that holds the problem.
     problem_parameters : mapping
         All of the problem's parameters.
-    mode : {"inference", "training", "gradient"}
+    mode : {"inference", "training", "gradient", "generation"}
         Which way its graph goes.
     batch_size : int
         Samples in a mini-batch.
@@ -76,6 +77,11 @@ class ProblemJob(Job):
     def entry_points(self) -> tuple[str, ...]:
         """Values of the entry points whose packages the worker imports."""
         return (self.framework, self.problem)
+
+    @property
+    def generated(self) -> tuple[int, int]:
+        """Tokens of a generation: those of the prompt, and those that are generated."""
+        raise NotImplementedError
 
 
 @dataclass(frozen=True)
@@ -121,6 +127,8 @@ class RunJob(ProblemJob):
         Where a training's mini-batches are made.
     divergence : int or None
         First steps of a training by a recipe that are made again beside the reference afterwards; None for none.
+    prompt_length, output_length : int
+        Tokens of a generation.
     """
 
     kind: ClassVar[str] = "run"
@@ -148,6 +156,12 @@ class RunJob(ProblemJob):
     training: Mapping[str, Any] | None = None
     prefetch: str = "none"
     divergence: int | None = None
+    prompt_length: int = 128
+    output_length: int = 32
+
+    @property
+    def generated(self) -> tuple[int, int]:
+        return self.prompt_length, self.output_length
 
     @property
     def entry_points(self) -> tuple[str, ...]:
@@ -181,7 +195,7 @@ class ReferenceJob(ProblemJob):
         The file to write.
     samples : int
         How many samples of the mini-batch are computed.
-    data, micro_batch, training
+    data, micro_batch, training, prompt_length, output_length
         As in :class:`RunJob`.
     """
 
@@ -192,6 +206,12 @@ class ReferenceJob(ProblemJob):
     data: str | None = None
     micro_batch: int | None = None
     training: Mapping[str, Any] | None = None
+    prompt_length: int = 128
+    output_length: int = 32
+
+    @property
+    def generated(self) -> tuple[int, int]:
+        return self.prompt_length, self.output_length
 
 
 @dataclass(frozen=True)
@@ -361,7 +381,13 @@ def load_framework(plugin: FrameworkPlugin) -> Framework:
 
 
 def problem_graph(job: ProblemJob, batch_size: int) -> Graph:
-    """Build the job's graph: with its loss in training, without in inference, else as it goes backward."""
+    """Build the job's graph: with its loss in training, without in inference, else as it goes backward.
+
+    Of a generation it is that of the whole sequence, which the reference computes.
+    """
+    if job.mode == "generation":
+        whole = Stage(WHOLE, *job.generated)
+        return load_problem(job.problem).stage(whole, batch_size, **job.problem_parameters)
     graph = load_problem(job.problem).graph(batch_size, **job.problem_parameters)
     if job.mode == "gradient":
         return graph.for_gradient()

@@ -126,6 +126,8 @@ def prepare(job: RunJob, channel: Channel, stages: Stages) -> Prepared:
     device_name = configure(framework, job, stages)
 
     def program_of(built: Graph, values: Arrays, build: Build) -> Program:
+        if job.mode == "generation":
+            return _generation(job, plugin, framework, values, build)
         program = build(built, values)
         return program if job.micro_batch is None else MicroBatched(program, job.micro_batch, plugin.name)
 
@@ -205,8 +207,19 @@ def _tell(
 
 
 def _step_of(program: Program, mode: str) -> Callable[[Any], Any]:
-    steps = {"training": program.train_step, "inference": program.infer, "gradient": program.gradient_step}
-    return steps[mode]
+    steps = {"training": program.train_step, "gradient": program.gradient_step}
+    return steps.get(mode, program.infer)
+
+
+def _generation(
+    job: RunJob, plugin: FrameworkPlugin, framework: Framework, values: Arrays, build: Build
+) -> Program:
+    # Imported here: other runs need none of it.
+    from benchmarker.worker.generation import generation_program
+
+    return generation_program(
+        job, values, build, lambda g: check_operators(g, framework.operators, plugin.name)
+    )
 
 
 def _transformed(

@@ -128,7 +128,7 @@ FAULTS = [
     (
         8,
         "mode",
-        "must be 'inference', 'training' or 'gradient', or a list of them, got 'train'; did you mean",
+        "must be 'inference', 'training', 'gradient' or 'generation', or a list of them, got 'train'; did you mean",
     ),
     (9, "epochs", "3 epochs need a problem size, the number of samples of an epoch"),
     (

@@ -276,9 +276,12 @@ def test_epochs_need_a_problem_size() -> None:
 USAGE: tuple[tuple[dict[str, Any], str], ...] = (
     (
         {"modes": ("train",)},
-        "or 'gradient', got 'train'; did you mean 'training'?",
+        "or 'generation', got 'train'; did you mean 'training'?",
     ),
-    ({"modes": ("sampling",)}, "mode must be 'inference', 'training' or 'gradient', got 'sampling'"),
+    (
+        {"modes": ("sampling",)},
+        "mode must be 'inference', 'training', 'gradient' or 'generation', got 'sampling'",
+    ),
     ({"precisions": ("fp8",)}, "precision must be 'fp32', 'fp64', 'tf32', 'bf16' or 'fp16', got 'fp8'"),
     ({"optimizers": ("shampoo",)}, "unknown optimizer 'shampoo'; known: accelegrad, adafactor"),
     ({"devices": ("tpu",)}, "device must be 'cpu' or 'cuda', got 'tpu'"),

@@ -116,6 +116,9 @@ SPECS: dict[str, RunSpec] = {
     "micro-batches": spec(batch_size=4, micro_batch=2),
     "folded": spec(mode="inference", sampling="latency", fold_batch_norm=True),
     "gradient": spec(mode="gradient", sampling="latency"),
+    "generation": spec(
+        problem="gpt2", mode="generation", sampling="latency", prompt_length=16, output_length=8
+    ),
     "parts": spec(breakdown=True, price_per_hour=1 / 3),
     "fork": spec(start="fork"),
     "compile-cache": spec("pytorch", compile_cache="cold"),

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from benchmarker.api.framework import MODES, Framework
+from benchmarker.api.framework import STEP_MODES, Framework
 from benchmarker.api.optimizer import OPTIMIZERS, Optimizer
 from benchmarker.plugins.numpy.framework import NumpyFramework
 from benchmarker.worker.measurement import sampling
@@ -45,7 +45,7 @@ def statuses(proof: dict[str, Any]) -> dict[str, str]:
     return {check["name"]: check["status"] for check in proof["checks"]}
 
 
-@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("mode", STEP_MODES)
 def test_a_right_program_passes_all_that_is_looked_at(mode: str, tmp_path: Path) -> None:
     proof = proof_of(replace(TRAINING, mode=mode), tmp_path)
     assert set(statuses(proof).values()) <= {"passed", "left_out"}

@@ -145,7 +145,7 @@ def test_a_planted_fault_is_found_by_name(framework: Framework, found_by: str, o
         name
         for name in failed
         if only_in not in name
-        and not name.startswith(("program/", "network/", "backward/"))
+        and not name.startswith(("program/", "network/", "backward/", "generation/"))
         and "/state" not in name  # of a network, too
     }
     assert innocent == set()

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from benchmarker.api.framework import MODES, Device, Framework, FrameworkPlugin
+from benchmarker.api.framework import STEP_MODES, Device, Framework, FrameworkPlugin
 from benchmarker.api.optimizer import Optimizer
 from benchmarker.api.problem import Problem
 from benchmarker.graph.network import Network
@@ -248,7 +248,7 @@ def test_part_of_an_inference_batch_is_verified_by_its_first_samples(tmp_path: P
     assert [t["elements"] for t in verification["tensors"]] == [2 * 5]
 
 
-@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("mode", STEP_MODES)
 def test_double_precision_passes(mode: str, tmp_path: Path) -> None:
     verification = verdict_of(replace(JOB, mode=mode, precision="fp64"), tmp_path)
     assert verification["status"] == "passed"

@@ -6,6 +6,7 @@ import textwrap
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
+from benchmarker.analysis.text import generations
 from benchmarker.analysis.text.factors import (
     Factor,
     environment_factors,
@@ -143,6 +144,7 @@ def _numbers(rows: Sequence[Cell]) -> list[Column]:
         Column(f"95 % interval{heading}", tuple(_interval(cell, shown) for cell in rows), numeric=True),
         _numeric("samples/s", [_NONE if t is None else significant(t) for t in (c.throughput for c in rows)]),
     ]
+    columns += generations.columns(rows)
     if len(rows) > 1:
         relative = list(map(_relative_text, _relative(rows), rows))
         columns.append(_numeric("relative", relative))

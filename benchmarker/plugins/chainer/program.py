@@ -338,6 +338,15 @@ class ChainerProgram(RestorableProgram):
         fetched: Array = self._chainer.get_device("@numpy").send(array)
         return fetched
 
+    def output_tensors(self, output: Any) -> Sequence[Any]:
+        return tuple(output)
+
+    def take(self, tensors: Sequence[Any]) -> tuple[Any, ...]:
+        return tuple(
+            self._chainer.as_array(tensor).astype(self._native_type(declared.type.dtype), copy=False)
+            for declared, tensor in zip(self._graph.inputs, tensors)
+        )
+
     def fetch(self, output: Any) -> tuple[Array, ...]:
         """Return outputs or a loss as NumPy arrays."""
         values = output if isinstance(output, tuple) else (output,)

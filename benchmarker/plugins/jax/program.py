@@ -294,6 +294,12 @@ class JaxProgram(RestorableProgram):
             for i in self._graph.inputs
         )
 
+    def output_tensors(self, output: Any) -> Sequence[Any]:
+        return tuple(output)
+
+    def take(self, tensors: Sequence[Any]) -> Any:
+        return tuple(tensors)
+
     def fetch(self, output: Any) -> tuple[Array, ...]:
         if not isinstance(output, tuple):
             return (self._array(output),)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from benchmarker.api.framework import Device
+from benchmarker.api.generation import OWN_OUTPUTS
 from benchmarker.api.optimizer import Optimizer
 from benchmarker.api.profile import Profile
 from benchmarker.errors import UnsupportedError
@@ -126,6 +127,18 @@ class KerasProgram(RestorableProgram):
         """Return a copy, for a tensor may share its memory with the array."""
         kind = {"f": "float32", "b": "bool"}.get(array.dtype.kind, "int64")
         return np.array(array, self._native_type(kind), order="C")
+
+    def output_tensors(self, output: Any) -> Sequence[Any]:
+        orders = [self._binding.orders[name] for name in self._graph.outputs]
+        others = zip(output[OWN_OUTPUTS:], orders[OWN_OUTPUTS:])
+        return (*output[:OWN_OUTPUTS], *(self._as_in_the_graph(value, order) for value, order in others))
+
+    def _as_in_the_graph(self, value: Any, order: Sequence[int]) -> Any:
+        in_place = list(order) == list(range(len(order)))
+        return value if in_place else self._ops.transpose(value, np.argsort(order).tolist())
+
+    def take(self, tensors: Sequence[Any]) -> Any:
+        return tuple(tensors)
 
     def fetch(self, output: Any) -> tuple[Array, ...]:
         if not isinstance(output, (tuple, list)):

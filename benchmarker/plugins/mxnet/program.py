@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from benchmarker.api.generation import OWN_OUTPUTS
 from benchmarker.api.native_scheme import ServerAgain
 from benchmarker.api.optimizer import Optimizer
 from benchmarker.api.profile import Profile
@@ -348,8 +349,19 @@ class MxnetProgram(RestorableProgram):
                 (value if array.stype == "default" else value.tostype(array.stype)).copyto(array)
         self._mx.nd.waitall()
 
+    def output_tensors(self, output: Any) -> Sequence[Any]:
+        # An executor's outputs are in the same memory after each step.
+        return [*(tensor.copy() for tensor in output[:OWN_OUTPUTS]), *output[OWN_OUTPUTS:]]
+
+    def take(self, tensors: Sequence[Any]) -> Any:
+        """Return the tensors by the names of the inputs, into whose arrays a step copies them, on the device."""
+        return {
+            declared.name: tensor.reshape(self._feed[declared.name].shape)
+            for declared, tensor in zip(self._graph.inputs, tensors)
+        }
+
     def fetch(self, output: Any) -> tuple[Array, ...]:
-        if not isinstance(output, list):
+        if not isinstance(output, (list, tuple)):
             return (output.asnumpy().astype(np.float32).reshape(()),)
         shapes = [self._graph.types[name].shape for name in self._graph.outputs]
         return tuple(o.asnumpy().astype(np.float32).reshape(s) for o, s in zip(output, shapes))

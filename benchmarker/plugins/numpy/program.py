@@ -283,6 +283,12 @@ class NumpyProgram(RuleProgram):
         """Return copies of all parameters and running statistics, in the program's floating type."""
         return {name: p.copy() for name, p in self._parameters.items()}
 
+    def output_tensors(self, output: Any) -> Sequence[Any]:
+        return tuple(output)
+
+    def take(self, tensors: Sequence[Any]) -> dict[str, Any]:
+        return {declared.name: array for declared, array in zip(self._graph.inputs, tensors)}
+
     def fetch(self, output: Any) -> tuple[Array, ...]:
         """Return copies, contiguous and in the program's floating type."""
         outputs = output if isinstance(output, tuple) else (output,)

@@ -52,7 +52,7 @@ def benchmarker_framework() -> FrameworkPlugin:
         recorded_variables=_RECORDED,
         environment={"ORT_DISABLE_TELEMETRY": "1"},
         devices=("cpu", "cuda"),
-        modes=("inference",),
+        modes=("inference", "generation"),
         colour=9,
         # On a CPU it casts float16 to float32 and back, and has no double convolution.
         precisions={"cpu": ("fp32",), "cuda": ("fp32", "tf32", "fp16")},

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -32,12 +32,12 @@ class OnnxRuntimeProgram(Program):
         self._sessions = Sessions(graph, parameters, setting)
         session = self._sessions.make()
         self._run = session.run_with_iobinding
-        self._binding = self._bind_outputs(session)
+        self._binding = self._bind_outputs(session.io_binding())
         self._bound: Any = None
 
-    def _bind_outputs(self, session: Any) -> Any:
+    def _bind_outputs(self, binding: Any) -> Any:
+        """Have the next step write its outputs to memory on the device that it finds itself."""
         device = self._sessions.setting.device
-        binding = session.io_binding()
         for name in dict.fromkeys(self._graph.outputs):
             binding.bind_output(name, device.type, device.index)
         return binding
@@ -62,7 +62,18 @@ class OnnxRuntimeProgram(Program):
         self._run(self._binding)
         return self._binding
 
+    def output_tensors(self, output: Any) -> Sequence[Any]:
+        found = output.get_outputs()
+        # The next step has memory of its own, so that these stay as they are while it reads them.
+        self._bind_outputs(output)
+        return found  # type: ignore[no-any-return]
+
+    def take(self, tensors: Sequence[Any]) -> dict[str, Any]:
+        return {declared.name: tensor for declared, tensor in zip(self._graph.inputs, tensors)}
+
     def fetch(self, output: Any) -> tuple[Array, ...]:
+        if isinstance(output, tuple):
+            return tuple(np.array(value.numpy(), np.float32) for value in output)
         values = dict(zip(dict.fromkeys(self._graph.outputs), output.get_outputs()))
         return tuple(np.array(values[name].numpy(), np.float32) for name in self._graph.outputs)
 
@@ -76,7 +87,7 @@ class OnnxRuntimeProgram(Program):
 
     def profile(self, batch: Mapping[str, Any], steps: int) -> Profile:
         def run(session: Any) -> None:
-            binding = self._bind_outputs(session)
+            binding = self._bind_outputs(session.io_binding())
             for name, value in batch.items():
                 binding.bind_ortvalue_input(name, value)
             session.run_with_iobinding(binding)

@@ -63,6 +63,12 @@ class _PytorchProgram(RuleProgram):
         for name, value in values.items():
             self._tensors.assign(name, value)
 
+    def output_tensors(self, output: Any) -> Sequence[Any]:
+        return tuple(output)
+
+    def take(self, tensors: Sequence[Any]) -> Any:
+        return tuple(tensors)
+
     def fetch(self, output: Any) -> tuple[Array, ...]:
         outputs = output if isinstance(output, tuple) else (output,)
         return tuple(to_numpy(tensor) for tensor in outputs)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from benchmarker.api.framework import Device
+from benchmarker.api.generation import OWN_OUTPUTS
 from benchmarker.api.optimizer import Optimizer
 from benchmarker.api.profile import Profile
 from benchmarker.errors import UnsupportedError
@@ -148,6 +149,17 @@ class TensorFlowProgram(RestorableProgram):
         for declared, order in zip(self._graph.inputs, self._input_orders):
             array = np.array(batch[declared.name].transpose(order), order="C")
             tensors.append(self._tf.constant(array, self._native_dtype(declared.type.dtype)))
+        return tuple(tensors)
+
+    def output_tensors(self, output: Any) -> Sequence[Any]:
+        orders = zip(output[OWN_OUTPUTS:], self._output_orders[OWN_OUTPUTS:])
+        return (*output[:OWN_OUTPUTS], *(self._as_in_the_graph(value, order) for value, order in orders))
+
+    def _as_in_the_graph(self, value: Any, order: Order) -> Any:
+        in_place = order == tuple(range(len(order)))
+        return value if in_place else self._tf.transpose(value, np.argsort(order))
+
+    def take(self, tensors: Sequence[Any]) -> Any:
         return tuple(tensors)
 
     def fetch(self, output: Any) -> tuple[Array, ...]:

@@ -6,6 +6,7 @@ Activations are rows: ``(N * length, width)``, one sample's positions after anot
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from benchmarker.errors import UsageError
@@ -126,14 +127,24 @@ def multi_head_attention(
     return net.dense(f"{name}.output", y, width, start=t.closing_start)
 
 
+Attention = Callable[[str, Value, Value, Value], Value]
+"""Attention of a layer, by its name, of rows of queries to rows of keys and values."""
+
+
 def packed_self_attention(
-    net: Network, name: str, x: Value, t: Transformer, *, is_causal: bool = False
+    net: Network,
+    name: str,
+    x: Value,
+    t: Transformer,
+    *,
+    is_causal: bool = False,
+    attention: Attention | None = None,
 ) -> Value:
-    """Self-attention whose queries, keys and values come from one layer."""
+    """Self-attention whose queries, keys and values come from one layer; ``attention`` in place of the usual one."""
     width = x.shape[-1]
     packed = net.dense(f"{name}.qkv", x, 3 * width, start=t.start)
     q, k, v = net.split(packed, axis=-1, num_outputs=3)
-    y = attend(net, q, k, v, t.heads, is_causal=is_causal)
+    y = attention(name, q, k, v) if attention else attend(net, q, k, v, t.heads, is_causal=is_causal)
     return net.dense(f"{name}.output", y, width, start=t.closing_start)
 
 
@@ -153,10 +164,12 @@ def feed_forward(net: Network, name: str, x: Value, t: Transformer) -> Value:
     return net.dense(f"{name}.fc2", y, x.shape[-1], start=t.closing_start)
 
 
-def pre_norm_layer(net: Network, name: str, x: Value, t: Transformer, *, is_causal: bool = False) -> Value:
+def pre_norm_layer(
+    net: Network, name: str, x: Value, t: Transformer, attention: Attention | None = None
+) -> Value:
     """Self-attention and feed-forward, each normalized at its beginning."""
     y = net.layer_norm(f"{name}.norm1", x, epsilon=t.epsilon)
-    y = packed_self_attention(net, f"{name}.attention", y, t, is_causal=is_causal)
+    y = packed_self_attention(net, f"{name}.attention", y, t, attention=attention)
     x = net.add(x, dropout(net, y, t.dropout))
     y = feed_forward(net, f"{name}.mlp", net.layer_norm(f"{name}.norm2", x, epsilon=t.epsilon), t)
     result: Value = net.add(x, dropout(net, y, t.dropout))

@@ -12,6 +12,7 @@ from benchmarker.records.assembly.collective import bandwidths
 from benchmarker.records.assembly.facts import RunFacts
 from benchmarker.records.schema.metrics import Metrics, Peaks
 from benchmarker.records.schema.timing import Timing
+from benchmarker.statistics import percentile
 
 SECONDS_PER_HOUR = 3600.0
 
@@ -51,6 +52,7 @@ def metrics_of(facts: RunFacts, cost: GraphCost, timing: Timing, peaks: Peaks | 
         batches_per_second=steps / wall if wall and not training else None,
         flops_share_of_peak=flops / peaks.flops_per_second if peaks and flops is not None else None,
         bytes_share_of_peak=moved / peaks.bytes_per_second if peaks and moved is not None else None,
+        **_of_tokens(facts, timing),
         **_energy(facts, cost, steps),
         **_price(facts, throughput),
         **bandwidths(spec, timing),
@@ -64,6 +66,19 @@ def _to_target(training: Mapping[str, Any] | None) -> dict[str, float | None]:
         return {"steps_to_target": None, "seconds_to_target": None}
     seconds = training["first_step_seconds"] + hit["training_seconds"] + hit["loading_seconds"]
     return {"steps_to_target": float(hit["step"]), "seconds_to_target": seconds}
+
+
+def _of_tokens(facts: RunFacts, timing: Timing) -> dict[str, float | None]:
+    """Return what is known of a generation's tokens; null of anything else."""
+    told, spec = timing.generation, facts.spec
+    if told is None or not timing.total_seconds:
+        return {}
+    tokens = spec.batch_size * spec.output_length * (timing.steps or 0)
+    return {
+        "time_to_first_token": percentile(sorted(told.first_token_seconds), 50),
+        "time_per_output_token": percentile(sorted(told.output_token_seconds), 50),
+        "tokens_per_second": tokens / timing.total_seconds,
+    }
 
 
 def peaks_of(facts: RunFacts) -> tuple[Peaks | None, str | None]:

@@ -9,7 +9,7 @@ from typing import Any
 
 from benchmarker.machine import trust
 from benchmarker.records.assembly.facts import RunFacts
-from benchmarker.records.schema.timing import Segment, SteadyState, StepStatistics, Timing
+from benchmarker.records.schema.timing import Generation, Segment, SteadyState, StepStatistics, Timing
 from benchmarker.statistics import summarise
 from benchmarker.worker.measurement.sampling import seconds_per_step
 
@@ -45,6 +45,7 @@ def timing_of(facts: RunFacts) -> Timing:
         windows=result.get("windows"),
         breakdown=result.get("breakdown"),
         overhead=result.get("overhead"),
+        generation=_generation(result.get("generation")),
     )
 
 
@@ -62,6 +63,10 @@ def _steady_state(samples: Sequence[float], result: Mapping[str, Any]) -> Steady
     found = detect(samples, disturbed=disturbed)
     segments = [Segment(start=s.start, end=s.end, median_seconds=s.median) for s in found.segments]
     return SteadyState(kind=found.kind, start=found.start, segments=segments, reason=found.reason)  # type: ignore[arg-type]
+
+
+def _generation(told: Mapping[str, Any] | None) -> Generation | None:
+    return Generation(**told) if told else None
 
 
 def statistics_of(samples: Sequence[float], block_steps: int) -> StepStatistics | None:

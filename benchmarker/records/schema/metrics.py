@@ -57,6 +57,15 @@ class Metrics(OpenGroup, frozen=True, kw_only=True):
     one_way_seconds: Seconds | None = None
     """Of messages between two ranks that are answered one by one: half of timing.step_seconds.median, in seconds;
     absent otherwise."""
+    time_to_first_token: Seconds | None = None
+    """Of generation: median seconds from the start of a mini-batch of prompts to their first tokens; absent
+    otherwise."""
+    time_per_output_token: Seconds | None = None
+    """Of generation: median, over generations, of the seconds from the first token to the last divided by the tokens
+    after the first; absent otherwise."""
+    tokens_per_second: Annotated[NonNegative | None, unit("tokens/s")] = None
+    """Of generation: tokens that were generated for all samples in all timed steps, divided by total_seconds; absent
+    otherwise."""
     cost_per_million_samples: NonNegative | None = since("1.2")
     """In the currency of --price-per-hour (since 1.2)."""
     cost_of_run: NonNegative | None = since("1.2")

@@ -60,9 +60,9 @@ class Record(Group, frozen=True, kw_only=True):
     )
     """Everything that was asked, complete: runs with the same specification measure the same. The time
     limit is not part of it."""
-    mode: Literal["inference", "training", "gradient"]
-    """What a step does: 'inference' (forward), 'training' (forward, loss, backward, update) or, since 1.4,
-    'gradient' (forward and backward)."""
+    mode: Literal["inference", "training", "gradient", "generation"]
+    """What a step does: 'inference' (forward), 'training' (forward, loss, backward, update), since 1.4 'gradient'
+    (forward and backward) or, since 1.8, 'generation' (a prompt, and token after token with a cache)."""
     batch_size: Positive
     """Samples in a mini-batch, of all devices together."""
     precision: Text

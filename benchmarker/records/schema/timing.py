@@ -141,6 +141,19 @@ class Overhead(Group, frozen=True, kw_only=True):
     """A synchronisation that has nothing to wait for, in seconds."""
 
 
+class Generation(Group, frozen=True, kw_only=True):
+    """When the tokens of timed generations were there."""
+
+    first_token_seconds: list[Seconds]
+    """Of each generation, from its start to the first token of all samples, in seconds."""
+    output_token_seconds: list[Seconds]
+    """Of each generation, from there to the last token, divided by the tokens after the first, in seconds."""
+    token_median_seconds: Seconds
+    """From a token to the next: the median of all after the first, in seconds."""
+    token_p99_seconds: Seconds
+    """The 99th percentile of the same, in seconds."""
+
+
 class Timing(Group, frozen=True, kw_only=True):
     """Where the time went; each phase apart."""
 
@@ -193,6 +206,8 @@ class Timing(Group, frozen=True, kw_only=True):
     where it ran alone (since 1.5)."""
     breakdown: Breakdown | None = since("1.2")
     overhead: Overhead | None = since("1.2")
+    generation: Generation | None = None
+    """Of generation: when its tokens were there; absent otherwise."""
     device_event_seconds: list[Seconds] | None = since("1.2")
     """Seconds of every timed step by the device's own events, beside samples_seconds; null where there are
     none (since 1.2)."""

@@ -20,10 +20,11 @@ from typing import Any
 from benchmarker.api.framework import Device, Framework, FrameworkPlugin
 from benchmarker.worker.conformance.backward import backward_checks
 from benchmarker.worker.conformance.description import description_checks, packages_imported_by
+from benchmarker.worker.conformance.generation import generation_checks
 from benchmarker.worker.conformance.networks import network_checks
 from benchmarker.worker.conformance.operators import operator_checks
 from benchmarker.worker.conformance.optimizers import optimizer_checks
-from benchmarker.worker.conformance.problems import problem_checks
+from benchmarker.worker.conformance.problems import builtin_problems, problem_checks
 from benchmarker.worker.conformance.programs import program_checks
 from benchmarker.worker.conformance.restoring import restoring_checks
 from benchmarker.worker.conformance.result import CheckResult
@@ -48,6 +49,7 @@ def conformance_checks() -> tuple[Check, ...]:
         *optimizer_checks(),
         *restoring_checks(),
         *problem_checks(),
+        *generation_checks(builtin_problems()),
         *synchronization_checks(),
     )
 

@@ -15,8 +15,10 @@ from benchmarker.worker.stages import Stages
 def compute_reference(job: ReferenceJob, channel: Channel, stages: Stages) -> None:
     """Compute the reference of the job's problem for its first samples and save it."""
     from benchmarker.data import values
+    from benchmarker.worker.generation import completed
     from benchmarker.worker.measurement.micro_batching import has_statistics
     from benchmarker.worker.verification import reference
+    from benchmarker.worker.verification.generations import reference_tokens
     from benchmarker.worker.verification.micro_batches import check_mean
 
     with stages.stage("initialise"):
@@ -32,10 +34,14 @@ def compute_reference(job: ReferenceJob, channel: Channel, stages: Stages) -> No
             check_mean(whole, part, parameters, batch)
             # Without statistics of samples, the whole mini-batch proves that the function is unchanged.
             graph = part if has_statistics(part) else whole
-        expected = reference.compute(graph, parameters, batch, job.mode, job.precision)
         digests = {"parameters": values.digest(parameters), "batch": values.digest(batch)}
+        mode, tokens = job.mode, None
+        if mode == "generation":
+            tokens = reference_tokens(job, graph, parameters, batch)
+            mode, batch = "inference", completed(batch, tokens)
+        expected = reference.compute(graph, parameters, batch, mode, job.precision)
         mean = job.samples < job.batch_size and _is_mean(job, parameters, batch)
-        reference.save(Path(job.path), expected, digests, mean_loss=mean)
+        reference.save(Path(job.path), expected, digests, mean_loss=mean, tokens=tokens)
     channel.send("result", seconds=stages.seconds)
 
 

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
     from benchmarker.data.batches import BatchFeeder
     from benchmarker.worker.measurement.sampling import Samples
+    from benchmarker.worker.measurement.timing_protocol import Measured
 
     Arrays = dict[str, npt.NDArray[Any]]
 
@@ -41,6 +42,7 @@ def run(job: RunJob, channel: Channel, stages: Stages) -> None:
     training = job.mode == "training"
     loss_first = loss_of(prepared.program, first) if training else None
     measured = measure(job, prepared, channel, stages, first)
+    generation = _generation(prepared, measured)  # before further ones are made
     last = last_step(prepared, measured)
     loss_last = loss_of(prepared.program, measured.samples.output) if training else None
     taken = _taken(prepared.feed)  # before the untimed passes, whose number of steps is the machine's
@@ -59,6 +61,7 @@ def run(job: RunJob, channel: Channel, stages: Stages) -> None:
         breakdown=breakdown,
         profile=profile,
         operator=operator,
+        generation=generation,
         seconds=stages.seconds,
         stage_compilations=None if stages.count_compilations() is None else stages.compilations,
         loss_first=loss_first,
@@ -69,6 +72,16 @@ def run(job: RunJob, channel: Channel, stages: Stages) -> None:
         python=facts.python(),
         **facts.clock(),
     )
+
+
+def _generation(prepared: Prepared, measured: Measured) -> dict[str, Any] | None:
+    """Return when the tokens of the timed generations were there; None of anything else."""
+    if prepared.mode != "generation":
+        return None
+    from benchmarker.worker.generation import GenerationProgram, told_times
+
+    assert isinstance(prepared.program, GenerationProgram)
+    return told_times(prepared.program.times, measured.windows, measured.samples.steps)
 
 
 def _taken(feed: BatchFeeder) -> dict[str, Any]:

@@ -31,7 +31,7 @@ def breakdown(
     ----------
     program : Program
         It goes on training.
-    mode : {"inference", "training", "gradient"}
+    mode : {"inference", "training", "gradient", "generation"}
         Which step.
     batches : callable
         Returns the next mini-batch as NumPy arrays; loading it is the part ``data``.

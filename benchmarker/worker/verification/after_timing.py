@@ -22,6 +22,7 @@ from benchmarker.worker.verification.budget import Budget
 from benchmarker.worker.verification.dropout_again import dropout_check
 from benchmarker.worker.verification.findings import FAILED, Check, Proof, left_out, told
 from benchmarker.worker.verification.further_steps import FurtherSteps, ProofSubject
+from benchmarker.worker.verification.generations import GenerationsAgain
 from benchmarker.worker.verification.gradients_again import GradientsAgain
 from benchmarker.worker.verification.outputs_again import LastStep, OutputsAgain
 from benchmarker.worker.verification.steps_again import StepsAgain
@@ -87,6 +88,8 @@ def _steps(
     gradients = GradientsAgain(subject)
     if job.mode == "inference":
         yield from OutputsAgain(subject).checks(last, unseen[0])
+    elif job.mode == "generation":
+        yield from GenerationsAgain(subject).checks(last, unseen[0])
     elif job.mode == "gradient":
         yield from gradients.checks(unseen[0])
     elif _finite(prepared):

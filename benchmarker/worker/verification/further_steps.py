@@ -59,7 +59,7 @@ class FurtherSteps:
     ----------
     program : Program
         Whose steps they are.
-    mode : {"inference", "training", "gradient"}
+    mode : {"inference", "training", "gradient", "generation"}
         Its mode.
     taken : int
         Steps that it has made.
@@ -74,12 +74,8 @@ class FurtherSteps:
         self.program = program
         self.taken = taken
         self._mode = mode
-        methods = {
-            "training": program.train_step,
-            "inference": program.infer,
-            "gradient": program.gradient_step,
-        }
-        self._step = methods[mode]
+        methods = {"training": program.train_step, "gradient": program.gradient_step}
+        self._step = methods.get(mode, program.infer)
 
     def load(self, batch: Mapping[str, Array]) -> Any:
         return self.program.load(batch)

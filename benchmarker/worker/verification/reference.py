@@ -224,7 +224,14 @@ def with_trials(
     return expected
 
 
-def save(path: Path, expected: list[Expected], digests: dict[str, str], *, mean_loss: bool = False) -> None:
+def save(
+    path: Path,
+    expected: list[Expected],
+    digests: dict[str, str],
+    *,
+    mean_loss: bool = False,
+    tokens: Array | None = None,
+) -> None:
     """Write the reference under its name at once; another process that wrote it first does no harm.
 
     Parameters
@@ -237,6 +244,8 @@ def save(path: Path, expected: list[Expected], digests: dict[str, str], *, mean_
         Of the values that they were computed from.
     mean_loss : bool
         Whether the loss is known to be a mean over samples.
+    tokens : ndarray, optional
+        Of a generation, ``(N, output)``.
     """
     head = {
         "digests": digests,
@@ -256,6 +265,8 @@ def save(path: Path, expected: list[Expected], digests: dict[str, str], *, mean_
         ],
     }
     arrays: dict[str, Any] = {f"tensor{i}": e.tensor_sample.values for i, e in enumerate(expected)}
+    if tokens is not None:
+        arrays["tokens"] = tokens
     arrays["head"] = np.frombuffer(json.dumps(head).encode(), np.uint8)
     with staged_file(path) as stream:
         np.savez(stream, **arrays)
@@ -289,6 +300,13 @@ def has_mean_loss(path: Path) -> bool:
     """Tell whether the loss of a saved reference is known to be a mean over samples."""
     with path.open("rb") as file, np.load(file, allow_pickle=False) as archive:
         return bool(json.loads(archive["head"].tobytes()).get("mean_loss"))
+
+
+def tokens_of(path: Path) -> Array:
+    """Return the tokens of a saved generation."""
+    with path.open("rb") as file, np.load(file, allow_pickle=False) as archive:
+        found: Array = archive["tokens"]
+        return found
 
 
 def _read(path: Path) -> tuple[list[Expected], dict[str, str]]:

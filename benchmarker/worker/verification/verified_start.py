@@ -15,6 +15,7 @@ from benchmarker.worker.job import RunJob, problem_graph
 from benchmarker.worker.stages import Stages
 from benchmarker.worker.verification import reference
 from benchmarker.worker.verification.findings import impossible_kinds, verdict
+from benchmarker.worker.verification.generations import Generation, verified_generation
 from benchmarker.worker.verification.samples import tensor_sample
 from benchmarker.worker.verification.tolerances import (
     Expected,
@@ -51,6 +52,8 @@ def verified_start(job: RunJob, prepared: Prepared, path: Path, stages: Stages) 
     limits = tolerances(expected, job.precision, floor_of(prepared.graph.operators, job.device.type))
     if job.mode == "inference":
         return _inference(job, prepared, expected, limits, stages)
+    if job.mode == "generation":
+        return _generation(job, prepared, expected, limits, path, stages)
     if job.mode == "gradient":
         return _gradient(job, prepared, expected, limits, stages)
     return _training(job, prepared, expected, limits, stages)
@@ -118,6 +121,23 @@ def _inference(
             arrays = tuple(array[: job.verification_samples] for array in arrays)
         tensors = [judge(e, array, limits[e.name]) for e, array in zip(expected, arrays)]
     return output, _verdict(job, prepared, expected, tensors)
+
+
+def _generation(
+    job: RunJob,
+    prepared: Prepared,
+    expected: list[Expected],
+    limits: dict[str, Tolerance],
+    path: Path,
+    stages: Stages,
+) -> tuple[Any, Verification]:
+    output = _first_step(prepared, stages)
+    with stages.stage("verify"):
+        scores, tokens = (array[: job.verification_samples] for array in prepared.program.fetch(output))
+        first = Generation(values.first_samples(prepared.batch, job.verification_samples), scores, tokens)
+        tensors, told = verified_generation(job, prepared, first, expected[0], limits[expected[0].name], path)
+    verification = _verdict(job, prepared, expected, tensors)
+    return output, replace(verification, reason=f"{verification.reason}; {told}")
 
 
 def _gradient(

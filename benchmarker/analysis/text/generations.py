@@ -1,0 +1,53 @@
+"""Generation, for the terminal: how soon tokens were there."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+
+from benchmarker.analysis.text.layout import Column, align_points
+from benchmarker.analysis.text.units import duration, significant
+from benchmarker.records.cells import Cell
+from benchmarker.records.lookup import Record, value_at
+from benchmarker.statistics import percentile
+
+_NONE = "-"
+
+
+def lines(record: Record) -> Iterator[tuple[str, str]]:
+    """Yield each label of a generation with its text; nothing of any other run."""
+    told, metrics = value_at(record, "timing.generation"), record["metrics"]
+    if not told:
+        return
+    asked = record["specification"]
+    yield (
+        "tokens",
+        (
+            f"{significant(metrics['tokens_per_second'])} tokens/s, {asked['output_length']} after prompts of "
+            f"{asked['prompt_length']}; the first after {duration(metrics['time_to_first_token'])}, each further one "
+            f"{duration(metrics['time_per_output_token'])} (median {duration(told['token_median_seconds'])}, 99th "
+            f"percentile {duration(told['token_p99_seconds'])})"
+        ),
+    )
+
+
+def columns(rows: Sequence[Cell]) -> list[Column]:
+    """Return columns of a table whose rows are generations; none where one is something else."""
+    if not all(cell.first["mode"] == "generation" for cell in rows):
+        return []
+    return [
+        _column("first token", rows, "time_to_first_token", duration),
+        _column("per token", rows, "time_per_output_token", duration),
+        _column("tokens/s", rows, "tokens_per_second", significant),
+    ]
+
+
+def _column(title: str, rows: Sequence[Cell], name: str, shown: Callable[[float], str]) -> Column:
+    found = [_median(cell, name) for cell in rows]
+    return Column(title, align_points([_NONE if one is None else shown(one) for one in found]), numeric=True)
+
+
+def _median(cell: Cell, name: str) -> float | None:
+    """Return the median of a metric over processes."""
+    values = [record["metrics"].get(name) for record in cell.well]
+    known = sorted(value for value in values if value is not None)
+    return percentile(known, 50) if known else None
