@@ -26,6 +26,7 @@ SCRIPTS = (
     "planning",
     "page",
     "reading",
+    "elsewhere",
     "prefetching",
     "command",
     "operators",

@@ -342,6 +342,8 @@ def _merge(arguments: argparse.Namespace) -> int:
     from benchmarker.analysis.results.merge import carry_out, plan_merge
 
     merge = plan_merge(arguments.sources, arguments.into, telling("records read"))
+    if merge.new and not arguments.dry_run:
+        places.check_writable(arguments.into)
     added = {} if arguments.dry_run else carry_out(merge, telling("records added"))
     if arguments.json:
         listed = [

@@ -25,6 +25,9 @@ class Place(Protocol):
     def fetch(self, file: Path) -> None:
         """Bring a file that lies beside a record into the copy, if there is one there."""
 
+    def reopen(self) -> None:
+        """Have the copy brought up to date again when it is next read."""
+
     def check_writable(self) -> None:
         """Raise ``UsageError`` if the place refuses records."""
 
@@ -88,12 +91,25 @@ def shown(path: Path) -> str:
     return str(path)
 
 
-def close() -> tuple[list[str], bool]:
-    """Send what was not sent to the places that were opened; return what to tell, and whether all is there now."""
+def check_writable(folder: Path) -> None:
+    """Raise ``UsageError`` if a folder is the copy of a place that refuses records."""
+    place = place_at(folder)
+    if place is not None:
+        place.check_writable()
+
+
+def close(folder: Path | None = None) -> tuple[list[str], bool]:
+    """Send what was not sent to the places that were opened; return what to tell, and whether all is there now.
+
+    Parameters
+    ----------
+    folder : Path or None
+        The copy of one; None for all.
+    """
     sentences: list[str] = []
     complete = True
-    while _opened:
-        _, place = _opened.popitem()
+    for name in list(_opened) if folder is None else [str(folder)] if place_at(folder) else []:
+        place = _opened.pop(name)
         sentences += place.close()
         complete = complete and not place.unsent
     return sentences, complete

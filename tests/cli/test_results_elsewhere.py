@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -11,7 +12,7 @@ import pytest
 
 from benchmarker.records.store import Store
 from tests.conftest import Command, Finished
-from tests.support.object_server import BUCKET, KEY, SECRET, ObjectServer
+from tests.support.object_server import BUCKET, KEY, SECRET, Link, ObjectServer
 from tests.support.records import make_record
 
 RUN = (
@@ -136,6 +137,39 @@ def test_folders_here_and_elsewhere_are_merged_with_what_lies_beside_each_record
     assert copied == {name: data for name, data in objects.items() if not name.startswith(".")}
     well(other("results", "merge", f"{address}-2", "--into=home"))
     assert (command.folder / "home" / "deeper" / f"{saved[2].stem}.log").read_text() == "log 2"
+
+
+def test_a_network_that_goes_during_a_merge_loses_nothing(
+    elsewhere: tuple[Command, str, ObjectServer],
+) -> None:
+    command, address, server = elsewhere
+    store = Store(command.folder / "results")
+    saved = [store.save(make_record(), "a log") for _ in range(150)]
+    link = Link(server)
+    link.connect()
+    try:
+        slow = Command(command.folder, {**command.environment, **link.environment})
+        merging = slow.start("results", "merge", "results", f"--into={address}")
+        limit = time.monotonic() + 60
+        while len(below(server, address)) < 20:
+            assert time.monotonic() < limit
+        link.cut()
+        _, told = merging.communicate(timeout=120)
+        assert merging.returncode == 1
+        assert "could not be reached" in told
+        assert "not sent yet, kept in" in told
+        assert 20 <= len(below(server, address)) < 300
+        link.connect()
+        again = well(slow("results", "merge", "results", f"--into={address}"))
+    finally:
+        link.cut()
+    assert "0 records added" in again.stdout
+    assert f"from before sent to '{address}'" in again.stderr
+    there = below(server, address)
+    assert sorted(there) == sorted(f"{path.stem}{ending}" for path in saved for ending in (".json", ".log"))
+    assert {name: data for name, data in there.items() if name.endswith(".json")} == {
+        path.name: path.read_bytes() for path in saved
+    }
 
 
 def test_what_makes_no_sense_is_refused_in_a_sentence(elsewhere: tuple[Command, str, ObjectServer]) -> None:

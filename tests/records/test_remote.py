@@ -183,6 +183,61 @@ def test_what_cannot_be_sent_waits_in_the_copy_and_goes_with_the_next_command(
     assert len(names(memory)) == 6
 
 
+def test_who_may_read_and_not_write_reads_and_is_told_what_waits(
+    memory: MemoryFileSystem, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    save(1)
+
+    def denied(*_: Any, **options: Any) -> None:
+        raise PermissionError("Access Denied")
+
+    monkeypatch.setattr(MemoryFileSystem, "pipe_file", denied)
+    store = store_at(open_place(ADDRESS))
+    with pytest.raises(UsageError, match="place that can be written, got 'memory://measured/here'"):
+        store.check_writable()
+    store.save(make_record())
+    places.close()
+    assert len(load_results(ADDRESS)) == 2
+    (sentence,), complete = places.close()
+    assert "Access Denied; 1 record not sent yet" in sentence
+    assert not complete
+
+
+def test_a_reading_that_was_interrupted_goes_on_and_sends_nothing(
+    memory: MemoryFileSystem, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, reads: list[str]
+) -> None:
+    save(6)
+    another_machine(monkeypatch, "second", tmp_path)
+    with monkeypatch.context() as interrupted:
+        keep = folder.RemoteFolder._keep
+        done: list[str] = []
+
+        def keep_some(self: Any, name: str, data: bytes) -> None:
+            if len(done) == 4:
+                raise KeyboardInterrupt
+            done.append(name)
+            keep(self, name, data)
+
+        interrupted.setattr(folder.RemoteFolder, "_keep", keep_some)
+        with pytest.raises(KeyboardInterrupt):
+            load_results(ADDRESS)
+    reads.clear()
+    sent: list[str] = []
+    monkeypatch.setattr(Objects, "create", lambda self, name, data: sent.append(name))
+    another_machine(monkeypatch, "second", tmp_path)
+    assert len(load_results(ADDRESS)) == 6
+    assert len(reads) == 2
+    assert places.close() == ([], True)
+    assert sent == []
+
+
+def test_who_names_an_address_again_sees_what_others_have_added(memory: MemoryFileSystem) -> None:
+    (saved,) = save(1)
+    assert len(load_results(ADDRESS)) == 1
+    memory.pipe_file(f"{ADDRESS}/other.json", memory.cat_file(f"{ADDRESS}/{saved.name}"))
+    assert len(load_results(ADDRESS)) == 2
+
+
 def test_a_store_that_overwrites_is_refused(
     memory: MemoryFileSystem, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -18,6 +18,27 @@ KEY = "AKIAOFTHISTESTALONE0"
 BUCKET = "measured"
 TIMEOUT = 60.0
 
+FORWARD = """
+import asyncio, sys
+
+async def copy(reader, writer):
+    while data := await reader.read(65536):
+        writer.write(data)
+        await writer.drain()
+    writer.close()
+
+async def forward(reader, writer):
+    reading, writing = await asyncio.open_connection("127.0.0.1", int(sys.argv[2]))
+    await asyncio.gather(copy(reader, writing), copy(reading, writer), return_exceptions=True)
+
+async def main():
+    server = await asyncio.start_server(forward, "127.0.0.1", int(sys.argv[1]))
+    print("ready", flush=True)
+    await server.serve_forever()
+
+asyncio.run(main())
+"""
+
 
 def _free_port() -> int:
     with socket.socket() as listening:
@@ -54,6 +75,8 @@ class ObjectServer:
             "AWS_CONFIG_FILE": "/dev/null",
             "AWS_SHARED_CREDENTIALS_FILE": "/dev/null",
             "AWS_EC2_METADATA_DISABLED": "true",
+            # Attempts within each of ours, which would take most of a test's time.
+            "AWS_MAX_ATTEMPTS": "1",
             "NO_PROXY": "127.0.0.1",
         }
 
@@ -104,3 +127,32 @@ class ObjectServer:
         with suppress(OSError), urllib.request.urlopen(request, timeout=10) as answer:
             return bool(answer.status == 200)
         return False
+
+
+@dataclass
+class Link:
+    """The network between a command and the server, which outlives it: a process that hands on what it gets."""
+
+    server: ObjectServer
+    port: int = field(default_factory=_free_port)
+    _process: subprocess.Popen[bytes] | None = None
+
+    @property
+    def environment(self) -> Mapping[str, str]:
+        """As the server's, by way of the link."""
+        return {**self.server.environment, "AWS_ENDPOINT_URL": f"http://127.0.0.1:{self.port}"}
+
+    def connect(self) -> None:
+        """Have it hand on."""
+        command = [sys.executable, "-c", FORWARD, str(self.port), str(self.server.port)]
+        self._process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
+        assert self._process.stdout is not None
+        assert self._process.stdout.readline() == b"ready\n"
+        self._process.stdout.close()
+
+    def cut(self) -> None:
+        """End it, and all connections with it."""
+        if self._process is not None:
+            self._process.kill()
+            self._process.wait()
+            self._process = None

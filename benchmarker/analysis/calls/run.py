@@ -19,6 +19,7 @@ from benchmarker.experiment.progress import Progress
 from benchmarker.experiment.progress_lines import ProgressLines
 from benchmarker.experiment.recipes import asked
 from benchmarker.orchestration.experiment_run import ExperimentRun
+from benchmarker.records import places
 from benchmarker.records.remote.opening import open_place
 
 OnLine = Callable[[str], object]
@@ -124,7 +125,7 @@ def run(
     _go_on(experiment_run, told, resumes=resume)
     if not dry_run:
         _execute(experiment_run, told, allow_cuda_build=allow_cuda_build)
-    for trouble in experiment_run.troubles:
+    for trouble in (*experiment_run.troubles, *places.close(experiment_run.folder)[0]):
         warnings.warn(trouble, stacklevel=2)
     if experiment_run.interrupted:
         raise KeyboardInterrupt(f"{len(experiment_run.finished)} records are in '{experiment_run.folder}'")

@@ -61,7 +61,13 @@ def checked_address(text: str) -> str:
             f"an address of results must have nothing after ? or #, where secrets may be, got '{scheme}://{shown}...'"
         )
     parts = rest.rstrip("/").split("/")
-    if "::" in text or not rest.strip("/") or not text.isprintable() or {"", ".", ".."} & set(parts):
+    if (
+        "::" in text
+        or not rest.strip("/")
+        or not text.isprintable()
+        or ".." in parts
+        or {"", "."} & set(parts[1:])
+    ):
         raise UsageError(f"an address of results must be like {_EXAMPLE}, got '{text}'")
     return f"{scheme.lower()}://{'/'.join(parts)}"
 

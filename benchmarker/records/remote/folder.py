@@ -54,7 +54,8 @@ class RemoteFolder:
         self._listed: dict[str, State] | None = None
         self._added = 0
         self._since = 0
-        self._is_begun = False
+        self._is_begun = self._is_fresh = False
+        self._refused = ""
         self._notes: list[str] = []
         require_writable(folder, f"the copy of {address}", "BENCHMARKER_HOME")
 
@@ -68,7 +69,7 @@ class RemoteFolder:
         StoreError
             If the place cannot be reached, or refuses.
         """
-        if self._listed is not None:
+        if self._is_fresh:
             return
         with self._locked():
             try:
@@ -79,14 +80,24 @@ class RemoteFolder:
                 raise UnreachableError(
                     f"{error}; what is known of it from before can be read with --results='{self.folder}'"
                 ) from error
-            self._listed, self._since = listed, 0
+            self._listed, self._since, self._is_fresh = listed, 0, True
+
+    def reopen(self) -> None:
+        """Have the copy brought up to date again when it is next read."""
+        self._is_fresh = False
 
     def _send_before(self) -> None:
         """Send, once in a command and before it adds any, what was left by those before it."""
         if self._is_begun:
             return
         self._is_begun = True
-        sent = self._send_left()
+        try:
+            sent = self._send_left()
+        except UnreachableError:
+            raise
+        except (StoreError, OSError) as error:
+            self._refused = str(error)  # who may not write may read all the same
+            return
         if sent:
             self._notes.append(f"{plural(sent, 'record')} from before sent to '{self.address}'")
 
@@ -100,14 +111,14 @@ class RemoteFolder:
         known, here = journal.load(self.folder), set(self._here())
         there = {name: state for name, state in listed.items() if _is_record(name)}
         new = {name: state for name, state in there.items() if self._is_new(name, state, known, here)}
-        for name in known.keys() - there.keys():
+        # What has changed goes before it is read anew: an interrupted command leaves a record that is missing, which
+        # the next one reads, and never one that would pass for new here and be sent.
+        for name in (known.keys() - there.keys()) | (new.keys() & here):
             self._drop(name)
-        self._read(new, listed)
-        kept = {
-            name: state for name, state in there.items() if name not in here or name in known or name in new
-        }
+        kept = {name: state for name, state in there.items() if name not in here or name in known}
         if kept != known:
             journal.replace(self.folder, kept)
+        self._read(new, listed)
 
     def _is_new(self, name: str, state: State, known: journal.Known, here: set[str]) -> bool:
         if name not in here:
@@ -186,8 +197,8 @@ class RemoteFolder:
             self._objects.check_exclusive(f".probe-{os.urandom(8).hex()}")
             with self._locked():
                 self._send_before()
-        except UnreachableError as error:
-            self._notes.append(str(error))
+        except UnreachableError:
+            return  # closing tells, where a record could not be sent
         except StoreError as error:
             raise UsageError(
                 f"results must go to a place that can be written, got '{self.address}' ({error}); choose another with "
@@ -216,17 +227,16 @@ class RemoteFolder:
                 try:
                     self._send_left()
                 except (StoreError, OSError) as error:
-                    self._tell_kept(str(error))
-        if self._listed is not None and not self.unsent:
+                    self._refused = str(error)
+        self.unsent = len(self._left()) if self._refused else 0
+        if self.unsent:
+            self._notes.append(
+                f"{self._refused}; {plural(self.unsent, 'record')} not sent yet, kept in '{self.folder}' and sent by "
+                "the next command with this address"
+            )
+        elif self._listed is not None:
             self._index_many(self._listed)
         return self._notes
-
-    def _tell_kept(self, reason: str) -> None:
-        self.unsent = len(self._left())
-        self._notes.append(
-            f"{reason}; {plural(self.unsent, 'record')} not sent yet, kept in '{self.folder}' and sent by the next "
-            "command with this address"
-        )
 
     def _left(self) -> list[str]:
         """Return the records of the copy that were not sent."""

@@ -33,10 +33,13 @@ def open_place(name: str | os.PathLike[str]) -> Path:
     if find_spec("fsspec") is None:
         raise UsageError(missing_package(f"'{address}'", "fsspec", "remote"))
     folder = copy_folder(address)
-    if places.place_at(folder) is None:
+    place = places.place_at(folder)
+    if place is None:
         from benchmarker.records.remote.folder import RemoteFolder
 
         places.register(RemoteFolder(address, folder))
+    else:
+        place.reopen()  # whoever names it again wants what is there now
     return folder
 
 
