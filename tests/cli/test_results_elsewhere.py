@@ -129,7 +129,11 @@ def test_folders_here_and_elsewhere_are_merged_with_what_lies_beside_each_record
     again = well(command("results", "merge", "results", f"--into={address}"))
     assert "0 records added" in again.stdout
     sides = ("framework=pytorch batch_size=4", "framework=mxnet")
-    assert json.loads(well(command("compare", *sides, f"--results={address}", "--json")).stdout)
+    compared = well(command("compare", *sides, f"--results={address}", "--json"))
+    well(command("results", "merge", str(saved[0]), f"--into={address}-mxnet"))
+    sides = (f"{address}-mxnet", "framework=pytorch batch_size=4")
+    turned = well(command("compare", *sides, f"--results={address}", "--json"))
+    assert len(json.loads(turned.stdout)["rows"]) == len(json.loads(compared.stdout)["rows"]) == 1
     # As another machine sees it, whose copy is empty.
     other = Command(command.folder, {**command.environment, "BENCHMARKER_HOME": str(tmp_path / "other")})
     well(other("results", "merge", address, f"--into={address}-2"))
@@ -145,13 +149,13 @@ def test_a_network_that_goes_during_a_merge_loses_nothing(
     command, address, server = elsewhere
     store = Store(command.folder / "results")
     saved = [store.save(make_record(), "a log") for _ in range(150)]
-    link = Link(server)
+    link, before = Link(server), len(server.names())
     link.connect()
     try:
         slow = Command(command.folder, {**command.environment, **link.environment})
         merging = slow.start("results", "merge", "results", f"--into={address}")
         limit = time.monotonic() + 60
-        while len(below(server, address)) < 20:
+        while len(server.names()) < before + 20:
             assert time.monotonic() < limit
         link.cut()
         _, told = merging.communicate(timeout=120)
@@ -184,6 +188,8 @@ def test_what_makes_no_sense_is_refused_in_a_sentence(elsewhere: tuple[Command, 
             "--yes",
             f"--results={address}",
         ): "prune removes files of this machine",
+        ("results", "show", f"{address}/x.json"): "with its folder's address as --results",
+        ("results", "merge", f"{address}/x.json", "--into=x"): "must be that of a folder",
         ("results", "index"): "index is for results elsewhere",
         ("jobs", f"--results={address}"): "must be a path of this machine",
         ("report", f"--results={address}", f"--output={address}/page.html"): "must be a path of this machine",

@@ -17,6 +17,7 @@ from botocore.validate import ParamValidator
 from moto import mock_aws
 
 from tests.conftest import Command
+from tests.support.object_server import BUCKET, ObjectServer
 
 BLUEPRINT = """\
 # A quote ' and a dollar $HOME stay as they are.
@@ -36,7 +37,10 @@ ZONE = "eu-central-1"
 def printed(command: Command, engine: str, *options: str) -> dict[str, Any]:
     (command.folder / "two.toml").write_text(BLUEPRINT)
     given = [option for option in options if option != "--"]
-    done = command("submit", "two.toml", f"--to={engine}", f"--results={RESULTS}", *OPTIONS, *given)
+    own = any(option.startswith("--results") for option in options)
+    done = command(
+        "submit", "two.toml", f"--to={engine}", *([] if own else [f"--results={RESULTS}"]), *OPTIONS, *given
+    )
     assert done.status == 0, done.stderr
     found = json.loads(done.stdout)
     assert isinstance(found, dict)
@@ -154,27 +158,45 @@ def test_one_job_is_no_array(command: Command) -> None:
 
 
 @pytest.mark.framework("numpy")
-def test_the_command_runs_the_part_of_its_index(command: Command) -> None:
-    found = printed(command, "aws-batch", "--queue=measuring")
+def test_the_commands_run_the_parts_of_their_indexes_and_the_records_come_home_by_the_store(
+    command: Command, tmp_path: Path
+) -> None:
+    server = ObjectServer(tmp_path)
+    server.start()
+    try:
+        found = printed(command, "aws-batch", "--queue=measuring", f"--results=s3://{BUCKET}/campaigns")
+        containers = [_container(command, server, found, index) for index in (0, 1)]
+        for container in containers:
+            _, told = container.communicate(timeout=240)
+            assert container.returncode == 0, told
+        name = found["submit_job"]["jobName"].removeprefix("benchmarker-")
+        home = Command(command.folder, {**command.environment, **server.environment})
+        done = home("results", "merge", f"s3://{BUCKET}/campaigns/{name}", "--into=results")
+        assert done.status == 0, done.stderr
+    finally:
+        server.kill()
+    records = [json.loads(path.read_text()) for path in (command.folder / "results").glob("*.json")]
+    assert sorted(record["batch_size"] for record in records) == [4, 8]
+    assert (command.folder / "carried-1.toml").read_text() == BLUEPRINT
+
+
+def _container(
+    command: Command, server: ObjectServer, found: Mapping[str, Any], index: int
+) -> subprocess.Popen[str]:
+    """Start what the container of an index would run, with a home of its own."""
     shell, flag, line = found["register_job_definition"]["containerProperties"]["command"]
-    path = os.pathsep.join((str(Path(sys.executable).parent), os.environ["PATH"]))
-    own = {**command.environment, "AWS_BATCH_JOB_ARRAY_INDEX": "1", "PATH": path}
-    # As in the image, where python has benchmarker; records to a folder, as there is no store here.
-    target = command.folder / "store"
-    file = command.folder / "carried.toml"
-    line = line.replace(RESULTS, str(target)).replace("/tmp/two.toml", str(file))  # noqa: S108
     (variable,) = found["register_job_definition"]["containerProperties"]["environment"]
-    done = subprocess.run(
-        [shell, flag, line],
-        env={**own, variable["name"]: variable["value"]},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr
-    assert file.read_text() == BLUEPRINT
-    (record,) = [json.loads(path.read_text()) for path in target.rglob("*.json")]
-    assert record["batch_size"] == 8
+    own = {
+        **command.environment,
+        **server.environment,
+        # As in the image, where python has benchmarker.
+        "PATH": os.pathsep.join((str(Path(sys.executable).parent), os.environ["PATH"])),
+        "BENCHMARKER_HOME": str(command.folder / f"home-{index}"),
+        "AWS_BATCH_JOB_ARRAY_INDEX": str(index),
+        variable["name"]: variable["value"],
+    }
+    line = line.replace("/tmp/two.toml", str(command.folder / f"carried-{index}.toml"))  # noqa: S108
+    return subprocess.Popen([shell, flag, line], env=own, stderr=subprocess.PIPE, text=True)
 
 
 @pytest.mark.parametrize(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import socket
 import subprocess
@@ -9,14 +10,15 @@ import sys
 import time
 import urllib.request
 from collections.abc import Mapping
-from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 SECRET = "wJalrXUtnFEMI-a-secret-of-this-test"
 KEY = "AKIAOFTHISTESTALONE0"
 BUCKET = "measured"
 TIMEOUT = 60.0
+_UNPROXIED = urllib.request.build_opener(urllib.request.ProxyHandler({}))
 
 FORWARD = """
 import asyncio, sys
@@ -102,29 +104,33 @@ class ObjectServer:
             self._process.wait()
             self._process = None
 
-    def objects(self) -> dict[str, bytes]:
-        """Return what is in the bucket."""
-        import boto3
+    def names(self) -> list[str]:
+        """Return the names of the objects in the bucket, of which there are at most 1,000."""
+        with contextlib.closing(self._client()) as client:
+            listed = client.list_objects_v2(Bucket=BUCKET).get("Contents", [])
+        return [item["Key"] for item in listed]
 
-        client = boto3.client(
+    def objects(self) -> dict[str, bytes]:
+        """Return what is in the bucket while nobody changes it."""
+        with contextlib.closing(self._client()) as client:
+            return {name: client.get_object(Bucket=BUCKET, Key=name)["Body"].read() for name in self.names()}
+
+    def _client(self) -> Any:
+        import boto3
+        from botocore.config import Config
+
+        return boto3.client(
             "s3",
             endpoint_url=self.address,
             aws_access_key_id=KEY,
             aws_secret_access_key=SECRET,
             region_name="us-east-1",
+            config=Config(proxies={}),
         )
-        try:
-            listed = client.list_objects_v2(Bucket=BUCKET).get("Contents", [])
-            return {
-                item["Key"]: client.get_object(Bucket=BUCKET, Key=item["Key"])["Body"].read()
-                for item in listed
-            }
-        finally:
-            client.close()
 
     def _makes_bucket(self) -> bool:
         request = urllib.request.Request(f"{self.address}/{BUCKET}", method="PUT")
-        with suppress(OSError), urllib.request.urlopen(request, timeout=10) as answer:
+        with contextlib.suppress(OSError), _UNPROXIED.open(request, timeout=10) as answer:
             return bool(answer.status == 200)
         return False
 

@@ -20,6 +20,7 @@ from benchmarker.cache import temporary_folder
 from benchmarker.collectors.source_control import REDIRECTIONS, find_checkout
 from benchmarker.errors import BenchmarkerError, UsageError
 from benchmarker.records.lookup import Record, value_at
+from benchmarker.records.remote.addresses import is_address
 
 OnProgress = Callable[[int, int], None] | None
 _MEMORY = "platform.memory.total_bytes"
@@ -34,8 +35,8 @@ def find_side(text: str, results: str | os.PathLike[str], on_progress: OnProgres
     ----------
     text : str
         The file, name or part of the identifier of a record, with which all processes of its number
-        count; a folder; ``KEY=VALUE`` words with spaces between; or ``git:REVISION``, for the records that were
-        made in a checkout of that commit without changes; or ``FRAMEWORK==VERSION``.
+        count; a folder or its address; ``KEY=VALUE`` words with spaces between; or ``git:REVISION``, for the
+        records that were made in a checkout of that commit without changes; or ``FRAMEWORK==VERSION``.
     results : path
         The folder that names, filters and revisions are looked for in.
     on_progress : callable or None
@@ -52,7 +53,7 @@ def find_side(text: str, results: str | os.PathLike[str], on_progress: OnProgres
         name, _, version = text.partition("==")
         words = [f"framework.name={name}", f"framework.version={version},{version}+*"]
         return _sound(text, *_read(results, parse_filters(words), on_progress), on_progress)
-    if Path(text).is_dir():
+    if is_address(text) or Path(text).is_dir():
         return _sound(text, *_read(text, {}, on_progress), on_progress)
     if "=" in text and not Path(text).exists():
         return _sound(text, *_read(results, parse_filters(_words(text)), on_progress), on_progress)

@@ -12,6 +12,7 @@ from benchmarker.analysis.results.columns import STANDS_FOR
 from benchmarker.errors import UsageError, did_you_mean
 from benchmarker.records.files import OnProgress
 from benchmarker.records.lookup import Record, value_at
+from benchmarker.records.remote.addresses import is_address, without_password
 from benchmarker.records.schema import load_schema
 
 LAST = "last"
@@ -48,6 +49,11 @@ def find_record(
         If it is a folder, or fits no record or several.
     """
     path = Path(name)
+    if is_address(name):
+        raise UsageError(
+            "a record elsewhere is named by its name or id, with its folder's address as --results, got "
+            f"'{without_password(name)}'"
+        )
     if path.is_dir():
         raise UsageError(f"a record is one file, '{name}' is a folder; name the files in it")
     if path.exists() or path.name != name:

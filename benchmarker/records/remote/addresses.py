@@ -19,8 +19,8 @@ _EXAMPLE = "s3://bucket/folder"
 
 
 def is_address(text: str) -> bool:
-    """Tell whether a text is an address rather than a path."""
-    return "://" in text
+    """Tell whether a text is an address rather than a path: it begins with a scheme and ``://``."""
+    return re.match(r"[A-Za-z][A-Za-z0-9+.-]*://", text) is not None
 
 
 def local_path(address: str) -> Path | None:
@@ -69,6 +69,10 @@ def checked_address(text: str) -> str:
         or {"", "."} & set(parts[1:])
     ):
         raise UsageError(f"an address of results must be like {_EXAMPLE}, got '{text}'")
+    if parts[-1].endswith(".json"):
+        raise UsageError(
+            f"an address of results must be that of a folder, got '{text}'; name the record and its folder as --results"
+        )
     return f"{scheme.lower()}://{'/'.join(parts)}"
 
 
