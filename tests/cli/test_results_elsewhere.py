@@ -64,7 +64,11 @@ def test_records_of_runs_are_objects_that_are_read_and_without_credentials(
     elsewhere: tuple[Command, str, ObjectServer],
 ) -> None:
     command, address, server = elsewhere
-    told = [well(command(*RUN, f"--results={address}", "--repeats=2"))]
+    blueprint = (
+        'framework = "numpy"\nproblem = "mnist_mlp"\nbatch_size = 4\nsteps = 3\nwarmup = 1\nverify = false\n'
+    )
+    (command.folder / "one.toml").write_text(f'{blueprint}results = "{address}"\n')
+    told = [well(command("run", "one.toml", "--repeats=2"))]
     objects = below(server, address)
     name, _ = (name for name in objects if name.endswith(".json"))
     record: dict[str, Any] = json.loads(objects[name])

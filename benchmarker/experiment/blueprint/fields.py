@@ -291,7 +291,10 @@ FIELDS: Mapping[str, Field] = {
         Table("a table of thresholds", {name: Real() for name in LIMITS}),
         "Limits of what is measured; beyond one the exit status is 1.",
     ),
-    "results": Field(Text("a folder"), "Where records are written; default: results."),
+    "results": Field(
+        Text("a folder"),
+        "Where records are written: a folder or an address; default: results.",
+    ),
 }
 """Every field of a blueprint, by name: the run options, and what they are of."""
 
