@@ -275,6 +275,10 @@ def test_what_is_no_address_of_results_is_refused_and_no_password_repeated() -> 
         with pytest.raises(UsageError, match="address of results must") as refusal:
             checked_address(text)
         assert "word" not in str(refusal.value).replace("password", "")
+    with pytest.raises(
+        UsageError, match="listed and written, such as s3://bucket/folder, got 'https://host/x'"
+    ):
+        checked_address("https://host/x")
     assert checked_address("S3://bucket/folder//") == "s3://bucket/folder"
     assert checked_address("abfs://container@account.host/x") == "abfs://container@account.host/x"
     with pytest.raises(UsageError, match="what fsspec knows, got 'nosuch://'"):

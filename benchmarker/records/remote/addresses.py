@@ -13,6 +13,7 @@ from benchmarker.errors import UsageError
 from benchmarker.machine.secrets import SECRET
 
 _LOCAL = ("file", "local")
+_WEB = ("http", "https")
 _ENDPOINTS = ("AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT_URL", "FSSPEC_S3_ENDPOINT_URL", "STORAGE_EMULATOR_HOST")
 """Variables by which one address means folders of different servers."""
 _EXAMPLE = "s3://bucket/folder"
@@ -59,6 +60,10 @@ def checked_address(text: str) -> str:
         shown = re.split(r"[?#]", rest)[0]
         raise UsageError(
             f"an address of results must have nothing after ? or #, where secrets may be, got '{scheme}://{shown}...'"
+        )
+    if scheme.lower() in _WEB:
+        raise UsageError(
+            f"an address of results must be of a store that can be listed and written, such as {_EXAMPLE}, got '{text}'"
         )
     parts = rest.rstrip("/").split("/")
     if (
