@@ -48,7 +48,7 @@ class LocalLauncher(Launcher):
 
         start = self._fork if command.start == "fork" else _spawn
         with contextlib.ExitStack() as cleanup:
-            return EventLoop([_begin(command, start, cleanup)], answer).run()[0]
+            return EventLoop([begin(command, start, cleanup)], answer).run()[0]
 
     def launch_group(
         self,
@@ -74,7 +74,7 @@ class LocalLauncher(Launcher):
                 "a warm server forks single workers, no groups of ranks; use --start=spawn"
             )
         with contextlib.ExitStack() as cleanup:
-            ranks = [_begin(command, _spawn, cleanup) for command in commands]
+            ranks = [begin(command, _spawn, cleanup) for command in commands]
             return EventLoop(ranks, handler, silence, answered).run()
 
     def close(self) -> None:
@@ -101,7 +101,7 @@ class LocalLauncher(Launcher):
         return worker
 
 
-def _begin(command: WorkerCommand, start: _Start, cleanup: contextlib.ExitStack) -> Conversation:
+def begin(command: WorkerCommand, start: _Start, cleanup: contextlib.ExitStack) -> Conversation:
     """Start a worker with its pipes; the cleanup ends it and gives them back."""
     events_out, events_in = os.pipe()
     cleanup.callback(os.close, events_out)

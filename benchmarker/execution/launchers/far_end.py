@@ -1,0 +1,66 @@
+"""What an engine such as Slurm starts in place of a worker, run by path: it starts the worker, and ends it.
+
+The engine's standard input carries what the worker is told, its standard output the events, its standard error the log.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+from types import FrameType
+
+
+def read_line() -> bytes:
+    """Read the first line of the standard input and nothing after it, which is the worker's."""
+    line = b""
+    while not line.endswith(b"\n"):
+        part = os.read(0, 1)
+        if not part:
+            os._exit(1)
+        line += part
+    return line
+
+
+def main() -> None:
+    """Run the worker to its end, and end as it does."""
+    told = json.loads(read_line())
+    here = socket.gethostname()
+    if here != told["host"]:
+        sys.exit(
+            f"srun: error: the worker was placed on '{here}', but benchmarker describes the machine that it runs on, "
+            f"'{told['host']}'; run benchmarker itself inside the job, on that node"
+        )
+    events, control = os.dup(1), os.dup(0)
+    os.dup2(2, 1)
+    os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
+    kept = {name: value for name, value in os.environ.items() if name in told["kept"]}
+    worker = subprocess.Popen(
+        [*told["arguments"], str(events), str(control), str(os.getpid())],
+        env={**kept, **told["environment"]},
+        pass_fds=(events, control),
+        start_new_session=True,
+    )
+    os.close(events)
+    os.close(control)
+
+    def end(number: int, frame: FrameType | None) -> None:
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(worker.pid, signal.SIGKILL)
+
+    def stacks(number: int, frame: FrameType | None) -> None:
+        worker.send_signal(number)
+
+    signal.signal(signal.SIGTERM, end)
+    signal.signal(signal.SIGUSR1, stacks)
+    status = worker.wait()
+    end(0, None)
+    os._exit(status if status >= 0 else 128 - status)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,58 @@
+"""Workers as steps of a real Slurm job: a run as locally, its end by Slurm, and what is refused."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+from tests.support.slurm_cluster import SlurmCluster
+
+RUN = (sys.executable, "-m", "benchmarker", "--framework=numpy", "--problem=mnist_mlp", "--env=current")
+
+
+def run(
+    slurm: SlurmCluster, folder: Path, *before: str, options: tuple[str, ...] = ()
+) -> tuple[str, list[dict[str, Any]]]:
+    command = [*before, *RUN, "--launcher=slurm", "--batch-size=8", f"--results={folder}", *options]
+    done = subprocess.run(
+        command,
+        env=slurm.environment,
+        cwd=folder.parent,
+        capture_output=True,
+        text=True,
+        timeout=300,
+        check=False,
+    )
+    return done.stderr, [json.loads(path.read_text()) for path in folder.glob("*.json")]
+
+
+def assert_nothing_is_left(slurm: SlurmCluster) -> None:
+    limit = time.monotonic() + 30
+    while slurm.left() or slurm.jobs():
+        assert time.monotonic() < limit, slurm.left()
+        time.sleep(0.2)
+
+
+def test_a_run_is_a_step_of_the_job(slurm: SlurmCluster, tmp_path: Path) -> None:
+    told, records = run(slurm, tmp_path / "r", "srun", "-N1", "-n1", options=("--steps=20", "--warmup=2"))
+    assert [record["status"] for record in records] == ["ok"], told
+    assert records[0]["execution"]["launcher"] == "slurm"
+    assert_nothing_is_left(slurm)
+
+
+def test_slurm_ends_the_run_at_the_time_limit_of_its_step(slurm: SlurmCluster, tmp_path: Path) -> None:
+    slurm_job = ("srun", "-N1", "-n1", "env", "SLURM_TIMELIMIT=0:2")
+    _, records = run(slurm, tmp_path / "r", *slurm_job, options=("--steps=100000000",))
+    assert [record["status"] for record in records] == ["crashed"]
+    assert "DUE TO TIME LIMIT" in json.dumps(records[0])
+    assert_nothing_is_left(slurm)
+
+
+def test_outside_of_a_job_it_says_what_to_do(slurm: SlurmCluster, tmp_path: Path) -> None:
+    told, records = run(slurm, tmp_path / "r", options=("--steps=20",))
+    assert "run benchmarker with salloc or sbatch" in told + json.dumps(records)
+    assert not [record for record in records if record["status"] == "ok"]
