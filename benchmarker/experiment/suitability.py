@@ -75,7 +75,7 @@ def unsupported_reason(run: RunSpec) -> str | None:
     """Return why the framework cannot do what the run asks, or None."""
     plugin = registry.framework(run.framework)
     if run.mode not in plugin.modes:
-        return f"framework '{plugin.name}' cannot do {run.mode}, only {', '.join(plugin.modes)}"
+        return f"framework '{plugin.name}' cannot do {run.mode}, only {' and '.join(plugin.modes)}"
     if run.device not in plugin.devices:
         return f"framework '{plugin.name}' does not run on {run.device}, only on {', '.join(plugin.devices)}"
     able = plugin.precisions.get(run.device, ())

@@ -68,6 +68,7 @@ VOCABULARY = frozenset(
         "failed",
         "flat",
         "framework",
+        "generation",
         "gradient",
         "imported",
         "inconclusive",

@@ -52,7 +52,7 @@ def refused(command: Command, *arguments: str) -> str:
         ),
         (
             (*RUN, "--framework=onnxruntime", "--ranks=2"),
-            "framework 'onnxruntime' cannot do training, only inference",
+            "framework 'onnxruntime' cannot do training, only inference and generation",
         ),
         (
             (*TWO, "--scheme=sharded", "--clip-norm=0.1"),

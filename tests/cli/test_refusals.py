@@ -34,7 +34,7 @@ NAMES = [
     (("--framework=numpy,zzz", "--problem=mnist_mlp"), "unknown framework 'zzz'; known: chainer, "),
     (
         (*MLP, "--mode=trainin"),
-        "--mode must be 'inference', 'training' or",
+        "--mode must be 'inference', 'training', 'gradient' or 'generation',",
         "got 'trainin'; did you mean 'training'?",
     ),
     ((*MLP, "--precision=fp23"), "--precision must be 'fp32', ", "got 'fp23'; did you mean 'fp32'?"),

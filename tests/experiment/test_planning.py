@@ -285,7 +285,7 @@ USAGE: tuple[tuple[dict[str, Any], str], ...] = (
     ({"precisions": ("fp8",)}, "precision must be 'fp32', 'fp64', 'tf32', 'bf16' or 'fp16', got 'fp8'"),
     ({"optimizers": ("shampoo",)}, "unknown optimizer 'shampoo'; known: accelegrad, adafactor"),
     ({"devices": ("tpu",)}, "device must be 'cpu' or 'cuda', got 'tpu'"),
-    ({"launchers": ("slurm",)}, "unknown launcher 'slurm'; known: local"),
+    ({"launchers": ("slrum",)}, "unknown launcher 'slrum'; did you mean 'slurm'"),
     ({"batch_sizes": (0,)}, "batch_size must be a whole number from 1 to 2147483647, got 0"),
     ({"batch_sizes": (4, -4)}, "batch_size must be a whole number from 1 to 2147483647, got -4"),
     ({"threads": (0,)}, "threads must be a whole number from 1 to 2147483647, got 0"),

@@ -102,7 +102,7 @@ def test_a_profile_is_read_step_by_step_without_the_warm_up(origins: Origins) ->
 
 def test_what_it_lacks_is_said_without_importing_it() -> None:
     plugin = benchmarker_framework()
-    assert plugin.modes == ("inference",)
+    assert plugin.modes == ("inference", "generation")
     assert plugin.precisions["cpu"] == ("fp32",)
 
 
