@@ -186,7 +186,7 @@ SINGLE = [
     ('framework = "numpy"\nproblem = "mnist_mlp"\nrepeats = [1]', 3, "repeats must be a whole number from 1"),
     ('framework = "numpy"\nproblem = "mnist_mlp"\ntimeout = inf', 3, "timeout must be a number above 0, got"),
     ('framework = "numpy"\nproblem = "mnist_mlp"\nmonitors = ["cpuu"]', 3, "unknown collector 'cpuu'; did you mean"),
-    ('framework = "numpy"\nproblem = "mnist_mlp"\nlauncher = "slrum"', 3, "unknown launcher 'slrum'; did you mean 'slurm'?"),
+    ('framework = "numpy"\nproblem = "mnist_mlp"\nlauncher = "slrum"', 3, "unknown launcher 'slrum'; did you mean"),
     ('framework = "numpy"\nproblem = "mnist_mlp"\nset.hiden1 = 3', 3, "set.hiden1: none of 'mnist_mlp', 'numpy' has"),
     ('framework = "numpy"\nproblem = "mnist_mlp"\n[set.mnist_mlp]\nhidden1 = "x"', 4, "set.mnist_mlp.hidden1: "),
     ('framework = "numpy"\nproblem = "mnist_mlp"\nproblem_size = 30', 3, "multiple of the batch size, got 30"),
