@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from benchmarker.api.containment import LOAD_SECONDS, contained
+from benchmarker.api.own_place import own_place, place_below
 from benchmarker.api.problem_scheme import ProblemReference
 from benchmarker.api.scheme import Scheme, named
 from benchmarker.errors import BenchmarkerError, PluginError, UsageError, did_you_mean, first_line
@@ -159,7 +160,7 @@ def load(entry: PluginEntry) -> Any:
     except (Exception, SystemExit) as error:
         if isinstance(error, UsageError) and files.is_problem_file(entry.value):
             raise  # what is wrong with a model is no fault of a plugin
-        raise broken(entry, f"failed to import: {first_line(error)}") from error
+        raise broken(entry, f"failed to import: {_told(entry, error)}") from error
     from benchmarker import hookspecs
 
     fault = hookspecs.fault(plugin, entry.kind, entry.name)
@@ -205,13 +206,20 @@ def guarded(entry: PluginEntry, function: Callable[..., Any], expected: type[Any
         except (Exception, SystemExit) as error:
             if entry.is_ours:
                 raise
-            raise broken(entry, f"failed in {function.__name__}(): {first_line(error)}") from error
+            raise broken(entry, f"failed in {function.__name__}(): {_told(entry, error)}") from error
         if not isinstance(found, expected):
             returned = type(found).__name__
             raise broken(entry, f"returned {returned} from {function.__name__}(), not {expected.__name__}")
         return found
 
     return call
+
+
+def _told(entry: PluginEntry, error: BaseException) -> str:
+    """Return what went wrong in a plugin, and at which line of its own."""
+    if files.is_problem_file(entry.value):
+        return first_line(error) + place_below(error, Path(files.described_value(entry.value)).absolute())
+    return first_line(error) + own_place(error, files.module_of(entry.value))
 
 
 def broken(entry: PluginEntry, problem: str) -> PluginError:
@@ -227,7 +235,7 @@ def _described(entry: PluginEntry, hook: str, expected: type[Any]) -> Any:
         with _calling(entry):
             described = function()
     except (Exception, SystemExit) as error:
-        raise broken(entry, f"failed in {hook}(): {first_line(error)}") from error
+        raise broken(entry, f"failed in {hook}(): {_told(entry, error)}") from error
     if not isinstance(described, expected):
         kind = type(described).__name__
         raise broken(entry, f"returned {kind} from {hook}(), not {expected.__name__}")

@@ -36,13 +36,16 @@ def listed(command: Command, kind: str) -> dict[str, dict]:
 @pytest.mark.parametrize(
     ("source", "message"),
     [
-        ("import a_package_that_is_absent", "failed to import: ModuleNotFoundError"),
-        ("this is no Python", "failed to import: SyntaxError"),
+        (
+            "import a_package_that_is_absent",
+            "ModuleNotFoundError: No module named 'a_package_that_is_absent' (bad_problem.py, line 1)",
+        ),
+        ("this is no Python", "failed to import: SyntaxError: invalid syntax (bad_problem.py, line 1)"),
         ("x = 1", "defines no function 'benchmarker_problem'"),
         ("def benchmarker_problem(): return 42", "returned int from benchmarker_problem(), not Problem"),
         (
             "def benchmarker_problem(): raise ValueError('oops')",
-            "failed in benchmarker_problem(): ValueError: oops",
+            "failed in benchmarker_problem(): ValueError: oops (bad_problem.py, line 1)",
         ),
         (PROBLEM.format(name="another"), "calls itself 'another', not 'bad'"),
         (PROBLEM.format(name="bad") + "def benchmarker_probelm(): pass", "hook specifications"),
@@ -50,7 +53,7 @@ def listed(command: Command, kind: str) -> dict[str, dict]:
             "def benchmarker_problem(unknown): return 42",
             "Argument(s) {'unknown'} are declared in the hookimpl but can not be found in the hookspec",
         ),
-        ("raise RuntimeError('one\\ntwo')", "failed to import: RuntimeError: one"),
+        ("raise RuntimeError('one\\ntwo')", "failed to import: RuntimeError: one (bad_problem.py, line 1)"),
         ("raise SystemExit(3)", "failed to import: SystemExit: 3"),
         (
             "def benchmarker_problem(): raise RuntimeError('one\\ntwo')",

@@ -10,13 +10,13 @@ import numpy as np
 
 from benchmarker.api.framework import Device, Framework, FrameworkPlugin, Program
 from benchmarker.api.optimizer import Optimizer
+from benchmarker.api.own_place import own_place
 from benchmarker.data import values
 from benchmarker.errors import UnsupportedError
 from benchmarker.graph.graph import Graph
 from benchmarker.graph.support import missing_operators
 from benchmarker.graph.types import Distribution, TensorType
 from benchmarker.plugins.numpy.framework import NumpyFramework
-from benchmarker.worker.conformance.places import own_place
 from benchmarker.worker.conformance.result import (
     NO_MEANING,
     OPERATOR_TOLERANCE,
@@ -109,8 +109,8 @@ class Check:
         except CheckFailed as failure:
             return CheckResult(self.name, "failed", str(failure))
         except Exception as error:
-            told = f"{type(error).__name__}: {error}"
-            return CheckResult(self.name, "failed", told + own_place(error, subject.plugin))
+            place = own_place(error, subject.plugin.implementation.partition(":")[0])
+            return CheckResult(self.name, "failed", f"{type(error).__name__}: {error}{place}")
         if found.error is None or found.tolerance is None:
             return CheckResult(self.name, "passed", found.detail)
         status = "passed" if found.error <= found.tolerance else "failed"
