@@ -38,6 +38,7 @@ COMMANDS = {
     "track": "show how a number changed over time, and where",
     "plot": "draw a picture of records",
     "report": "write one page about records: tables, pictures, every run",
+    "list-site": "make a public list of records: contests, ranks, a site without a server",
     "validate": "check records against the schema",
     "doctor": "find what on this machine will distort measurements",
     "data": "time mini-batches of images from storage to memory",
@@ -52,7 +53,8 @@ EXIT_BROKEN_PIPE = 141
 def command_module(command: str) -> ModuleType:
     """Import a command."""
     # Each command's module is imported only when it is asked for, which keeps --help quick.
-    return importlib.import_module(f"benchmarker.cli.{command if command != 'list' else 'listing'}")
+    module = "listing" if command == "list" else command.replace("-", "_")
+    return importlib.import_module(f"benchmarker.cli.{module}")
 
 
 def _overview() -> str:

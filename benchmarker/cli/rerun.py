@@ -17,6 +17,7 @@ from benchmarker.errors import BenchmarkerError, UsageError
 from benchmarker.experiment.experiment_options import MAX_PROCESSES
 
 if TYPE_CHECKING:
+    from benchmarker.analysis.reproduction import Comparison
     from benchmarker.experiment.spec import Experiment, RunSpec
 
 EXIT_STATUSES = {"not reproduced": 1, "cannot tell": 4, "not comparable": 4, "reproduced": 0}
@@ -64,6 +65,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--profile", metavar="NAME", help="quick, standard or rigorous: until it is known that well"
     )
     add_results(parser)
+    parser.add_argument(
+        "--keep-verdict",
+        action="store_true",
+        help="write the verdict beside the record too, as NAME.rerun, which a list of records asks for",
+    )
     parser.add_argument("--json", action="store_true", help="print one JSON object per record")
     parser.add_argument("--quiet", action="store_true", help="no progress")
 
@@ -93,6 +99,8 @@ def _rerun(arguments: argparse.Namespace) -> int:
     store = store_at(arguments.results)
     originals = _originals(arguments.records, arguments.results)
     planned = [_planned(original, arguments) for original in originals]
+    if arguments.keep_verdict:
+        _check_free(originals)
     store.check_writable()
     end_as_interrupted()
     verdicts, was_rescued = set(), False
@@ -103,12 +111,28 @@ def _rerun(arguments: argparse.Namespace) -> int:
             return EXIT_INTERRUPTED
         comparison = compare(original.processes, records)
         verdicts.add(comparison.verdict)
+        if arguments.keep_verdict:
+            _keep(original, comparison, records)
         if arguments.json:
             print(json.dumps(as_json(comparison, original.path, paths)), flush=True)
         else:
             text = as_text(comparison, original.record, original.path, paths, width=output_width())
             print_text(("\n" if index else "") + text, flush=True)
     return exit_status(verdicts, was_rescued=was_rescued)
+
+
+def _check_free(originals: Sequence[_Original]) -> None:
+    from benchmarker.analysis.list_site.reruns import check_free
+
+    for original in originals:
+        check_free(original.path)
+
+
+def _keep(original: _Original, comparison: Comparison, records: Sequence[dict[str, Any]]) -> None:
+    from benchmarker.analysis.list_site.reruns import keep
+
+    ended = [record for record in records if record["status"] == "ok"]
+    keep(original.path, comparison, original.processes, ended)
 
 
 def exit_status(verdicts: Collection[str], *, was_rescued: bool) -> int:

@@ -18,8 +18,17 @@ _SCRIPTS = (
 _ESCAPES = {"<": "\\u003c", ">": "\\u003e", "&": "\\u0026", "\u2028": "\\u2028", "\u2029": "\\u2029"}
 
 
-def render(template: str, **values: Any) -> str:
-    """Return a template of this package with values, each escaped unless the template says it is safe.
+def render(template: str, /, package: str = __package__, **values: Any) -> str:
+    """Return a template of a package with values, each escaped unless the template says it is safe.
+
+    Parameters
+    ----------
+    template : str
+        Its name among the templates of the package.
+    package : str
+        Whose templates they are.
+    values
+        What the template shows.
 
     Raises
     ------
@@ -31,7 +40,7 @@ def render(template: str, **values: Any) -> str:
     except ImportError:
         raise _missing("jinja2") from None
     environment = jinja2.Environment(
-        loader=jinja2.FunctionLoader(template_text),
+        loader=jinja2.FunctionLoader(functools.partial(template_text, package=package)),
         autoescape=True,
         undefined=jinja2.StrictUndefined,
         trim_blocks=True,
@@ -40,9 +49,9 @@ def render(template: str, **values: Any) -> str:
     return environment.get_template(template).render(**values)
 
 
-def template_text(name: str) -> str:
-    """Return a file of the templates."""
-    return (resources.files(__package__) / "templates" / name).read_text(encoding="utf-8")
+def template_text(name: str, *, package: str = __package__) -> str:
+    """Return a file of the templates of a package."""
+    return (resources.files(package) / "templates" / name).read_text(encoding="utf-8")
 
 
 @functools.cache

@@ -50,7 +50,7 @@ class Verdict:
 
 
 @dataclass(frozen=True)
-class _Side:
+class Side:
     """Mean and variance of the logarithms of one side."""
 
     count: int
@@ -74,7 +74,7 @@ def judge(original: Sequence[float], now: Sequence[float]) -> Verdict:
     original, now : sequence of float
         The median step of each process in seconds, positive; at least one.
     """
-    old, new = _side(original), _side(now)
+    old, new = side_of(original), side_of(now)
     ratio = math.exp(new.mean - old.mean)
     half = _half_width(old, new)
     if half is None:
@@ -99,30 +99,31 @@ def _verdict(ci95: tuple[float, float], half: float) -> str:
     return REPRODUCED if half <= math.log1p(MAX_HALF_WIDTH) else CANNOT_TELL
 
 
-def _side(medians: Sequence[float]) -> _Side:
+def side_of(medians: Sequence[float]) -> Side:
+    """Return mean and variance of the logarithms of positive values; at least one."""
     logs = [math.log(median) for median in medians]
     count = len(logs)
     mean = math.fsum(logs) / count
     variance = math.fsum((x - mean) ** 2 for x in logs) / (count - 1) if count > 1 else 0.0
-    return _Side(count, mean, variance)
+    return Side(count, mean, variance)
 
 
-def _half_width(old: _Side, new: _Side) -> float | None:
+def _half_width(old: Side, new: Side) -> float | None:
     """Return half the width of the interval of the ratio's logarithm; None if the spread is not known."""
     if max(old.count, new.count) < MIN_PROCESSES:
         return None
     pooled = min(old.count, new.count) < MIN_PROCESSES
-    error, degrees = _pooled(old, new) if pooled else _welch(old, new)
+    error, degrees = _pooled(old, new) if pooled else welch(old, new)
     return student_t_quantile(0.5 + CONFIDENCE / 2, degrees) * error
 
 
-def _pooled(old: _Side, new: _Side) -> tuple[float, int]:
+def _pooled(old: Side, new: Side) -> tuple[float, int]:
     degrees = old.count + new.count - 2
     variance = (old.squares + new.squares) / degrees
     return math.sqrt(variance * (1 / old.count + 1 / new.count)), degrees
 
 
-def _welch(old: _Side, new: _Side) -> tuple[float, int]:
+def welch(old: Side, new: Side) -> tuple[float, int]:
     """Return standard error and degrees of freedom (Welch 1947, Satterthwaite 1946), rounded down."""
     parts = [(side.variance / side.count, side.count - 1) for side in (old, new)]
     total = math.fsum(part for part, _ in parts)
@@ -131,7 +132,7 @@ def _welch(old: _Side, new: _Side) -> tuple[float, int]:
     return math.sqrt(total), int(total**2 / math.fsum(part**2 / degrees for part, degrees in parts))
 
 
-def _needed(old: _Side, new: _Side) -> int | None:
+def _needed(old: Side, new: Side) -> int | None:
     """Return how many new processes of the present spread make the interval narrow enough."""
     for count in range(max(MIN_PROCESSES, new.count + 1), MAX_PROCESSES + 1):
         half = _half_width(old, replace(new, count=count))

@@ -1,0 +1,101 @@
+"""What a contest may rank by: one value a process, less is better."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+from benchmarker.analysis.text.units import duration, significant
+from benchmarker.records.lookup import Record, value_at
+from benchmarker.records.timestamps import from_record
+
+_SECONDS_PER_HOUR = 3600
+
+
+@dataclass(frozen=True)
+class Measure:
+    """A quantity of a process.
+
+    Parameters
+    ----------
+    title : str
+        In words.
+    value : callable
+        From a record; None, or not positive, where it was not measured.
+    shown : callable
+        From a value to text with its unit, but for a currency.
+    needs : str
+        What was not done where there is no value.
+    fixes : str or None
+        What must be the same in all entries, so that values can be compared.
+    is_money : bool
+        Whether it is in the contest's currency.
+    """
+
+    title: str
+    value: Callable[[Record], float | None]
+    shown: Callable[[float], str]
+    needs: str
+    fixes: str | None = None
+    is_money: bool = False
+
+
+def _at(path: str) -> Callable[[Record], float | None]:
+    def value(record: Record) -> float | None:
+        found: float | None = value_at(record, path)
+        return found
+
+    return value
+
+
+_step = _at("timing.step_seconds.median")
+
+
+def _sample(record: Record) -> float | None:
+    step = _step(record)
+    return None if step is None else step / record["batch_size"]
+
+
+def price_per_hour(record: Record) -> float | None:
+    """Return what the machine costs per hour, by the cost of the run; None if no price was given."""
+    cost = value_at(record, "metrics.cost_of_run")
+    if cost is None or not record["ended_at"]:
+        return None
+    seconds = (from_record(record["ended_at"]) - from_record(record["started_at"])).total_seconds()
+    return cost * _SECONDS_PER_HOUR / seconds if seconds > 0 else None
+
+
+def _cost_to_target(record: Record) -> float | None:
+    price, seconds = price_per_hour(record), value_at(record, "metrics.seconds_to_target")
+    return None if price is None or seconds is None else price * seconds / _SECONDS_PER_HOUR
+
+
+_NO_TARGET, _NO_PRICE = "its training did not reach the target", "no price was given (--price-per-hour)"
+MEASURES: Mapping[str, Measure] = {
+    "step_seconds": Measure("time of a step", _step, duration, "no step was timed", fixes="batch_size"),
+    "sample_seconds": Measure("time of a sample", _sample, duration, "no step was timed"),
+    "seconds_to_target": Measure("time to accuracy", _at("metrics.seconds_to_target"), duration, _NO_TARGET),
+    "joules_per_sample": Measure(
+        "energy of a sample",
+        _at("metrics.joules_per_sample"),
+        lambda joules: f"{significant(joules)} J",
+        "no energy was measured",
+    ),
+    "cost_per_million_samples": Measure(
+        "cost of a million samples",
+        _at("metrics.cost_per_million_samples"),
+        significant,
+        _NO_PRICE,
+        is_money=True,
+    ),
+    "cost_to_target": Measure(
+        "cost to accuracy", _cost_to_target, significant, f"{_NO_TARGET}, or {_NO_PRICE}", is_money=True
+    ),
+}
+"""By the name that a contest has for each."""
+
+
+def measured(name: str, record: Record) -> float | None:
+    """Return a quantity of a process, None where there is no positive one."""
+    found = MEASURES[name].value(record)
+    return found if found is not None and found > 0 else None

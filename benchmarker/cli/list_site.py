@@ -1,0 +1,153 @@
+"""Make a public list of records: a static site of contests and ranks, and the check of what is to count in it."""
+
+from __future__ import annotations
+
+import argparse
+import json
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from benchmarker.cli.counter import reading
+from benchmarker.cli.records import tell_skipped
+from benchmarker.cli.terminal import print_text
+from benchmarker.cli.values import file_path, results_place
+from benchmarker.errors import UsageError, plural
+
+if TYPE_CHECKING:
+    from benchmarker.analysis.list_site.entries import Entry, Repository
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the actions and their options."""
+    actions = parser.add_subparsers(dest="action", metavar="ACTION", required=True)
+    build = actions.add_parser(
+        "build", help="make the site of a repository of records", description="Make the site."
+    )
+    build.add_argument(
+        "results", type=results_place, metavar="DIR", help="folder of the records, or their address"
+    )
+    build.add_argument(
+        "-o",
+        "--output",
+        type=file_path,
+        required=True,
+        metavar="SITE",
+        help="the folder that the site becomes",
+    )
+    build.add_argument("--force", action="store_true", help="replace SITE if it is a site")
+    build.add_argument("--title", default="Benchmarks", help="heading of the site (default: %(default)s)")
+    check = actions.add_parser(
+        "check",
+        help="say why records would not count, a reason a line",
+        description="Say why records would not count, a reason a line.",
+        epilog="exit status: 0 all entries count; 1 one does not; 2 what was asked makes no sense",
+    )
+    check.add_argument(
+        "records",
+        nargs="+",
+        type=file_path,
+        metavar="RECORD",
+        help="a record's file; the other processes of its number and its rerun are looked for beside it",
+    )
+    check.add_argument(
+        "--results",
+        type=file_path,
+        metavar="DIR",
+        help="folder of all records, if reruns lie elsewhere; default: that of each record",
+    )
+    for action in (build, check):
+        action.add_argument(
+            "--contests",
+            type=file_path,
+            default=Path("contests"),
+            metavar="DIR",
+            help="folder of the contests' TOML files (default: %(default)s)",
+        )
+        action.add_argument("--json", action="store_true", help="print JSON and nothing else")
+
+
+def main(arguments: argparse.Namespace) -> int:
+    """Run an action and return its exit status."""
+    return {"build": _build, "check": _check}[arguments.action](arguments)
+
+
+def _build(arguments: argparse.Namespace) -> int:
+    from benchmarker.analysis.list_site.build import check_place, make_site, write_site
+    from benchmarker.analysis.list_site.contests import read_contests
+    from benchmarker.analysis.list_site.entries import read_repository
+    from benchmarker.analysis.text.units import size
+
+    check_place(arguments.output, force=arguments.force)
+    contests = read_contests(arguments.contests)
+    repository = read_repository(arguments.results, reading(quiet=arguments.json))
+    site = make_site(contests, repository, arguments.results, title=arguments.title)
+    written = write_site(arguments.output, site, force=arguments.force)
+    tell_skipped(repository.skipped)
+    counting = {place.judged.entry.key for one in site.standings for place in one.places}
+    # An entry may count in one contest and not in another.
+    other = {judged.entry.key for one in site.standings for judged in one.others} - counting
+    numbers = {
+        "contests": len(contests),
+        "counting": len(counting),
+        "not_counting": len(other),
+        "of_no_contest": len(site.outside),
+        "records": len(site.copies),
+        "bytes": written,
+    }
+    if arguments.json:
+        print(json.dumps({"site": str(arguments.output), **numbers}))
+        return 0
+    print_text(
+        f"{arguments.output}: {plural(len(contests), 'contest')}, entries: {len(counting)} that count, "
+        f"{len(other)} that do not, {len(site.outside)} of no contest; {size(written)}"
+    )
+    return 0
+
+
+def _check(arguments: argparse.Namespace) -> int:
+    from benchmarker.analysis.list_site.contests import read_contests
+    from benchmarker.analysis.list_site.entries import read_repository
+    from benchmarker.analysis.list_site.requirements import reasons_against
+
+    contests = read_contests(arguments.contests)
+    for path in arguments.records:
+        if not path.is_file():
+            raise UsageError(f"a record is a file, got '{path}'")
+    repositories: dict[Path, Repository] = {}
+    found: dict[Path, list[str]] = {}
+    for path in dict.fromkeys(arguments.records):
+        folder = arguments.results or path.parent
+        if folder not in repositories:
+            repositories[folder] = read_repository(folder, reading(quiet=arguments.json))
+        repository = repositories[folder]
+        entry = _entry(path, repository)
+        found[path] = [entry] if isinstance(entry, str) else reasons_against(entry, contests, repository)
+    if arguments.json:
+        listed = [{"record": str(path), "reasons": reasons} for path, reasons in found.items()]
+        print(json.dumps(listed, indent=2, ensure_ascii=False))
+    else:
+        print_text(_as_text(found))
+    return int(any(found.values()))
+
+
+def _entry(path: Path, repository: Repository) -> Entry | str:
+    """Return the entry that a record's file is of, or why it is of none."""
+    for damaged, why in repository.skipped.items():
+        if damaged.exists() and damaged.samefile(path):
+            return f"the file {why}"
+    for entry in repository.entries:
+        if any(file.samefile(path) for file in entry.files):
+            return entry
+    if any(file.samefile(path) for file in repository.files.values()):
+        return "it is of no entry: its run was interrupted, or it only shows that another one is reproduced"
+    raise UsageError(
+        f"'{path}' is not among the records of its folder: a record is named NAME.json (--results)"
+    )
+
+
+def _as_text(found: Mapping[Path, Sequence[str]]) -> str:
+    lines = [f"{path}: {reason}" for path, reasons in found.items() for reason in reasons]
+    bad = sum(map(bool, found.values()))
+    verdict = f"{bad} would not count" if bad else "all would count"
+    return "\n".join([*lines, f"{plural(len(found), 'record')}: {verdict}"])
