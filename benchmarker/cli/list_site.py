@@ -9,10 +9,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from benchmarker.cli.counter import reading
-from benchmarker.cli.records import tell_skipped
+from benchmarker.cli.records import add_results, tell_skipped
 from benchmarker.cli.terminal import print_text
 from benchmarker.cli.values import file_path, results_place
-from benchmarker.errors import UsageError, plural
+from benchmarker.errors import UsageError, plural, printable
 
 if TYPE_CHECKING:
     from benchmarker.analysis.list_site.entries import Entry, Repository
@@ -35,7 +35,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="SITE",
         help="the folder that the site becomes",
     )
-    build.add_argument("--force", action="store_true", help="replace SITE if it is a site")
+    build.add_argument("--force", action="store_true", help="replace the folder if it is a site")
     build.add_argument("--title", default="Benchmarks", help="heading of the site (default: %(default)s)")
     check = actions.add_parser(
         "check",
@@ -46,16 +46,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     check.add_argument(
         "records",
         nargs="+",
-        type=file_path,
         metavar="RECORD",
-        help="a record's file; the other processes of its number and its rerun are looked for beside it",
+        help="a record's file, or its name, the beginning or end of its id, or last with the folder as --results; "
+        "the other processes of its number and its rerun are looked for there, or else beside the file",
     )
-    check.add_argument(
-        "--results",
-        type=file_path,
-        metavar="DIR",
-        help="folder of all records, if reruns lie elsewhere; default: that of each record",
-    )
+    add_results(check)
     for action in (build, check):
         action.add_argument(
             "--contests",
@@ -109,26 +104,36 @@ def _check(arguments: argparse.Namespace) -> int:
     from benchmarker.analysis.list_site.contests import read_contests
     from benchmarker.analysis.list_site.entries import read_repository
     from benchmarker.analysis.list_site.requirements import reasons_against
+    from benchmarker.analysis.results.selection import find_record
 
     contests = read_contests(arguments.contests)
-    for path in arguments.records:
+    paths = [find_record(name, arguments.results, on_damaged=tell_skipped) for name in arguments.records]
+    for path in paths:
         if not path.is_file():
             raise UsageError(f"a record is a file, got '{path}'")
     repositories: dict[Path, Repository] = {}
     found: dict[Path, list[str]] = {}
-    for path in dict.fromkeys(arguments.records):
-        folder = arguments.results or path.parent
+    told: set[str] = set()
+    for path in dict.fromkeys(paths):
+        folder = arguments.results if _is_in(path, arguments.results) else path.parent
         if folder not in repositories:
             repositories[folder] = read_repository(folder, reading(quiet=arguments.json))
-        repository = repositories[folder]
-        entry = _entry(path, repository)
-        found[path] = [entry] if isinstance(entry, str) else reasons_against(entry, contests, repository)
+        entry = _entry(path, repositories[folder])
+        if isinstance(entry, str):
+            found[path] = [entry]
+        elif entry.key not in told:  # its other processes have the same reasons
+            told.add(entry.key)
+            found[path] = reasons_against(entry, contests, repositories[folder])
     if arguments.json:
         listed = [{"record": str(path), "reasons": reasons} for path, reasons in found.items()]
         print(json.dumps(listed, indent=2, ensure_ascii=False))
     else:
         print_text(_as_text(found))
     return int(any(found.values()))
+
+
+def _is_in(path: Path, folder: Path) -> bool:
+    return path.resolve().is_relative_to(folder.resolve())
 
 
 def _entry(path: Path, repository: Repository) -> Entry | str:
@@ -147,7 +152,7 @@ def _entry(path: Path, repository: Repository) -> Entry | str:
 
 
 def _as_text(found: Mapping[Path, Sequence[str]]) -> str:
-    lines = [f"{path}: {reason}" for path, reasons in found.items() for reason in reasons]
+    lines = [printable(f"{path}: {reason}") for path, reasons in found.items() for reason in reasons]
     bad = sum(map(bool, found.values()))
     verdict = f"{bad} would not count" if bad else "all would count"
-    return "\n".join([*lines, f"{plural(len(found), 'record')}: {verdict}"])
+    return "\n".join([*lines, f"entries: {len(found)}, {verdict}"])

@@ -31,7 +31,8 @@ from benchmarker.version import __version__
 
 MARK = "list.json"
 """All standings for programs, and what a site is known by before it is replaced."""
-_MAX_SKIPPED = 200
+_MAX_TOLD = 200
+"""Entries of no contest, the newest, and files that are no records, which the list of contests names."""
 
 
 @dataclass(frozen=True)
@@ -90,8 +91,8 @@ def make_site(
             version=__version__,
             counts=_counts(found, repository),
             contests=index_values(found),
-            outside=[_outside(entry, contests) for entry in outside],
-            skipped=[(name_in(path, folder), why) for path, why in repository.skipped.items()][:_MAX_SKIPPED],
+            outside=[_outside(entry, contests) for entry in outside[-_MAX_TOLD:]],
+            skipped=[(name_in(path, folder), why) for path, why in repository.skipped.items()][:_MAX_TOLD],
             skipped_count=f"{plural(len(repository.skipped), 'file')} left out",
         ),
         MARK: _bytes(json.dumps({"made_at": made_at, "contests": list(map(_told, found))}, indent=1) + "\n"),
@@ -222,7 +223,7 @@ def _write(fresh: Path, site: Site) -> int:
     written = 0
     for name, path in site.copies.items():
         try:
-            written += _put(fresh / name, read_bytes(path, follow=True))
+            written += _put(fresh / name, read_bytes(path, follow=False))
         except DamagedError as error:
             raise UsageError(f"'{path}' {error}") from None
     for name, data in site.files.items():

@@ -70,7 +70,10 @@ def _cost_to_target(record: Record) -> float | None:
     return None if price is None or seconds is None else price * seconds / _SECONDS_PER_HOUR
 
 
-_NO_TARGET, _NO_PRICE = "its training did not reach the target", "no price was given (--price-per-hour)"
+_NO_TARGET, _NO_PRICE = (
+    "no training by a recipe has reached its target",
+    "no price was given (--price-per-hour)",
+)
 MEASURES: Mapping[str, Measure] = {
     "step_seconds": Measure("time of a step", _step, duration, "no step was timed", fixes="batch_size"),
     "sample_seconds": Measure("time of a sample", _sample, duration, "no step was timed"),

@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
+from benchmarker.analysis.comparison.pairs import has_trend
 from benchmarker.analysis.list_site.contests import Contest, departures
 from benchmarker.analysis.list_site.entries import Entry, Repository, count_of
 from benchmarker.analysis.list_site.measures import MEASURES, measured, price_per_hour
@@ -115,6 +116,8 @@ def _disturbed(entry: Entry, counted: Sequence[Record], contest: Contest) -> Ite
 
 
 def _disturbance(record: Record) -> str:
+    if has_trend(record["timing"].get("steady_state") or {}):
+        return "with a trend"
     return excluded(record) or value_at(record, "trust.grade") or "not graded"
 
 

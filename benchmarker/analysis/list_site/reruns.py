@@ -15,7 +15,7 @@ from benchmarker.analysis.text.rerun import sentence
 from benchmarker.errors import UsageError, shortened
 from benchmarker.files import publish
 from benchmarker.records.keys import machine_models
-from benchmarker.records.lookup import Record
+from benchmarker.records.lookup import Record, value_at
 from benchmarker.records.reading import DamagedError, parse_json, read_bytes
 
 ENDING = ".rerun"
@@ -133,20 +133,34 @@ def rerun_fault(rerun: Rerun, processes: Sequence[Record], known: Mapping[str, R
     known : mapping
         All records at hand, by identifier.
     """
-    ours = {record["id"]: record for record in processes}
-    if not rerun.processes or not ours.keys() >= set(rerun.processes):
+    ours = {record["id"] for record in processes if record["status"] == "ok"}
+    is_training = bool(processes[0].get("training"))  # of which one seed is run again
+    if not rerun.processes or not ours >= set(rerun.processes):
         return "is of other records"
+    if not is_training and len(rerun.processes) < len(ours):
+        return f"is of {len(rerun.processes)} of {len(ours)} processes"
+    if not rerun.new:
+        return "says that no new process ended well"
     missing = [name for name in (*rerun.processes, *rerun.new) if name not in known]
     if missing:
         return f"names the record {missing[0]}, which is not here"
     originals, again = ([known[name] for name in names] for names in (rerun.processes, rerun.new))
-    if any(record["started_at"] <= originals[-1]["started_at"] for record in again):
+    if not all(map(_has_number, (*originals, *again))):
+        return "names a record without a number"
+    last = max(record["started_at"] for record in originals)
+    if any(record["started_at"] <= last for record in again):
         return "names a record that is no later than the entry"
     if any(machine_models(record) != machine_models(originals[0]) for record in again):
         return "is of another machine"
     found = compare(originals, again)
     if found.verdict != REPRODUCED:
-        return f"does not show that the number is reproduced: {sentence(found)}"
+        return f"comes to: {sentence(found)}"
     if rerun.verdict != REPRODUCED:
         return f"says '{shortened(rerun.verdict, _MAX_SHOWN)}', and its records say otherwise"
     return None
+
+
+def _has_number(record: Record) -> bool:
+    """Tell whether a run ended well and has a step time that a ratio can be made of."""
+    median = value_at(record, "timing.step_seconds.median")
+    return record["status"] == "ok" and median is not None and median > 0
