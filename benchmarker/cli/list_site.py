@@ -17,6 +17,8 @@ from benchmarker.errors import UsageError, plural, printable
 if TYPE_CHECKING:
     from benchmarker.analysis.list_site.entries import Entry, Repository
 
+INTERRUPTED_RUN = "its run was interrupted, so it is of no entry"
+
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the actions and their options."""
@@ -87,7 +89,7 @@ def _build(arguments: argparse.Namespace) -> int:
         "counting": len(counting),
         "not_counting": len(other),
         "of_no_contest": len(site.outside),
-        "records": len(site.copies),
+        "records": sum(name.endswith(".json") for name in site.copies),
         "bytes": written,
     }
     if arguments.json:
@@ -121,7 +123,7 @@ def _check(arguments: argparse.Namespace) -> int:
         entry = _entry(path, repositories[folder])
         if isinstance(entry, str):
             found[path] = [entry]
-        elif entry.key not in told:  # its other processes have the same reasons
+        elif entry is not None and entry.key not in told:  # its other processes have the same reasons
             told.add(entry.key)
             found[path] = reasons_against(entry, contests, repositories[folder])
     if arguments.json:
@@ -136,16 +138,17 @@ def _is_in(path: Path, folder: Path) -> bool:
     return path.resolve().is_relative_to(folder.resolve())
 
 
-def _entry(path: Path, repository: Repository) -> Entry | str:
-    """Return the entry that a record's file is of, or why it is of none."""
+def _entry(path: Path, repository: Repository) -> Entry | str | None:
+    """Return the entry that a record's file is of, or why it is of none; None if it is part of a rerun."""
     for damaged, why in repository.skipped.items():
         if damaged.exists() and damaged.samefile(path):
             return f"the file {why}"
     for entry in repository.entries:
         if any(file.samefile(path) for file in entry.files):
             return entry
-    if any(file.samefile(path) for file in repository.files.values()):
-        return "it is of no entry: its run was interrupted, or it only shows that another one is reproduced"
+    for name, file in repository.files.items():
+        if file.samefile(path):
+            return INTERRUPTED_RUN if repository.records[name]["status"] == "interrupted" else None
     raise UsageError(
         f"'{path}' is not among the records of its folder: a record is named NAME.json (--results)"
     )
@@ -154,5 +157,5 @@ def _entry(path: Path, repository: Repository) -> Entry | str:
 def _as_text(found: Mapping[Path, Sequence[str]]) -> str:
     lines = [printable(f"{path}: {reason}") for path, reasons in found.items() for reason in reasons]
     bad = sum(map(bool, found.values()))
-    verdict = f"{bad} would not count" if bad else "all would count"
+    verdict = f"{bad} would not count" if bad else "all would count" if found else "nothing to check"
     return "\n".join([*lines, f"entries: {len(found)}, {verdict}"])

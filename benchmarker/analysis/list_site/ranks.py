@@ -12,15 +12,18 @@ correction needs none, and its intervals are wider.
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from benchmarker.analysis.comparison.censored import holm
 from benchmarker.analysis.reproduction.verdict import Side, side_of, welch
 from benchmarker.statistics import CONFIDENCE, student_t_tail
 
 LEVEL = 1 - CONFIDENCE
 """Share of contests in which any interval may leave out its entry's true rank."""
+
+_Lead = tuple[float, int, int]
+"""How likely so clear a lead is without one, who is ahead, and of whom."""
 
 
 @dataclass(frozen=True, order=True)
@@ -35,31 +38,37 @@ class Rank:
 
 
 class Pairs:
-    """Every ordered pair of entries with how likely so clear a lead is without one; less is better.
+    """Every ordered pair of entries whose first one may be ahead, the clearest first.
 
     Parameters
     ----------
     entries : sequence of sequence of float
-        Of each entry one positive value a process, e.g. its median step; at least two.
+        Of each entry one positive value a process, e.g. its median step; at least two; less is better.
     """
 
     def __init__(self, entries: Sequence[Sequence[float]]) -> None:
-        sides = [side_of(values) for values in entries]
-        self._p = [[_lead(first, other) for other in sides] for first in sides]
+        sides = list(enumerate(map(side_of, entries)))
+        tests = ((_lead(a, b), first, other) for first, a in sides for other, b in sides if first != other)
+        # No correction makes a p value smaller, so the others are never shown.
+        self._leads = sorted(test for test in tests if test[0] <= LEVEL)
 
     def ranks(self, entries: Iterable[int]) -> list[Rank]:
         """Return the rank interval of each of these entries among them."""
         chosen = list(entries)
-        pairs = [(first, other) for first in chosen for other in chosen if first != other]
-        corrected = holm([self._p[first][other] for first, other in pairs])
-        ahead = {pair for pair, p in zip(pairs, corrected) if p <= LEVEL}
-        return [
-            Rank(
-                1 + sum((other, one) in ahead for other in chosen),
-                len(chosen) - sum((one, other) in ahead for other in chosen),
-            )
-            for one in chosen
-        ]
+        among, count = set(chosen), len(chosen)
+        leads = [(p, a, b) for p, a, b in self._leads if a in among and b in among]
+        shown = _step_down(leads, count * (count - 1))
+        behind = Counter(first for _, first, _ in shown)
+        ahead = Counter(other for _, _, other in shown)
+        return [Rank(1 + ahead[one], count - behind[one]) for one in chosen]
+
+
+def _step_down(leads: Sequence[_Lead], tests: int) -> Sequence[_Lead]:
+    """Return the leads that are shown, of so many tests in all: Holm's correction, of p values in rising order."""
+    for place, (p, _, _) in enumerate(leads):
+        if p * (tests - place) > LEVEL:
+            return leads[:place]
+    return leads
 
 
 def rank_intervals(entries: Sequence[Sequence[float]]) -> list[Rank]:

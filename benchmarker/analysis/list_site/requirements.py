@@ -92,8 +92,8 @@ def _unverified(processes: Sequence[Record]) -> Iterator[str]:
         if record.get("imported"):
             yield f"{who} was imported from another program, which verified nothing"
         elif record["status"] != "ok":
-            told = value_at(record, "error.message") or "no reason given"
-            yield f"{who} ended as '{record['status']}': {str(told).strip().splitlines()[0]}"
+            told = str(value_at(record, "error.message") or "").strip().partition("\n")[0]
+            yield f"{who} ended as '{record['status']}': {told or 'no reason given'}"
         elif record["verification"]["status"] != "passed":
             yield f"{who} is not verified: verification is '{record['verification']['status']}'"
         elif value_at(record, "verification.after_timing.status") != "passed":

@@ -13,7 +13,7 @@ from benchmarker.analysis.list_site.requirements import Judged, contests_of, jud
 from benchmarker.records.lookup import Record
 from benchmarker.statistics import Estimate, across_processes
 
-MAX_ENTRIES = 300
+MAX_ENTRIES = 500
 """Of one contest; all pairs of them are compared after each that came."""
 
 

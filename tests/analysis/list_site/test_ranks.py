@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 import random
 from collections.abc import Sequence
 
 import pytest
+import scipy.stats
 
+from benchmarker.analysis.comparison.censored import holm
 from benchmarker.analysis.list_site.ranks import Pairs, Rank, rank_intervals
 
 CONTESTS = 600
@@ -55,7 +58,7 @@ def test_all_intervals_hold_the_true_ranks_at_once(centres: list[float], spread:
 
 
 def test_the_simulation_would_see_intervals_that_do_not_hold(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("benchmarker.analysis.list_site.ranks.holm", lambda probabilities: probabilities)
+    monkeypatch.setattr("benchmarker.analysis.list_site.ranks._step_down", lambda leads, tests: leads)
     draw = random.Random(11)
     true = true_ranks([0.0] * 6)
     found = [
@@ -85,6 +88,30 @@ def test_processes_without_any_spread_are_told_apart_if_they_differ() -> None:
 def test_one_entry_and_none_have_their_ranks() -> None:
     assert rank_intervals([[0.1] * 5]) == [Rank(1, 1)]
     assert Pairs([]).ranks([]) == []
+
+
+def test_holm_s_correction_is_that_of_comparisons() -> None:
+    draw = random.Random(6)
+    entries = drawn(draw, [0.0, 0.01, 0.02, 0.03, 0.05], [0.01] * 5, [5, 6, 7, 8, 9])
+    pairs = list(itertools.permutations(range(5), 2))
+    p = [
+        scipy.stats.ttest_ind(
+            [math.log(value) for value in entries[first]],
+            [math.log(value) for value in entries[other]],
+            equal_var=False,
+            alternative="less",
+        ).pvalue
+        for first, other in pairs
+    ]
+    shown = {pair for pair, corrected in zip(pairs, holm(p)) if corrected <= 0.05}
+    assert 3 <= len(shown) <= 9
+    assert rank_intervals(entries) == [
+        Rank(
+            1 + sum((other, one) in shown for other in range(5)),
+            5 - sum((one, other) in shown for other in range(5)),
+        )
+        for one in range(5)
+    ]
 
 
 def test_ranks_among_some_are_those_of_these_alone() -> None:
