@@ -63,11 +63,39 @@ class Outcome:
         Who ended it; ``group`` where another one of its group came to no good end first.
     unreadable_events : int
         Lines on the event pipe that were no events.
+    reason : str or None
+        What the engine that started it says of its end, in its own words.
     """
 
     exit_status: int | None
     ended_by: str = "itself"
     unreadable_events: int = 0
+    reason: str | None = None
+
+
+@dataclass(frozen=True)
+class RankPlace:
+    """Where a launcher would start a rank, told by what runs there.
+
+    Parameters
+    ----------
+    host : str
+        The machine's own name.
+    network : str
+        Alike for ranks that have one loopback interface in common.
+    addresses : mapping
+        IPv4 address by network interface.
+    port : int
+        One that is free there.
+    machine : mapping
+        What machines of one record must have in common, and ``boot``, which no two machines have.
+    """
+
+    host: str
+    network: str
+    addresses: Mapping[str, str]
+    port: int
+    machine: Mapping[str, Any]
 
 
 Event = dict[str, Any]
@@ -131,6 +159,16 @@ class Launcher(ABC):
             If the launcher starts single workers only.
         """
         raise UnsupportedError(f"the launcher '{self.name}' starts no groups of ranks; use --launcher=local")
+
+    def rank_places(self, processes: int) -> Sequence[RankPlace] | None:
+        """Return where :meth:`launch_group` will start so many processes; None where that is all this machine.
+
+        Raises
+        ------
+        UnsupportedError
+            If it cannot start so many.
+        """
+        return None
 
     def close(self) -> None:  # noqa: B027 - most launchers keep nothing
         """End what is kept from one launch to the next."""

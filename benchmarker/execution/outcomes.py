@@ -136,12 +136,12 @@ def failure(
 
 
 def _died(outcome: Outcome, stage: str, tail: str, killed_for_memory: bool) -> Failure:
-    status = outcome.exit_status
+    status, said = outcome.exit_status, f": {outcome.reason}" if outcome.reason else ""
     if status is None or status >= 0:
         message = f"the worker ended with exit status {status} in stage '{stage}' without a result"
         if outcome.unreadable_events:
             message += f"; {outcome.unreadable_events} lines on its event pipe were no events"
-        return Failure("crashed", stage, "Exit", message)
+        return Failure("crashed", stage, "Exit", message + said)
     number = -status
     try:
         name = signal.Signals(number).name
@@ -154,4 +154,4 @@ def _died(outcome: Outcome, stage: str, tail: str, killed_for_memory: bool) -> F
     if sign is not None:
         message = f"the worker was ended by {name} in stage '{stage}' after '{sign}'"
         return Failure("out_of_memory", stage, name, message)
-    return Failure("crashed", stage, name, f"the worker was ended by {name} in stage '{stage}'")
+    return Failure("crashed", stage, name, f"the worker was ended by {name} in stage '{stage}'{said}")

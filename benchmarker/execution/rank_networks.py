@@ -14,7 +14,8 @@ SHARED = "shared"
 WANTED = ("auto", "counted", SHARED)
 """Counted where that is possible; counted or refused; the machine's own loopback interface."""
 MAX_RANKS = 250
-_LOOPBACK = "127.0.0.1"
+LOOPBACK = "lo"
+LOOPBACK_ADDRESS = "127.0.0.1"
 _NETWORK = "10.77.0"
 _INTERFACE = "eth0"
 _CONGESTION_CONTROL = "reno"
@@ -99,7 +100,7 @@ def open_rank_network(size: int, *, rate: str | None = None, wanted: str = "auto
             else:
                 yield network
                 return
-        yield RankNetwork(((),) * size, (_LOOPBACK,) * size, "lo", absent_reason=absent)
+        yield RankNetwork(((),) * size, (LOOPBACK_ADDRESS,) * size, LOOPBACK, absent_reason=absent)
 
 
 def _held(cleanup: ExitStack, within: Namespace | None = None) -> Namespace:
@@ -111,7 +112,7 @@ def _held(cleanup: ExitStack, within: Namespace | None = None) -> Namespace:
 def _counted(size: int, cleanup: ExitStack) -> RankNetwork:
     own = _held(cleanup)
     return RankNetwork(
-        (own.prefix,) * size, (_LOOPBACK,) * size, "lo", counters=(lambda: own.sent_bytes("lo"),)
+        (own.prefix,) * size, (LOOPBACK_ADDRESS,) * size, LOOPBACK, counters=(lambda: own.sent_bytes("lo"),)
     )
 
 

@@ -3,21 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from contextlib import AbstractContextManager, ExitStack
+from contextlib import AbstractContextManager, ExitStack, nullcontext
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Any
 
 from benchmarker import registry
 from benchmarker.api.framework import FrameworkPlugin
-from benchmarker.api.launcher import Event, Launcher
+from benchmarker.api.launcher import Event, Launcher, RankPlace
 from benchmarker.api.world import World
 from benchmarker.execution.environments import Interpreter
 from benchmarker.execution.free_addresses import free_addresses
 from benchmarker.execution.isolated import ANSWERED, Answer, first_failure, run_isolated_group
 from benchmarker.execution.launchers.pmi import PmiServer, mpi_variables
 from benchmarker.execution.outcomes import Failure
-from benchmarker.execution.rank_networks import SHARED, RankNetwork, open_rank_network
+from benchmarker.execution.placed_ranks import is_one_machine, nodes_of, placed_network
+from benchmarker.execution.rank_networks import LOOPBACK, SHARED, RankNetwork, open_rank_network
 from benchmarker.execution.variables import ProcessSettings
 from benchmarker.experiment.spec import RunSpec
 from benchmarker.machine.threads import usable_cpus
@@ -83,6 +84,8 @@ class RankRun:
         self._helpers = own.helpers if own and spec.exchange == "native" else ()
         self._beside = ("server",) if self._has_server else self._helpers
         self._processes = spec.ranks + len(self._beside)
+        self._nodes: tuple[int, ...] | None = None
+        self._one_clock = True
 
     def run(
         self,
@@ -114,14 +117,17 @@ class RankRun:
         folder.mkdir()
         logs = [self._log, *(folder / f"{self._name(n)}.log" for n in range(1, self._processes))]
         with ExitStack() as stack:
-            network = stack.enter_context(self._network())
+            places = launcher.rank_places(self._processes)
+            network = stack.enter_context(self._network(places))
             pmi = stack.enter_context(PmiServer(self._processes)) if self._uses_mpi(plugin) else None
+            if places is not None:
+                self._nodes, self._one_clock = nodes_of(places), is_one_machine(places)
             events = RankEvents(self._spec.ranks, len(self._beside), first, network.sent_bytes)
             answers = run_isolated_group(
-                self._jobs(network, folder),
+                self._jobs(network, folder, places),
                 plugin,
                 interpreter,
-                settings=self._settings(settings, network, pmi),
+                settings=self._settings(settings, network, pmi, places),
                 handler=events.handle,
                 logs=logs,
                 launcher=launcher,
@@ -135,8 +141,10 @@ class RankRun:
             _append(self._log, path, self._name(number))
         return self._together(answers, events, kind, absent)
 
-    def _network(self) -> AbstractContextManager[RankNetwork]:
+    def _network(self, places: Sequence[RankPlace] | None) -> AbstractContextManager[RankNetwork]:
         asked = self._spec.network
+        if places is not None:
+            return nullcontext(placed_network(places, asked))
         if asked == SHARED:
             return open_rank_network(self._processes, wanted=SHARED)
         return open_rank_network(self._processes, rate=asked)
@@ -151,8 +159,8 @@ class RankRun:
         name = self._name(number)
         return f"{name} of {self._spec.ranks}" if number < self._spec.ranks else f"the {name}"
 
-    def _jobs(self, network: RankNetwork, folder: Path) -> list[RankJob]:
-        ranks, addresses = self._spec.ranks, free_addresses(network.hosts)
+    def _jobs(self, network: RankNetwork, folder: Path, places: Sequence[RankPlace] | None) -> list[RankJob]:
+        ranks, addresses = self._spec.ranks, self._addresses(network, places)
         own, others = addresses[:ranks], addresses[ranks:]
         jobs: list[RankJob] = [
             replace(
@@ -168,14 +176,23 @@ class RankRun:
         shared = {field.name: getattr(jobs[0], field.name) for field in fields(RankJob)}
         return [*jobs, *(HelpJob(**shared, role=role) for role in self._helpers)]
 
+    def _addresses(self, network: RankNetwork, places: Sequence[RankPlace] | None) -> tuple[str, ...]:
+        if places is None:
+            return free_addresses(network.hosts)
+        return tuple(f"{host}:{place.port}" for host, place in zip(network.hosts, places, strict=True))
+
     def _settings(
-        self, settings: ProcessSettings, network: RankNetwork, pmi: PmiServer | None
+        self,
+        settings: ProcessSettings,
+        network: RankNetwork,
+        pmi: PmiServer | None,
+        places: Sequence[RankPlace] | None,
     ) -> list[ProcessSettings]:
         # By TCP alone where bytes are counted: through shared memory none would pass there.
-        over = None if network.kind == SHARED else network.interface
-        cpus = cpus_of_ranks(
-            self._spec.affinity or tuple(usable_cpus()), self._spec.ranks, self._spec.threads
-        )
+        over = None if network.interface == LOOPBACK and network.kind == SHARED else network.interface
+        # On other machines CPUs are the engine's to give, and have other numbers.
+        usable = () if places and not is_one_machine(places) else tuple(usable_cpus())
+        cpus = cpus_of_ranks(self._spec.affinity or usable, self._spec.ranks, self._spec.threads)
         return [
             replace(
                 settings,
@@ -201,7 +218,15 @@ class RankRun:
         tail = next(
             (answer.log_tail for answer in answers if answer.failure is not None and answer.log_tail), ""
         )
-        facts = RankFacts(results if complete else (), server, network, absent, events.wire_bytes)
+        facts = RankFacts(
+            results if complete else (),
+            server,
+            network,
+            absent,
+            events.wire_bytes,
+            self._nodes,
+            self._one_clock,
+        )
         merged = dict(ranks[0].events)
         if complete:
             merged["result"] = merged_result(results)

@@ -186,3 +186,11 @@ def test_lines_that_were_no_events_are_told_of_where_a_result_is_missing() -> No
     failed = failure(Outcome(0, "itself", 3), "build", {}, "", False, None)
     assert failed is not None
     assert failed.message.endswith("without a result; 3 lines on its event pipe were no events")
+
+
+def test_what_the_engine_says_of_an_end_is_in_the_sentence() -> None:
+    said = "srun: error: Node failure on n2"
+    for status in (1, -9):
+        found = judged(Outcome(status, reason=said))
+        assert found is not None
+        assert found.message.endswith(f": {said}")

@@ -48,7 +48,7 @@ def test_slurm_ends_the_run_at_the_time_limit_of_its_step(slurm: SlurmCluster, t
     slurm_job = ("srun", "-N1", "-n1", "env", "SLURM_TIMELIMIT=0:2")
     _, records = run(slurm, tmp_path / "r", *slurm_job, options=("--steps=100000000",))
     assert [record["status"] for record in records] == ["crashed"]
-    assert "DUE TO TIME LIMIT" in json.dumps(records[0])
+    assert "DUE TO TIME LIMIT" in records[0]["error"]["message"]
     assert_nothing_is_left(slurm)
 
 

@@ -5,33 +5,45 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import re
 import shutil
-import signal
 import socket
-import subprocess
 import sys
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import replace
 from pathlib import Path
 
 from benchmarker.api.launcher import Event, Handler, Launcher, Outcome, WorkerCommand
 from benchmarker.errors import EnvironmentCreationError, UnsupportedError
 from benchmarker.execution.launchers.control_pipe import ControlPipe
-from benchmarker.execution.launchers.event_loop import GRACE_SECONDS, EventLoop
-from benchmarker.execution.launchers.guard import Guard
+from benchmarker.execution.launchers.engine_client import EngineClient, with_reason
+from benchmarker.execution.launchers.engine_launcher import EngineLauncher, OpenEngine, through_streams
+from benchmarker.execution.launchers.event_loop import EventLoop
 from benchmarker.execution.launchers.local import begin
-from benchmarker.execution.launchers.spawned import BOOTSTRAP, GuardedProcess, Spawned, send_message
+from benchmarker.execution.launchers.rank_link import STREAMS
+from benchmarker.execution.launchers.spawned import BOOTSTRAP, Spawned, send_message
 from benchmarker.execution.launchers.worker_process import WorkerProcess
 
 FAR_END = Path(__file__).with_name("far_end.py")
 KEPT = ("CUDA_VISIBLE_DEVICES", "ROCR_VISIBLE_DEVICES", "SLURM_CONF", "SLURM_JOB_ID", "SLURMD_NODENAME")
 """Variables that the step gives to the worker, which knows no other one of Slurm's."""
+_STEP = ("--overlap", "--mpi=none")
+REASONS = (
+    re.compile(r"error: \*\*\* .* \*\*\*"),  # who ended it, and why
+    re.compile(r"error: (?!.*: task \d)"),
+    re.compile(r"error: "),
+)
 
 
-class SlurmLauncher(Launcher):
-    """Starts each worker as a step of one task on this node of the job that benchmarker runs in."""
+class SlurmLauncher(EngineLauncher):
+    """Starts workers as steps of the job that benchmarker runs in: a single one on this node, ranks over all nodes."""
 
     name = "slurm"
+    rank_variables = ("SLURM_PROCID",)
+    kept = KEPT
+    reasons = REASONS
 
     def launch(self, command: WorkerCommand, handler: Handler) -> Outcome:
         """Run a worker as a step of the job.
@@ -45,10 +57,7 @@ class SlurmLauncher(Launcher):
         ProtocolError
             If the worker does what none does; it has been ended.
         """
-        if "SLURM_JOB_ID" not in os.environ:
-            raise UnsupportedError(
-                "the launcher 'slurm' starts workers inside a job of Slurm; run benchmarker with salloc or sbatch"
-            )
+        _require_job()
 
         def answer(rank: int, event: Event) -> Iterable[tuple[int, str]]:
             reply = handler(event)
@@ -59,44 +68,57 @@ class SlurmLauncher(Launcher):
         status = outcome.exit_status
         # A far end tells of a signal as shells do.
         if status is not None and status > 128:
-            return Outcome(128 - status, outcome.ended_by, outcome.unreadable_events)
-        return outcome
+            outcome = replace(outcome, exit_status=128 - status)
+        return with_reason(outcome, command.log, self.reasons)
+
+    def open_engine(
+        self, processes: int, log: Path, doing: Sequence[str]
+    ) -> AbstractContextManager[OpenEngine]:
+        """Start one task a rank in a step, over as many nodes of the job as there are ranks.
+
+        Raises
+        ------
+        EnvironmentCreationError
+            If there is no ``srun``.
+        UnsupportedError
+            If benchmarker does not run inside a job.
+        """
+        _require_job()
+        nodes = min(processes, int(os.environ.get("SLURM_JOB_NUM_NODES", "1")))
+        place = [f"--nodes={nodes}", f"--ntasks={processes}", "--overcommit", "--cpu-bind=none"]
+        # By lines, not unbuffered, so that frames stay whole. Whether others go on when one ends is ours to decide.
+        command = [_srun(), *place, *_STEP, "--kill-on-bad-exit=0", *self.rank_end(STREAMS, doing)]
+        return through_streams(lambda stdin, stdout: EngineClient(command, stdin, stdout, log), processes)
 
 
-class _Step(GuardedProcess):
-    """A client of Slurm with its guard; it is asked to leave, so that it ends its step, before it is killed."""
+def _require_job() -> None:
+    if "SLURM_JOB_ID" not in os.environ:
+        raise UnsupportedError(
+            "the launcher 'slurm' starts workers inside a job of Slurm; run benchmarker with salloc or sbatch"
+        )
 
-    def __init__(self, command: WorkerCommand, events: int, control: int) -> None:
-        program = shutil.which("srun")
-        if program is None:
-            raise EnvironmentCreationError("'srun' was not found; the launcher 'slurm' needs it on the PATH")
-        # No process between: a shell or a prefix would hide its end.
-        place = ["--nodes=1", "--ntasks=1", "--overlap", "--unbuffered", "--kill-on-bad-exit=1", "--mpi=none"]
-        node = os.environ.get("SLURMD_NODENAME")
-        placed = [f"--nodelist={node}"] if node else []
-        with open(command.log, "ab") as log:
-            self.process = subprocess.Popen(
-                [program, *place, *placed, sys.executable, "-I", str(FAR_END)],
-                stdin=control,
-                stdout=events,
-                stderr=log,
-                start_new_session=True,
-            )
-        self._guard = Guard(self.process.pid)
 
-    def end(self) -> int:
-        if self.process.poll() is None:
-            self.process.send_signal(signal.SIGTERM)
-            with contextlib.suppress(subprocess.TimeoutExpired):
-                self.process.wait(GRACE_SECONDS)
-        return super().end()
+def _srun() -> str:
+    program = shutil.which("srun")
+    if program is None:
+        raise EnvironmentCreationError("'srun' was not found; the launcher 'slurm' needs it on the PATH")
+    return program
 
 
 def _start(
     command: WorkerCommand, events: int, control: int, ours: ControlPipe, cleanup: contextlib.ExitStack
 ) -> WorkerProcess:
+    node = os.environ.get("SLURMD_NODENAME")
+    place = [
+        "--nodes=1",
+        "--ntasks=1",
+        "--unbuffered",
+        "--kill-on-bad-exit=1",
+        *([f"--nodelist={node}"] if node else []),
+    ]
+    step = [_srun(), *place, *_STEP, sys.executable, "-I", str(FAR_END)]
     spawned_ns = time.monotonic_ns()
-    worker = Spawned(_Step(command, events, control))
+    worker = Spawned(EngineClient(step, control, events, command.log))
     cleanup.callback(worker.close)
     told = {
         "host": socket.gethostname(),

@@ -85,9 +85,13 @@ def _start(command: WorkerCommand, events: int, control: int, kept: Sequence[int
 
 def send_message(control: Any, command: WorkerCommand, **what: Any) -> None:
     """Tell the bootstrap what to do, and all it needs before it can import anything."""
-    message = {**what, "packages": dict(command.packages), "affinity": list(command.affinity)}
     with contextlib.suppress(BrokenPipeError):
-        control.write((json.dumps(message) + "\n").encode())
+        control.write((json.dumps(starting_message(command, **what)) + "\n").encode())
+
+
+def starting_message(command: WorkerCommand, **what: Any) -> dict[str, Any]:
+    """Return what the bootstrap is told first."""
+    return {**what, "packages": dict(command.packages), "affinity": list(command.affinity)}
 
 
 class Spawned(WorkerProcess):

@@ -60,7 +60,7 @@ def distributed_of(facts: RunFacts, cost: GraphCost) -> Distributed | None:
         rendezvous_seconds=_largest(results, "rendezvous"),
         import_wait_seconds=_largest(results, "wait_for_ranks"),
         skew_seconds=_skew(results),
-        members=[_member(result, _began(results)) for result in results],
+        members=[_member(result, _began(results), known) for result in results] if known else [],
         volume=_volume(spec, _expected_bytes(spec, size), known) if known and results else None,
         parts=_parts(results),
         staleness=known.server["staleness"] if known and known.server else None,
@@ -112,8 +112,10 @@ def _began(results: Sequence[Event]) -> float:
     return min((began for result in results for _, _, began, _ in result["rank"]["part_spans"]), default=0.0)
 
 
-def _member(result: Event, first: float) -> RankMember:
+def _member(result: Event, first: float, known: RankFacts) -> RankMember:
     told = result["rank"]
+    # Clocks of several machines have nothing in common.
+    spans = told["part_spans"] if known.one_clock else ()
     return RankMember(
         rank=told["rank"],
         cpus=told["cpus"],
@@ -123,9 +125,10 @@ def _member(result: Event, first: float) -> RankMember:
         },
         part_spans=[
             PartSpan(step=step, part=part, began_seconds=began - first, seconds=seconds)
-            for step, part, began, seconds in told["part_spans"]
+            for step, part, began, seconds in spans
         ],
         report=told["report"],
+        node=known.nodes[told["rank"]] if known.nodes else None,
     )
 
 

@@ -44,6 +44,10 @@ class RankFacts:
         Why no bytes were counted.
     wire_bytes : float or None
         That were counted in the timed part.
+    nodes : sequence of int or None
+        The node of each rank, numbered from 0; None where their launcher starts them on this machine alone.
+    one_clock : bool
+        Whether all are on one machine.
     """
 
     results: Sequence[Event]
@@ -51,6 +55,8 @@ class RankFacts:
     network: str
     absent_reason: str | None
     wire_bytes: float | None
+    nodes: Sequence[int] | None = None
+    one_clock: bool = True
 
 
 @dataclass(frozen=True)

@@ -55,9 +55,12 @@ class RankMember(Group, frozen=True, kw_only=True):
     """Medians of the parts of its further steps, in seconds: 'compute' is the way forward and backward made by all
     ranks at once without an exchange; where ranks exchange over MPI, also those of a whole step."""
     part_spans: list[PartSpan] = msgspec.field(default_factory=list)
-    """Of the first of these steps, when each part began; absent where they were not made in parts."""
+    """Of the first of these steps, when each part began; absent where they were not made in parts, or ranks on several
+    machines have no clock in common."""
     report: dict[str, Any]
     """What the scheme tells of its steps."""
+    node: Count | None = None
+    """Which node of an allocation it ran on, numbered from 0 as ranks come; absent where no engine placed it."""
 
 
 class Volume(Group, frozen=True, kw_only=True):

@@ -1,0 +1,224 @@
+"""What launchers have in common that leave it to an engine to start ranks: Slurm's ``srun``, or an MPI's ``mpirun``."""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import json
+import os
+import re
+import selectors
+import sys
+from abc import abstractmethod
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from pathlib import Path
+
+from benchmarker.api.launcher import (
+    Event,
+    GroupHandler,
+    Handler,
+    Launcher,
+    Outcome,
+    RankPlace,
+    WorkerCommand,
+)
+from benchmarker.cache import temporary_folder
+from benchmarker.errors import EnvironmentCreationError
+from benchmarker.execution.launchers import frames
+from benchmarker.execution.launchers.control_pipe import ControlPipe
+from benchmarker.execution.launchers.engine_client import EngineClient, said_in, with_reason
+from benchmarker.execution.launchers.event_loop import EventLoop
+from benchmarker.execution.launchers.local import begin
+from benchmarker.execution.launchers.rank_group import RankGroup, RankProcess
+from benchmarker.execution.launchers.spawned import BOOTSTRAP, starting_message
+from benchmarker.execution.launchers.worker_process import WorkerProcess
+
+RANK_END = Path(__file__).with_name("rank_end.py")
+TELL = "tell"
+_CHUNK = 1 << 16
+
+
+@dataclass(frozen=True)
+class OpenEngine:
+    """An engine that has been started.
+
+    Parameters
+    ----------
+    client : EngineClient
+        Its process.
+    incoming, outgoing : sequence of int
+        As :class:`~benchmarker.execution.launchers.rank_group.RankGroup` takes them.
+    """
+
+    client: EngineClient
+    incoming: Sequence[int]
+    outgoing: Sequence[int]
+
+
+class EngineLauncher(Launcher):
+    """Starts ranks together by an engine.
+
+    Attributes
+    ----------
+    rank_variables : tuple of str
+        Variables that may tell a rank its number.
+    kept : tuple of str
+        Variables that a worker has from the engine.
+    reasons : tuple of re.Pattern
+        Of lines in which the engine says why something has ended, what says most first.
+    """
+
+    rank_variables: tuple[str, ...]
+    kept: tuple[str, ...] = ()
+    reasons: tuple[re.Pattern[str], ...]
+
+    def __init__(self) -> None:
+        self._places: Sequence[RankPlace] = ()
+
+    @abstractmethod
+    def open_engine(
+        self, processes: int, log: Path, doing: Sequence[str]
+    ) -> AbstractContextManager[OpenEngine]:
+        """Start so many rank ends, and end the engine when the context is left.
+
+        Parameters
+        ----------
+        processes : int
+            How many.
+        log : Path
+            Where the engine says what goes wrong.
+        doing : sequence of str
+            Further arguments of :data:`RANK_END`.
+        """
+
+    def launch(self, command: WorkerCommand, handler: Handler) -> Outcome:
+        def answer(rank: int, event: Event) -> Iterable[tuple[int, str]]:
+            reply = handler(event)
+            return () if reply is None else ((rank, reply),)
+
+        self.rank_places(1)
+        return self.launch_group([command], answer)[0]
+
+    def launch_group(
+        self,
+        commands: Sequence[WorkerCommand],
+        handler: GroupHandler,
+        *,
+        silence: float | None = None,
+        answered: Collection[str] = (),
+    ) -> list[Outcome]:
+        places = self._places
+        if len(places) != len(commands):
+            places = self.rank_places(len(commands))
+        self._places = ()
+        with contextlib.ExitStack() as cleanup:
+            engine = cleanup.enter_context(self.open_engine(len(commands), commands[0].log, ()))
+            group = RankGroup(engine.client, engine.incoming, engine.outgoing, commands)
+            cleanup.callback(group.close)
+            conversations = []
+            for rank, command, place in zip(group.ranks, commands, places, strict=True):
+                start = functools.partial(self._start, group, rank, place)
+                conversations.append(begin(command, start, cleanup))
+            group.begin()
+            outcomes = EventLoop(conversations, handler, silence, answered).run()
+        return [with_reason(outcome, commands[0].log, self.reasons) for outcome in outcomes]
+
+    def rank_places(self, processes: int) -> Sequence[RankPlace]:
+        """Return where so many ranks would be, each told by what the engine starts there.
+
+        Raises
+        ------
+        EnvironmentCreationError
+            If the engine does not start them, with its own reason.
+        """
+        with temporary_folder() as folder:
+            log = folder / "engine.log"
+            with self.open_engine(processes, log, (TELL,)) as engine:
+                told = _told(engine.incoming, processes)
+            if len(told) < processes:
+                said = said_in(log, self.reasons) or "it gave no reason"
+                raise EnvironmentCreationError(
+                    f"the launcher '{self.name}' could not start {processes} ranks: {said}"
+                )
+        self._places = [_place(told[rank]) for rank in range(processes)]
+        return self._places
+
+    def rank_end(self, where: str, doing: Sequence[str]) -> list[str]:
+        """Return the command of a rank end."""
+        return [sys.executable, "-I", str(RANK_END), ",".join(self.rank_variables), where, *doing]
+
+    def _start(
+        self,
+        group: RankGroup,
+        rank: RankProcess,
+        place: RankPlace,
+        command: WorkerCommand,
+        events: int,
+        control: int,
+        ours: ControlPipe,
+        cleanup: contextlib.ExitStack,
+    ) -> WorkerProcess:
+        rank.connect(command, events, control)
+        told = {
+            "host": place.host,
+            "kept": self.kept,
+            "environment": dict(command.environment),
+            "arguments": [*command.prefix, command.interpreter, "-s", "-u", str(BOOTSTRAP)],
+            "sockets": command.descriptors,
+            "message": starting_message(command, job=command.job),
+        }
+        rank.tell(frames.BEGIN, (json.dumps(told) + "\n").encode())
+        return rank
+
+
+@contextlib.contextmanager
+def through_streams(start: Callable[[int, int], EngineClient], processes: int) -> Iterator[OpenEngine]:
+    """Yield an engine whose standard streams all ranks share.
+
+    Parameters
+    ----------
+    start : callable
+        Starts it with its standard input and output.
+    """
+    with contextlib.ExitStack() as cleanup:
+        ours_in, theirs_out = os.pipe()
+        cleanup.callback(os.close, ours_in)
+        theirs_in, ours_out = os.pipe()
+        closing = contextlib.ExitStack()
+        closing.callback(os.close, ours_out)
+        try:
+            client = start(theirs_in, theirs_out)
+        except BaseException:
+            closing.close()
+            raise
+        finally:
+            os.close(theirs_in)
+            os.close(theirs_out)
+        cleanup.callback(client.leave)
+        # Sooner: the ranks leave when nobody tells them anything any more.
+        cleanup.enter_context(closing)
+        yield OpenEngine(client, [ours_in], [ours_out] * processes)
+
+
+def _told(incoming: Sequence[int], processes: int) -> dict[int, bytes]:
+    """Return what each rank says of its place, as far as they do before the engine ends."""
+    readers = {descriptor: frames.FrameReader() for descriptor in incoming}
+    told: dict[int, bytes] = {}
+    with selectors.DefaultSelector() as selector:
+        for descriptor in incoming:
+            selector.register(descriptor, selectors.EVENT_READ)
+        while selector.get_map() and sum(text.endswith(b"\n") for text in told.values()) < processes:
+            for key, _ in selector.select():
+                data = os.read(key.fd, _CHUNK)
+                if not data:
+                    selector.unregister(key.fd)
+                for frame in readers[key.fd].take(data):
+                    told[frame.rank] = told.get(frame.rank, b"") + frame.payload
+    return {rank: text for rank, text in told.items() if text.endswith(b"\n")}
+
+
+def _place(text: bytes) -> RankPlace:
+    told = json.loads(text)
+    return RankPlace(told["host"], told["network"], told["addresses"], told["port"], told["machine"])

@@ -1,0 +1,157 @@
+"""Groups of ranks as a step of a real Slurm job over two nodes, and each way that Slurm ends them."""
+
+from __future__ import annotations
+
+import json
+import re
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.conftest import CACHE_HOME
+from tests.support.slurm_cluster import NODES, SlurmCluster
+
+pytestmark = pytest.mark.framework
+RUN = (
+    *(sys.executable, "-m", "benchmarker", "--framework=numpy", "--problem=mnist_mlp", "--batch-size=64"),
+    *("--threads=1", "--monitors=none", "--warmup=1", "--ranks=2", "--launcher=slurm", "--results=results"),
+)
+BRIEF, ENDLESS = "--steps=6", "--steps=1000000"
+
+
+@contextmanager
+def allocation(slurm: SlurmCluster, *options: str) -> Iterator[dict[str, str]]:
+    """Yield the variables of a job on both nodes, in which this process stands."""
+    command = ("salloc", "--no-shell", "--nodes=2", "--ntasks-per-node=1", *options)
+    done = subprocess.run(command, env=slurm.environment, capture_output=True, text=True, check=True)
+    (job,) = re.findall(r"Granted job allocation (\d+)", done.stderr)
+    try:
+        yield {**slurm.environment, "BENCHMARKER_HOME": str(CACHE_HOME)} | {
+            "SLURM_JOB_ID": job,
+            "SLURM_JOB_NUM_NODES": "2",
+        }
+    finally:
+        slurm.run("scancel", job, check=False)
+
+
+def start(environment: dict[str, str], folder: Path, *options: str) -> subprocess.Popen[str]:
+    return subprocess.Popen(
+        [*RUN, *options],
+        env=environment,
+        cwd=folder,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+
+
+def ended(process: subprocess.Popen[str], folder: Path) -> dict[str, Any]:
+    """Return the one record of a run that ends."""
+    told = process.communicate(timeout=200)[1]
+    records = [json.loads(path.read_text()) for path in (folder / "results").glob("*.json")]
+    assert len(records) == 1, told
+    return dict(records[0])
+
+
+def measuring(slurm: SlurmCluster, process: subprocess.Popen[str]) -> None:
+    """Wait until the ranks measure."""
+    assert process.stderr is not None
+    told = []
+    for line in process.stderr:
+        told.append(line)
+        if line.strip().endswith(": measuring"):
+            return
+    raise AssertionError("".join(told))
+
+
+def assert_nothing_is_left(slurm: SlurmCluster, job: str) -> None:
+    limit = time.monotonic() + 30
+    while any(process.environ().get("SLURM_JOB_ID") == job for process in slurm.left()):
+        assert time.monotonic() < limit, slurm.left()
+        time.sleep(0.2)
+
+
+def test_two_ranks_on_two_nodes_are_one_mpi_world(slurm: SlurmCluster, tmp_path: Path) -> None:
+    with allocation(slurm) as environment:
+        record = ended(start(environment, tmp_path, BRIEF), tmp_path)
+        assert record["status"] == "ok", record["error"]
+        assert record["verification"]["after_timing"]["status"] == "passed"
+        assert record["execution"]["launcher"] == "slurm"
+        found = record["distributed"]
+        assert [member["node"] for member in found["members"]] == [0, 1]
+        assert found["exchange"] == "mpi"
+        assert "placed them on" in found["network"]["reason"]
+        assert_nothing_is_left(slurm, environment["SLURM_JOB_ID"])
+
+
+def test_a_cancelled_job_is_a_record_with_slurms_reason(slurm: SlurmCluster, tmp_path: Path) -> None:
+    with allocation(slurm) as environment:
+        process = start(environment, tmp_path, ENDLESS)
+        measuring(slurm, process)
+        slurm.run("scancel", environment["SLURM_JOB_ID"])
+        record = ended(process, tmp_path)
+        assert record["status"] == "crashed"
+        assert re.search(r"rank [01] of 2 .* in stage 'measure'.*CANCELLED AT", record["error"]["message"])
+        assert_nothing_is_left(slurm, environment["SLURM_JOB_ID"])
+
+
+def test_a_killed_node_is_a_record_with_slurms_reason(slurm: SlurmCluster, tmp_path: Path) -> None:
+    with allocation(slurm) as environment:
+        process = start(environment, tmp_path, ENDLESS)
+        measuring(slurm, process)
+        slurm.kill_node(NODES[1])
+        try:
+            record = ended(process, tmp_path)
+            assert record["status"] == "crashed"
+            assert "error: " in record["error"]["message"]
+            assert_nothing_is_left(slurm, environment["SLURM_JOB_ID"])
+        finally:
+            slurm.start_node(NODES[1])
+    slurm.wait_idle()
+
+
+def test_an_interrupted_run_leaves_nothing(slurm: SlurmCluster, tmp_path: Path) -> None:
+    with allocation(slurm) as environment:
+        process = start(environment, tmp_path, ENDLESS)
+        measuring(slurm, process)
+        process.send_signal(signal.SIGINT)
+        assert ended(process, tmp_path)["status"] == "interrupted"
+        assert_nothing_is_left(slurm, environment["SLURM_JOB_ID"])
+
+
+def test_a_killed_command_leaves_nothing(slurm: SlurmCluster, tmp_path: Path) -> None:
+    with allocation(slurm) as environment:
+        process = start(environment, tmp_path, ENDLESS)
+        measuring(slurm, process)
+        process.kill()
+        process.communicate()
+        assert_nothing_is_left(slurm, environment["SLURM_JOB_ID"])
+
+
+def test_more_nodes_than_there_are_ranks_and_more_ranks_than_cores(
+    slurm: SlurmCluster, tmp_path: Path
+) -> None:
+    with allocation(slurm) as environment:
+        record = ended(start(environment, tmp_path, BRIEF, "--ranks=8"), tmp_path)
+        assert record["status"] == "ok", record["error"]
+        assert {member["node"] for member in record["distributed"]["members"]} == {0, 1}
+
+
+def test_a_network_of_its_own_is_refused(slurm: SlurmCluster, tmp_path: Path) -> None:
+    with allocation(slurm) as environment:
+        record = ended(start(environment, tmp_path, BRIEF, "--network=100mbit"), tmp_path)
+        assert "is for ranks that benchmarker itself starts" in record["error"]["message"]
+
+
+def test_a_job_that_is_over_is_one_sentence_in_slurms_words(slurm: SlurmCluster, tmp_path: Path) -> None:
+    with allocation(slurm) as environment:
+        slurm.run("scancel", environment["SLURM_JOB_ID"])
+        record = ended(start(environment, tmp_path, BRIEF), tmp_path)
+        assert re.search("could not start 2 ranks: srun: error: .*job", record["error"]["message"])
