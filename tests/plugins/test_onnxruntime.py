@@ -13,8 +13,9 @@ from benchmarker.errors import UsageError
 from benchmarker.graph.graph import Graph
 from benchmarker.graph.network import Network
 from benchmarker.graph.onnx.writer.lowering import lower
+from benchmarker.plugins.common.onnx.origins import Origins
 from benchmarker.plugins.onnxruntime import Options, benchmarker_framework
-from benchmarker.plugins.onnxruntime.profiler import Origins, read_profile
+from benchmarker.plugins.onnxruntime.profiler import read_profile
 from tests.conftest import Command
 from tests.support.framework_process import answer
 

@@ -8,11 +8,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from benchmarker.api.framework import Device, Framework, Program
-from benchmarker.api.optimizer import Optimizer
+from benchmarker.api.framework import Device, Program
 from benchmarker.errors import UnsupportedError
 from benchmarker.graph.graph import Graph
-from benchmarker.graph.onnx.writer.operators import OnnxOperators
+from benchmarker.plugins.common.onnx.framework import OnnxFramework
 from benchmarker.plugins.onnxruntime.program import OnnxRuntimeProgram
 from benchmarker.plugins.onnxruntime.sessions import ERRORS_ONLY, Setting
 
@@ -24,17 +23,15 @@ if TYPE_CHECKING:
     Array = npt.NDArray[Any]
 
 
-class OnnxRuntime(Framework):
+class OnnxRuntime(OnnxFramework):
     """ONNX Runtime."""
 
-    operators = OnnxOperators
-    later_imports = ("onnx", "onnx.helper", "onnx.numpy_helper")
+    title = "ONNX Runtime"
 
     def __init__(self) -> None:
         import onnxruntime
 
         self._onnxruntime: Any = onnxruntime
-        self._threads = 0
         onnxruntime.set_default_logger_severity(ERRORS_ONLY)
 
     def version(self) -> str:
@@ -42,10 +39,10 @@ class OnnxRuntime(Framework):
 
     def configure(self, device: Device, *, threads: int, seed: int) -> str:
         # Each session has threads of its own and takes their number when it is made.
-        self._threads = threads
+        name = super().configure(device, threads=threads, seed=seed)
         self._onnxruntime.set_seed(seed)
         if device.type == "cpu":
-            return "cpu"
+            return name
         self._open_gpu(device)
         return f"{device.type}:{device.index}"
 
@@ -67,26 +64,20 @@ class OnnxRuntime(Framework):
             "an ONNX Runtime built for the CUDA of this machine"
         )
 
-    def build(
+    def program(
         self,
         graph: Graph,
         parameters: Mapping[str, Array],
         *,
-        mode: str,
         device: Device,
         precision: str,
-        optimizer: Optimizer,
         options: Options,
     ) -> Program:
-        if mode != "inference":
-            raise UnsupportedError(f"ONNX Runtime has no {mode}, only inference")
-        return OnnxRuntimeProgram(graph, parameters, Setting(device, precision, self._threads, options))
+        return OnnxRuntimeProgram(graph, parameters, Setting(device, precision, self.threads, options))
 
     def libraries(self) -> dict[str, str]:
-        import onnx
-
         runtime = self._onnxruntime
-        found = {"onnx": str(onnx.__version__), "mlas": "built in, version not reported"}
+        found = {**super().libraries(), "mlas": "built in, version not reported"}
         commit = re.search(r"git-commit-id=(\w+)", runtime.get_build_info())
         if commit:
             found["onnxruntime_commit"] = commit.group(1)

@@ -9,14 +9,11 @@ from typing import Any
 
 from benchmarker.api.profile import Call, Profile
 from benchmarker.cache import temporary_folder
-from benchmarker.graph.onnx.writer.lowering import Lowered
-from benchmarker.graph.onnx.writer.nodes import OnnxNode
+from benchmarker.plugins.common.onnx.origins import Origins
 from benchmarker.plugins.onnxruntime.sessions import Sessions
 
 _SUFFIX = "_kernel_time"
 _WARM_UP = 2
-_JOINED = ("Fused", "Quick", "Fast", "Bias", "Skip")
-"""What ONNX Runtime puts before an operator's name where it joined others to it."""
 
 
 def profile(sessions: Sessions, run: Callable[[Any], None], steps: int) -> Profile:
@@ -27,56 +24,6 @@ def profile(sessions: Sessions, run: Callable[[Any], None], steps: int) -> Profi
             run(session)
         events = json.loads(Path(session.end_profiling()).read_text(encoding="utf-8"))
     return read_profile(events, Origins(sessions.lowered), _WARM_UP)
-
-
-class Origins:
-    """Which node of the graph a node of the optimized model came from."""
-
-    def __init__(self, lowered: Lowered) -> None:
-        self._origins = lowered.origins
-        self._nodes: dict[str, OnnxNode] = {node.name: node for node in lowered.nodes}
-        self._makers = {value: node for node in lowered.nodes for value in node.outputs}
-        self._names = sorted({*self._nodes, *self._makers}, key=len, reverse=True)
-        self._known: dict[tuple[str, str], str | None] = {}
-
-    def of(self, name: str, kind: str) -> str | None:
-        """Return the graph's node, None if that is not known.
-
-        Parameters
-        ----------
-        name : str
-            Of the node that ran: that of the model's node, or one that an optimization made up of the names
-            of nodes and values that it joined.
-        kind : str
-            Its operator.
-        """
-        if (name, kind) not in self._known:
-            self._known[name, kind] = self._search(name, kind)
-        return self._known[name, kind]
-
-    def _search(self, name: str, kind: str) -> str | None:
-        if name in self._origins:
-            return self._origins[name]
-        found = next((known for known in self._names if known in name), None)
-        if found is None:
-            return None
-        node = self._nodes.get(found) or self._makers[found]
-        return self._origins[self._nearest(node, kind).name]
-
-    def _nearest(self, node: OnnxNode, kind: str) -> OnnxNode:
-        """Return the nearest node of that kind which ``node`` was joined to, itself if there is none."""
-        plain = kind
-        for prefix in _JOINED:
-            plain = plain[len(prefix) :] if plain.startswith(prefix) else plain
-        behind = [node]
-        seen = {node.name}
-        for one in behind:  # grows: the nearest come first
-            if one.kind == plain:
-                return one
-            makers = [self._makers[value] for value in one.inputs if value in self._makers]
-            behind += [maker for maker in makers if maker.name not in seen]
-            seen.update(maker.name for maker in makers)
-        return node
 
 
 def read_profile(events: Sequence[Mapping[str, Any]], origins: Origins, warm_up: int) -> Profile:

@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from benchmarker.api.framework import Program
 from benchmarker.graph.graph import Graph
+from benchmarker.plugins.common.onnx.model import OnnxModel
+from benchmarker.plugins.common.onnx.program import OnnxProgram
 from benchmarker.plugins.onnxruntime.profiler import profile
 from benchmarker.plugins.onnxruntime.sessions import Sessions, Setting
 
@@ -20,16 +21,16 @@ if TYPE_CHECKING:
     Array = npt.NDArray[Any]
 
 
-class OnnxRuntimeProgram(Program):
+class OnnxRuntimeProgram(OnnxProgram):
     """A session whose inputs and outputs stay on the device.
 
     Its outputs are in the same memory after each step, so those of one are there until the next.
     """
 
     def __init__(self, graph: Graph, parameters: Mapping[str, Array], setting: Setting) -> None:
-        self._graph = graph
-        self._parameters = {p.name: parameters[p.name] for p in graph.parameters}
-        self._sessions = Sessions(graph, parameters, setting)
+        model = OnnxModel.of(graph, parameters, dtype=setting.dtype)
+        super().__init__(model, parameters)
+        self._sessions = Sessions(model, setting)
         session = self._sessions.make()
         self._run = session.run_with_iobinding
         self._binding = self._bind_outputs(session.io_binding())
@@ -38,18 +39,21 @@ class OnnxRuntimeProgram(Program):
     def _bind_outputs(self, binding: Any) -> Any:
         """Have the next step write its outputs to memory on the device that it finds itself."""
         device = self._sessions.setting.device
-        for name in dict.fromkeys(self._graph.outputs):
+        for name in self._model.outputs:
             binding.bind_output(name, device.type, device.index)
         return binding
 
-    def load(self, batch: Mapping[str, Array]) -> dict[str, Any]:
+    def _tensor(self, array: Array) -> Any:
         import onnxruntime
 
-        device, array = self._sessions.setting.device, self._sessions.array
-        return {
-            i.name: onnxruntime.OrtValue.ortvalue_from_numpy(array(batch[i.name]), device.type, device.index)
-            for i in self._graph.inputs
-        }
+        device = self._sessions.setting.device
+        return onnxruntime.OrtValue.ortvalue_from_numpy(array, device.type, device.index)
+
+    def _array(self, tensor: Any) -> Array:
+        return np.asarray(tensor.numpy())
+
+    def _outputs(self, output: Any) -> Sequence[Any]:
+        return output.get_outputs()  # type: ignore[no-any-return]
 
     def _bind(self, batch: Mapping[str, Any]) -> None:
         for name, value in batch.items():
@@ -68,22 +72,10 @@ class OnnxRuntimeProgram(Program):
         self._bind_outputs(output)
         return found  # type: ignore[no-any-return]
 
-    def take(self, tensors: Sequence[Any]) -> dict[str, Any]:
-        return {declared.name: tensor for declared, tensor in zip(self._graph.inputs, tensors)}
-
-    def fetch(self, output: Any) -> tuple[Array, ...]:
-        if isinstance(output, tuple):
-            return tuple(np.array(value.numpy(), np.float32) for value in output)
-        values = dict(zip(dict.fromkeys(self._graph.outputs), output.get_outputs()))
-        return tuple(np.array(values[name].numpy(), np.float32) for name in self._graph.outputs)
-
     def synchronize(self, output: Any) -> None:
         # On a CPU a run returns when it is done.
         if self._sessions.setting.device.type != "cpu":
             output.synchronize_outputs()
-
-    def parameters(self) -> dict[str, Array]:
-        return {name: np.array(value) for name, value in self._parameters.items()}
 
     def profile(self, batch: Mapping[str, Any], steps: int) -> Profile:
         def run(session: Any) -> None:

@@ -2,24 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from benchmarker.api.framework import Device
 from benchmarker.errors import UnsupportedError
-from benchmarker.graph.graph import Graph
-from benchmarker.graph.onnx.writer.lowering import Lowered, lower
-from benchmarker.graph.onnx.writer.model import make_model
+from benchmarker.plugins.common.onnx.model import OnnxModel
 
 if TYPE_CHECKING:
-    import numpy.typing as npt
-
     from benchmarker.plugins.onnxruntime import Options
-
-    Array = npt.NDArray[Any]
 
 _LEVELS = {
     "all": "ORT_ENABLE_ALL",
@@ -47,28 +38,21 @@ class Setting:
 
 
 class Sessions:
-    """Makes sessions of one graph.
+    """Makes sessions of one model.
 
     Parameters
     ----------
-    graph : Graph
-        Without a loss.
-    parameters : mapping
-        Values by name; sessions use their memory, no copy of it, where the type is the same.
+    model : OnnxModel
+        Whose values they use in place.
     setting : Setting
         What for.
     """
 
-    def __init__(self, graph: Graph, parameters: Mapping[str, Array], setting: Setting) -> None:
+    def __init__(self, model: OnnxModel, setting: Setting) -> None:
         self.setting = setting
-        self.lowered: Lowered = lower(graph, dtype=setting.dtype)
-        self._model: bytes = make_model(graph, self.lowered, dtype=setting.dtype).SerializeToString()
-        self._parameters = {p.name: self.array(parameters[p.name]) for p in graph.parameters}
-
-    def array(self, value: Array) -> Array:
-        """Return an array as a session takes it: contiguous, floating-point numbers in the session's type."""
-        floating = value.dtype.kind == "f"
-        return np.asarray(value, self.setting.dtype if floating else None, order="C")
+        self.lowered = model.lowered
+        self._message = model.message()
+        self._values = model.values
 
     def make(self, profile: str | None = None) -> Any:
         """Return a session.
@@ -90,10 +74,10 @@ class Sessions:
             settings.enable_profiling = True
             settings.profile_file_prefix = profile
         # Values given apart from the model are not copied, and may be more than the 2 GiB of a message.
-        values = [onnxruntime.OrtValue.ortvalue_from_numpy(array) for array in self._parameters.values()]
-        settings.add_external_initializers(list(self._parameters), values)
+        values = [onnxruntime.OrtValue.ortvalue_from_numpy(array) for array in self._values.values()]
+        settings.add_external_initializers(list(self._values), values)
         provider, options = self._provider()
-        session = onnxruntime.InferenceSession(self._model, settings, providers=[(provider, options)])
+        session = onnxruntime.InferenceSession(self._message, settings, providers=[(provider, options)])
         session.disable_fallback()
         if session.get_providers()[0] != provider:
             raise UnsupportedError(

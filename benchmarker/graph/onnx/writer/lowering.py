@@ -37,7 +37,13 @@ class Lowered:
     origins: Mapping[str, str]
 
 
-def lower(graph: Graph, *, dtype: str = "float32", open_batch: bool = False) -> Lowered:
+def lower(
+    graph: Graph,
+    *,
+    dtype: str = "float32",
+    open_batch: bool = False,
+    operators: type[OnnxOperators] = OnnxOperators,
+) -> Lowered:
     """Return the nodes that compute the outputs of ``graph``.
 
     Parameters
@@ -48,9 +54,11 @@ def lower(graph: Graph, *, dtype: str = "float32", open_batch: bool = False) -> 
         Type of the floating-point tensors.
     open_batch : bool
         Whether the size of the mini-batch is only known when the model runs.
+    operators : type
+        The nodes of each operator, where an engine wants others than everybody.
     """
     batch = graph.inputs[0].name if open_batch else None
-    return _Lowering(graph, OnnxOperators(graph.types, dtype=dtype, batch=batch)).lowered()
+    return _Lowering(graph, operators(graph.types, dtype=dtype, batch=batch)).lowered()
 
 
 class _Lowering:

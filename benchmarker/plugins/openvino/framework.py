@@ -1,0 +1,57 @@
+"""OpenVINO itself, inside the worker."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from benchmarker.api.framework import Device, Program
+from benchmarker.graph.graph import Graph
+from benchmarker.plugins.common.onnx.framework import OnnxFramework
+from benchmarker.plugins.common.onnx.model import OnnxModel
+from benchmarker.plugins.openvino.compiling import Compiler, Setting
+from benchmarker.plugins.openvino.operators import OpenVinoOperators
+from benchmarker.plugins.openvino.program import OpenVinoProgram
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+    from benchmarker.plugins.openvino import Options
+
+    Array = npt.NDArray[Any]
+
+
+class OpenVino(OnnxFramework):
+    """OpenVINO, whose plug-in for the CPU runs a model."""
+
+    title = "OpenVINO"
+    operators = OpenVinoOperators
+
+    def __init__(self) -> None:
+        import openvino
+
+        self._openvino: Any = openvino
+        self._core = openvino.Core()
+
+    def version(self) -> str:
+        return str(self._openvino.__version__).partition("-")[0]
+
+    def program(
+        self,
+        graph: Graph,
+        parameters: Mapping[str, Array],
+        *,
+        device: Device,
+        precision: str,
+        options: Options,
+    ) -> Program:
+        setting = Setting(precision, self.threads, options)
+        model = OnnxModel.of(graph, parameters, operators=OpenVinoOperators)
+        return OpenVinoProgram(model, parameters, Compiler(self._core, model, setting))
+
+    def libraries(self) -> dict[str, str]:
+        build = str(self._openvino.get_version())
+        return {**super().libraries(), "openvino_build": build, "onednn": "built in, version not reported"}
+
+    def out_of_memory_signs(self) -> Sequence[str]:
+        return ("Failed to allocate", "bad_alloc")
