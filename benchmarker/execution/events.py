@@ -208,6 +208,7 @@ class RunResult(Result, tag="result", kw_only=True):
     profile: Members | None
     operator: Members | None
     generation: Members | None = None
+    scenario: Members | None = None
 
     def __post_init__(self) -> None:
         hold_small("libraries", self.libraries)

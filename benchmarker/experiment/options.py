@@ -8,6 +8,7 @@ from pathlib import Path
 
 from benchmarker.api.framework import MODES, PRECISIONS
 from benchmarker.api.rules import MAX_COUNT, Choice, Flag, ListOf, Real, Text, Whole
+from benchmarker.api.scenario import SCENARIOS
 from benchmarker.experiment.experiment_options import LEVELS as LEVELS
 from benchmarker.experiment.experiment_options import ExperimentOptions
 from benchmarker.experiment.run_option import RunOption, option, options_of
@@ -322,6 +323,26 @@ class RunOptions:
         compares="changed",
         caption="output {}",
         title="output",
+        of_recipes=False,
+    )
+    scenario: str | None = option(
+        Choice(SCENARIOS),
+        "how load comes: single-stream, one query after the other; offline, all at once; or server, Poisson arrivals; "
+        "default: step after step",
+        axis="scenarios",
+        modes=("inference", "generation"),
+        compares="changed",
+        of_recipes=False,
+    )
+    latency_bound: float | None = option(
+        _SECONDS,
+        "seconds that the 99th percentile of a server's latencies must keep; the highest rate that does is found",
+        axis="latency_bounds",
+        metavar="SECONDS",
+        modes=("inference", "generation"),
+        compares="changed",
+        caption="99th percentile within {} s",
+        owner="scenario",
         of_recipes=False,
     )
     fold_batch_norm: bool = option(

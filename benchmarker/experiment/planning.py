@@ -13,6 +13,7 @@ from benchmarker.api.modifiers import ALL, WEIGHTS
 from benchmarker.api.optimizer import Optimizer, settings_of, typed
 from benchmarker.api.options import parse_options
 from benchmarker.api.problem import Problem
+from benchmarker.api.scenario import SERVER
 from benchmarker.api.scheme import label_of
 from benchmarker.api.suite import Request
 from benchmarker.errors import UsageError
@@ -26,6 +27,7 @@ from benchmarker.experiment.options import OPTIONS, RUN_OPTIONS
 from benchmarker.experiment.settings import choices
 from benchmarker.experiment.spec import Experiment, RunSpec
 from benchmarker.experiment.suitability import unsupported_reasons, without_interpreter
+from benchmarker.experiment.usual_sampling import usual_sampling
 from benchmarker.machine.threads import default_threads, thread_fault, usable_cpus
 from benchmarker.training.fields import to_json
 from benchmarker.training.optimizers.advance import places
@@ -225,7 +227,9 @@ def _run(
     values["gpus"] = (cell["gpus"] or (0,)) if cell["device"] == "cuda" else ()
     values.update(_exchanging(values, plugin, collective) if collective else _ranks(values, plugin))
     values["threads"] = cell["threads"] or max(1, threads[cell["affinity"]] // values["ranks"])
-    values["sampling"] = cell["sampling"] or DEFAULT_SAMPLING[cell["mode"]]
+    values["sampling"] = cell["sampling"] or usual_sampling(cell["mode"], values["scenario"])
+    if values["scenario"] != SERVER:
+        values["latency_bound"] = None
     stated = values["steps"] is not None or values["window"] is not None
     return RunSpec(
         framework=plugin.name,
@@ -276,15 +280,6 @@ def _shared(experiment: Experiment) -> dict[str, Any]:
         for option in RUN_OPTIONS.values()
         if not option.axis and option.name not in _USUAL_LENGTH
     }
-
-
-DEFAULT_SAMPLING = {
-    "training": "throughput",
-    "inference": "latency",
-    "gradient": "latency",
-    "generation": "latency",
-}
-"""Who trains asks how many samples a second, who infers how long one takes."""
 
 
 def _length(experiment: Experiment) -> dict[str, Any]:

@@ -25,6 +25,7 @@ STAGES = {
     "serve": "serving",
     "compile": "first step",
     "warmup": "warming up",
+    "search": "looking for the rate that keeps the latency bound",
     "fill": "preparing mini-batches",
     "measure": "measuring",
     "exactness": "comparing with the reference, repeatedly",

@@ -11,6 +11,7 @@ from benchmarker.api.problem import OPERATOR, Problem
 from benchmarker.errors import UsageError
 from benchmarker.execution.environments import resolve
 from benchmarker.experiment.collective_suitability import unsuited_collective
+from benchmarker.experiment.load_suitability import unsuited_load
 from benchmarker.experiment.rank_suitability import unsuited_ranks
 from benchmarker.experiment.spec import RunSpec
 from benchmarker.graph.graph import Graph
@@ -56,6 +57,10 @@ _DECISIVE = operator.attrgetter(
     "breakdown",
     "window",
     "data",
+    "scenario",
+    "latency_bound",
+    "sampling",
+    "steps",
 )
 """All that :func:`unsupported_reason` looks at, beside the collective that a problem is."""
 
@@ -93,6 +98,7 @@ def unsupported_reason(run: RunSpec) -> str | None:
     refused = unsuited_collective(run, plugin, collective) if collective else None
     if refused is None and run.ranks > 1:
         refused = unsuited_ranks(run, plugin)
+    refused = refused or unsuited_load(run)
     if refused is not None:
         return refused
     if run.start == "fork" and run.device != "cpu":

@@ -32,7 +32,8 @@ def _groups() -> Mapping[str, Mapping[str, Any]]:
     from benchmarker.records.schema.learning import Learning
     from benchmarker.records.schema.operator import Operator
     from benchmarker.records.schema.profile import Profile
-    from benchmarker.records.schema.timing import Breakdown, Overhead, Window
+    from benchmarker.records.schema.scenario import Scenario
+    from benchmarker.records.schema.timing import Breakdown, Generation, Overhead, Window
     from benchmarker.records.schema.training import TrainingResult
     from benchmarker.records.schema.trust import Checkpoints, Evidence
     from benchmarker.records.schema.verification import TensorErrors
@@ -52,6 +53,8 @@ def _groups() -> Mapping[str, Mapping[str, Any]]:
             "breakdown": Breakdown | None,
             "profile": Profile | None,
             "operator": Operator | None,
+            "generation": Generation | None,
+            "scenario": Scenario | None,
         },
     }
 

@@ -129,6 +129,10 @@ class RunJob(ProblemJob):
         First steps of a training by a recipe that are made again beside the reference afterwards; None for none.
     prompt_length, output_length : int
         Tokens of a generation.
+    scenario : {"single-stream", "offline", "server"} or None
+        How load comes; None: step after step.
+    latency_bound : float or None
+        Seconds that the 99th percentile of a server's latencies must keep; None in other scenarios.
     """
 
     kind: ClassVar[str] = "run"
@@ -158,6 +162,8 @@ class RunJob(ProblemJob):
     divergence: int | None = None
     prompt_length: int = 128
     output_length: int = 32
+    scenario: str | None = None
+    latency_bound: float | None = None
 
     @property
     def generated(self) -> tuple[int, int]:

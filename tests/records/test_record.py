@@ -19,8 +19,9 @@ from benchmarker.api.problem_scheme import ProblemReference
 from benchmarker.cli.run import add_arguments, experiment
 from benchmarker.execution.environments import Interpreter
 from benchmarker.execution.outcomes import Failure
-from benchmarker.experiment.planning import DEFAULT_SAMPLING, plan
+from benchmarker.experiment.planning import plan
 from benchmarker.experiment.spec import RunSpec
+from benchmarker.experiment.usual_sampling import DEFAULT_SAMPLING
 from benchmarker.machine import identity
 from benchmarker.machine.threads import usable_cpus
 from benchmarker.records.assembly.command import rerun_command
@@ -119,6 +120,9 @@ SPECS: dict[str, RunSpec] = {
     "generation": spec(
         problem="gpt2", mode="generation", sampling="latency", prompt_length=16, output_length=8
     ),
+    "single-stream": spec(mode="inference", sampling="latency", scenario="single-stream"),
+    "offline": spec(mode="inference", sampling="throughput", scenario="offline"),
+    "server": spec(mode="inference", sampling="latency", scenario="server", latency_bound=0.05),
     "parts": spec(breakdown=True, price_per_hour=1 / 3),
     "fork": spec(start="fork"),
     "compile-cache": spec("pytorch", compile_cache="cold"),

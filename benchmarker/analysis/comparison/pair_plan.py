@@ -81,8 +81,8 @@ class PairPlan:
 
 
 def _takes_windows(spec: RunSpec) -> bool:
-    stated = (spec.steps, spec.window, spec.samples_per_epoch)
-    return spec.device == "cpu" and spec.launcher == "local" and stated == (None, None, None)
+    stated = (spec.steps, spec.window, spec.samples_per_epoch, spec.scenario)
+    return spec.device == "cpu" and spec.launcher == "local" and set(stated) == {None}
 
 
 def pairs_to_make(sides: Sequence[Side], amount: Amount) -> PairPlan:

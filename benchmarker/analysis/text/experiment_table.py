@@ -6,7 +6,7 @@ import textwrap
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
-from benchmarker.analysis.text import generations
+from benchmarker.analysis.text import generations, scenarios
 from benchmarker.analysis.text.factors import (
     Factor,
     environment_factors,
@@ -145,6 +145,7 @@ def _numbers(rows: Sequence[Cell]) -> list[Column]:
         _numeric("samples/s", [_NONE if t is None else significant(t) for t in (c.throughput for c in rows)]),
     ]
     columns += generations.columns(rows)
+    columns += scenarios.columns(rows)
     if len(rows) > 1:
         relative = list(map(_relative_text, _relative(rows), rows))
         columns.append(_numeric("relative", relative))
@@ -218,6 +219,7 @@ def _notes(rows: Sequence[Cell], labels: Sequence[str]) -> list[str]:
     if not all(all_steady(record["timing"]) for cell in measured for record in cell.well):
         notes.append(_OF_ALL)
     notes += _different_values(measured)
+    notes += scenarios.notes(rows)
     notes += [
         f"{label}: {text}"
         for cell, label in zip(rows, labels)

@@ -7,7 +7,7 @@ import os
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from benchmarker.analysis.text import collectives, generations, profile, quality, ranks, training
+from benchmarker.analysis.text import collectives, generations, profile, quality, ranks, scenarios, training
 from benchmarker.analysis.text.factors import framework_label
 from benchmarker.analysis.text.layout import labelled, labelled_path
 from benchmarker.analysis.text.units import count, duration, significant, size
@@ -71,6 +71,7 @@ def summary_lines(record: Record) -> Iterator[tuple[str, str]]:
     yield from ranks.lines(record)
     yield from collectives.lines(record)
     yield from generations.lines(record)
+    yield from scenarios.lines(record)
     yield "throughput", "" if collectives.is_collective(record) else _throughput(record)
     yield "in all", _in_all(record)
     yield "breakdown", quality.breakdown(record["timing"])

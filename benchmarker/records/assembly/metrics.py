@@ -53,6 +53,7 @@ def metrics_of(facts: RunFacts, cost: GraphCost, timing: Timing, peaks: Peaks | 
         flops_share_of_peak=flops / peaks.flops_per_second if peaks and flops is not None else None,
         bytes_share_of_peak=moved / peaks.bytes_per_second if peaks and moved is not None else None,
         **_of_tokens(facts, timing),
+        **_of_load(timing),
         **_energy(facts, cost, steps),
         **_price(facts, throughput),
         **bandwidths(spec, timing),
@@ -79,6 +80,17 @@ def _of_tokens(facts: RunFacts, timing: Timing) -> dict[str, float | None]:
         "time_per_output_token": percentile(sorted(told.output_token_seconds), 50),
         "tokens_per_second": tokens / timing.total_seconds,
     }
+
+
+def _of_load(timing: Timing) -> dict[str, float | None]:
+    """Return the one number of a scenario; of load that is there all at once it is the throughput."""
+    told = timing.scenario
+    if told is None:
+        return {}
+    if told.server is not None:
+        rate = told.server.rate
+        return {"latency_bounded_throughput": None if rate is None else rate * told.query_samples}
+    return {} if told.percentile is None else {"single_stream_latency": told.percentile_seconds}
 
 
 def peaks_of(facts: RunFacts) -> tuple[Peaks | None, str | None]:

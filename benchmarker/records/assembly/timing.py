@@ -9,6 +9,7 @@ from typing import Any
 
 from benchmarker.machine import trust
 from benchmarker.records.assembly.facts import RunFacts
+from benchmarker.records.schema.scenario import Scenario, Server, Trial
 from benchmarker.records.schema.timing import Generation, Segment, SteadyState, StepStatistics, Timing
 from benchmarker.statistics import summarise
 from benchmarker.worker.measurement.sampling import seconds_per_step
@@ -46,6 +47,7 @@ def timing_of(facts: RunFacts) -> Timing:
         breakdown=result.get("breakdown"),
         overhead=result.get("overhead"),
         generation=_generation(result.get("generation")),
+        scenario=_scenario(result.get("scenario")),
     )
 
 
@@ -67,6 +69,14 @@ def _steady_state(samples: Sequence[float], result: Mapping[str, Any]) -> Steady
 
 def _generation(told: Mapping[str, Any] | None) -> Generation | None:
     return Generation(**told) if told else None
+
+
+def _scenario(told: Mapping[str, Any] | None) -> Scenario | None:
+    if not told:
+        return None
+    found = told["server"]
+    server = found and Server(**{**found, "trials": [Trial(**trial) for trial in found["trials"]]})
+    return Scenario(**{**told, "server": server})
 
 
 def statistics_of(samples: Sequence[float], block_steps: int) -> StepStatistics | None:

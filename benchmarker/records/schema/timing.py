@@ -12,6 +12,7 @@ from benchmarker.records.schema.kinds import (
     Seconds,
     since,
 )
+from benchmarker.records.schema.scenario import Scenario
 
 
 class StepStatistics(Group, frozen=True, kw_only=True):
@@ -208,6 +209,8 @@ class Timing(Group, frozen=True, kw_only=True):
     overhead: Overhead | None = since("1.2")
     generation: Generation | None = None
     """Of generation: when its tokens were there; absent otherwise."""
+    scenario: Scenario | None = None
+    """Of a scenario: how load came and what came of it; absent where steps followed one another."""
     device_event_seconds: list[Seconds] | None = since("1.2")
     """Seconds of every timed step by the device's own events, beside samples_seconds; null where there are
     none (since 1.2)."""

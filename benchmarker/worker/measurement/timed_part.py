@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Optional
 
 from benchmarker.api.framework import Program
+from benchmarker.api.scenario import OFFLINE, SERVER
 from benchmarker.worker.channel import Channel
 from benchmarker.worker.job import RunJob
-from benchmarker.worker.measurement import evidence, overhead, sampling
+from benchmarker.worker.measurement import evidence, overhead, sampling, scenarios
 from benchmarker.worker.measurement.device_events import DeviceEvents
 from benchmarker.worker.measurement.loss_curve import LossCurve
 from benchmarker.worker.measurement.progress import SamplingProgress
@@ -47,6 +48,7 @@ def measure(job: RunJob, prepared: Prepared, channel: Channel, stages: Stages, f
     costs = overhead.costs(program.synchronize, warm.output if warm.steps else first)
     step_seconds = warm.median_seconds if warm.steps else stages.seconds["compile"]
     amount = amount_of(job, step_seconds, costs.sample_seconds)
+    server = _searched(job, prepared, channel, stages, step_seconds)
     with stages.stage("fill"):
         feed.fill(amount.steps or sampling.MAX_SAMPLES * amount.block_steps)
     events = DeviceEvents(program, step_seconds)
@@ -54,7 +56,10 @@ def measure(job: RunJob, prepared: Prepared, channel: Channel, stages: Stages, f
     protocol.wait(amount.steps, step_seconds)
     curve = _loss_curve(job, prepared)
     with protocol.timed():
-        if job.window_seconds is None:
+        if server is not None:
+            pulse = SamplingProgress(channel, None, protocol.checkpoints, None, protocol.probe)
+            taken = server.confirm(events.around(prepared.step), pulse)
+        elif job.window_seconds is None:
             pulse = SamplingProgress(channel, amount.steps, protocol.checkpoints, curve, protocol.probe)
             taken = _at_once(job, prepared, amount, events, pulse)
             protocol.checkpoints.note(taken.samples.steps)
@@ -63,7 +68,21 @@ def measure(job: RunJob, prepared: Prepared, channel: Channel, stages: Stages, f
             taken = _in_turns(job, prepared, amount, events, channel)
     if curve is not None:
         curve.note(taken.samples.steps, taken.samples.output)
-    return protocol.finish(warm, taken.samples, costs, taken.evidence, curve, events, taken.spans)
+    came_to = None if job.scenario is None else scenarios.told(job, taken.samples, server)
+    return protocol.finish(warm, taken.samples, costs, taken.evidence, curve, events, taken.spans, came_to)
+
+
+def _searched(
+    job: RunJob, prepared: Prepared, channel: Channel, stages: Stages, step_seconds: float
+) -> Optional[scenarios.ServerRun]:
+    """Return a server for which a rate has been looked for; None of any other scenario."""
+    if job.scenario != SERVER:
+        return None
+    server = scenarios.ServerRun(job, prepared)
+    with stages.stage("search"):
+        prepared.feed.fill(sampling.MAX_SAMPLES)
+        server.find(step_seconds, SamplingProgress(channel, None))
+    return server
 
 
 def loss_of(program: Program, output: Any) -> float | None:
@@ -95,6 +114,10 @@ def amount_of(job: RunJob, step_seconds: float, sample_overhead: float) -> Amoun
         Seconds that clock and synchronisation take of a sample.
     """
     target = job.window_seconds or job.window or job.target_seconds
+    if job.scenario == SERVER:
+        return Amount(None, 1)
+    if job.scenario == OFFLINE:
+        return Amount(*scenarios.offline_steps(job, step_seconds))
     block = 1
     if job.sampling == "throughput":
         block = sampling.choose_block_steps(
@@ -105,7 +128,10 @@ def amount_of(job: RunJob, step_seconds: float, sample_overhead: float) -> Amoun
     if job.window:
         return Amount(None, block)
     chosen = sampling.choose_steps(
-        step_seconds, block_steps=block, target_seconds=target, minimum=job.minimum_samples
+        step_seconds,
+        block_steps=block,
+        target_seconds=target,
+        minimum=max(job.minimum_samples, scenarios.USUAL_FEWEST.get(str(job.scenario), 0)),
     )
     return Amount(job.steps or chosen, block)
 

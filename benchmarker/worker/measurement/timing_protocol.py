@@ -38,6 +38,7 @@ class Measured:
     contradictions: tuple[str, ...]
     speed: dict[str, Any]
     windows: list[dict[str, Any]] | None = None
+    scenario: dict[str, Any] | None = None
 
     def to_json(self) -> dict[str, Any]:
         """Return all but the last step's output as JSON values."""
@@ -55,6 +56,7 @@ class Measured:
             "compilations": self.compilations,
             "process": self.process,
             "windows": self.windows,
+            "scenario": self.scenario,
             "speed": self.speed,
             "learning": self.curve and self.curve.to_json(),
         }
@@ -112,6 +114,7 @@ class TimingProtocol:
         curve: LossCurve | None,
         events: DeviceEvents | None = None,
         windows: list[dict[str, Any]] | None = None,
+        scenario: dict[str, Any] | None = None,
     ) -> Measured:
         """Tell that the steps are made, and return all that is known of them.
 
@@ -129,6 +132,8 @@ class TimingProtocol:
             Around each step, by the device's own clock.
         windows : list of dict, optional
             When steps were made by turns.
+        scenario : dict, optional
+            What the scenario came to in which load came.
         """
         memory = {"peak_bytes": facts.peak_memory(), "framework": self._program.memory()}
         self._channel.send("timed")
@@ -150,6 +155,7 @@ class TimingProtocol:
             tuple(found),
             self.probe.to_json(),
             windows,
+            scenario,
         )
 
 

@@ -1,0 +1,90 @@
+"""How load came and what came of it, for the terminal."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from benchmarker.analysis.text.layout import Column, align_points
+from benchmarker.analysis.text.units import duration, significant
+from benchmarker.api.scenario import OFFLINE, PERCENTILES, SERVER, SINGLE_STREAM
+from benchmarker.errors import plural
+from benchmarker.records.cells import Cell
+from benchmarker.records.lookup import Record, value_at
+from benchmarker.statistics import percentile
+
+_NONE = "-"
+
+
+def lines(record: Record) -> Iterator[tuple[str, str]]:
+    """Yield each label of a scenario with its text; nothing where steps followed one another."""
+    told = value_at(record, "timing.scenario")
+    if not told:
+        return
+    if told["name"] == OFFLINE:
+        asked = f"{told['queries']:,} queries of {plural(told['query_samples'], 'sample')} at once"
+        yield OFFLINE, f"{significant(record['metrics']['throughput'])} samples/s, {asked}"
+        return
+    if told["server"]:
+        yield SERVER, _server(told)
+    yield "latency", _percentile(told)
+
+
+def _percentile(told: Mapping[str, Any]) -> str:
+    low, high = (
+        _NONE if told[name] is None else duration(told[name])
+        for name in ("at_least_seconds", "at_most_seconds")
+    )
+    found = f"{told['percentile']:g}th percentile {duration(told['percentile_seconds'])} of {told['queries']:,} queries"
+    return f"{found}, at least {low} and at most {high}, each with {told['confidence']:.0%} confidence"
+
+
+def _server(told: Mapping[str, Any]) -> str:
+    """Return the rate that was sustained with its interval, or why there is none."""
+    server, samples = told["server"], told["query_samples"]
+    bound = f"within {duration(told['latency_bound_seconds'])}"
+    tried = f"{plural(len(server['trials']), 'trial')}, one query after the other {significant(server['capacity'])}/s"
+    if server["rate"] is None:
+        return f"{server['outcome']}: {server['reason']} ({tried})"
+    low, high = (significant(value * samples) for value in server["rate_interval"])
+    return f"{significant(server['rate'] * samples)} samples/s {bound}, interval [{low}, {high}] ({tried})"
+
+
+def columns(rows: Sequence[Cell]) -> list[Column]:
+    """Return columns of the scenarios of a table's rows."""
+    found = []
+    names = {cell.asked.get("scenario") for cell in rows}
+    if SINGLE_STREAM in names:
+        title = f"{PERCENTILES[SINGLE_STREAM]:g}th percentile"
+        texts = [None if v is None else duration(v) for v in _medians(rows, "single_stream_latency")]
+        found.append(_column(title, texts))
+    if SERVER in names:
+        values = _medians(rows, "latency_bounded_throughput")
+        found.append(_column("within bound/s", [None if v is None else significant(v) for v in values]))
+    return found
+
+
+def notes(rows: Sequence[Cell]) -> list[str]:
+    """Return what the columns mean, and why a server has no rate."""
+    servers = [cell for cell in rows if cell.asked.get("scenario") == SERVER]
+    if not servers:
+        return []
+    reasons = [value_at(record, "timing.scenario.server.reason") for cell in servers for record in cell.well]
+    meaning = (
+        "Within bound/s: samples a second of the highest rate of Poisson arrivals whose 99th percentile of latencies "
+        "keeps the bound; steps are those of the same queries without their waiting."
+    )
+    return [meaning, *dict.fromkeys(f"No rate: {reason}." for reason in reasons if reason)]
+
+
+def _column(title: str, texts: Sequence[str | None]) -> Column:
+    return Column(title, align_points([_NONE if text is None else text for text in texts]), numeric=True)
+
+
+def _medians(rows: Sequence[Cell], name: str) -> list[float | None]:
+    """Return the median of a metric over the processes of each row."""
+    found = []
+    for cell in rows:
+        values = sorted(v for record in cell.well if (v := record["metrics"].get(name)) is not None)
+        found.append(percentile(values, 50) if values else None)
+    return found

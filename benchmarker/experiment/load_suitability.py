@@ -1,0 +1,33 @@
+"""Whether the scenario in which load comes suits the rest of a run."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from benchmarker.api.scenario import FEWEST_OF_SERVER, SERVER
+from benchmarker.experiment.spec import RunSpec
+from benchmarker.experiment.usual_sampling import usual_sampling
+
+
+def unsuited_load(run: RunSpec) -> str | None:
+    """Return why load cannot come as a run asks, or None."""
+    return next(_reasons(run), None)
+
+
+def _reasons(run: RunSpec) -> Iterator[str]:
+    if run.scenario is None:
+        return
+    if run.window is not None:
+        yield f"the scenario {run.scenario} is timed for a number of steps or seconds, got --window"
+    usual = usual_sampling(run.mode, run.scenario)
+    if run.sampling != usual:
+        yield f"the scenario {run.scenario} has --sampling={usual}, got {run.sampling}"
+    if run.scenario != SERVER:
+        return
+    if run.latency_bound is None:
+        yield "the scenario server needs --latency-bound=SECONDS, which the 99th percentile of latencies must keep"
+    if run.steps is not None and run.steps < FEWEST_OF_SERVER:
+        yield (
+            f"the scenario server needs at least {FEWEST_OF_SERVER} steps a trial, with fewer a 99th percentile is not "
+            f"known with 99 % confidence, got {run.steps}"
+        )
