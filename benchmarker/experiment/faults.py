@@ -13,6 +13,7 @@ from benchmarker.api.generation import WHOLE, Stage
 from benchmarker.api.given_values import repeated
 from benchmarker.api.optimizer import constant_faults
 from benchmarker.api.problem import Problem
+from benchmarker.api.scenario import SERVER
 from benchmarker.api.suite import Request
 from benchmarker.errors import BenchmarkerError, UsageError, did_you_mean
 from benchmarker.execution.emulated_links import parse_link
@@ -308,8 +309,17 @@ def _amounts(experiment: Experiment) -> Iterator[Fault]:
     if experiment.windows and experiment.steps and "training" not in experiment.modes:
         yield Fault(("window",), "give either a number of steps or a window, not both")
     yield from _lengths(experiment)
+    yield from _load(experiment)
     for problem in _problems(experiment).values():
         yield from _epochs(experiment, problem)
+
+
+def _load(experiment: Experiment) -> Iterator[Fault]:
+    """Yield a server without a bound, and a bound without a server."""
+    if SERVER in experiment.scenarios and not experiment.latency_bounds:
+        yield Fault(("scenario",), "the scenario server needs a latency_bound, in seconds, got none")
+    if experiment.latency_bounds and SERVER not in experiment.scenarios:
+        yield Fault(("latency_bound",), "latency_bound is for the scenario server; add scenario server")
 
 
 def _modes(experiment: Experiment) -> Iterator[Fault]:

@@ -58,7 +58,6 @@ _DECISIVE = operator.attrgetter(
     "window",
     "data",
     "scenario",
-    "latency_bound",
     "sampling",
     "steps",
 )

@@ -105,7 +105,13 @@ def scaling_key(record: Record) -> str:
     return canonical([value_at(record, path) for path in _STEP])
 
 
-_STEP = ("problem.name", "problem.parameters", "mode")
+_STEP = (
+    "problem.name",
+    "problem.parameters",
+    "mode",
+    "specification.scenario",
+    "specification.latency_bound",
+)
 
 
 # --- the same run --------------------------------------------------------------------------------

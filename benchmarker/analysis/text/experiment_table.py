@@ -253,7 +253,10 @@ def _unmet(cell: Cell) -> str | None:
 
 
 def _relative_note(rows: Sequence[Cell]) -> str:
-    same = " with the same problem, mode and batch size" if len({cell.work for cell in rows}) > 1 else ""
+    what = (
+        "problem, mode, batch size and scenario" if scenarios.are_in(rows) else "problem, mode and batch size"
+    )
+    same = f" with the same {what}" if len({cell.work for cell in rows}) > 1 else ""
     well = " that ended well" if any(not cell.well for cell in rows) else ""
     return f"Relative: step time divided by that of the first row{same}{well}."
 

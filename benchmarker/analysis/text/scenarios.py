@@ -50,6 +50,11 @@ def _server(told: Mapping[str, Any]) -> str:
     return f"{significant(server['rate'] * samples)} samples/s {bound}, interval [{low}, {high}] ({tried})"
 
 
+def are_in(rows: Sequence[Cell]) -> bool:
+    """Tell whether load came in a scenario in a row of a table."""
+    return any(cell.asked.get("scenario") for cell in rows)
+
+
 def columns(rows: Sequence[Cell]) -> list[Column]:
     """Return columns of the scenarios of a table's rows."""
     found = []
@@ -74,7 +79,7 @@ def notes(rows: Sequence[Cell]) -> list[str]:
         "Within bound/s: samples a second of the highest rate of Poisson arrivals whose 99th percentile of latencies "
         "keeps the bound; steps are those of the same queries without their waiting."
     )
-    return [meaning, *dict.fromkeys(f"No rate: {reason}." for reason in reasons if reason)]
+    return [meaning, *dict.fromkeys(f"Unreachable or unconfirmed: {reason}." for reason in reasons if reason)]
 
 
 def _column(title: str, texts: Sequence[str | None]) -> Column:

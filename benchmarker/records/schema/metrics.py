@@ -70,7 +70,7 @@ class Metrics(OpenGroup, frozen=True, kw_only=True):
     """Of the scenario single-stream: the 90th percentile of latencies, in seconds; absent otherwise."""
     latency_bounded_throughput: Annotated[NonNegative | None, unit("samples/s")] = None
     """Of the scenario server: samples a second of the highest rate of arrivals at which the 99th percentile of
-    latencies keeps the bound; null if there is none (timing.scenario.server.reason), absent otherwise."""
+    latencies keeps the bound; absent if there is none (timing.scenario.server.reason says why), and otherwise."""
     cost_per_million_samples: NonNegative | None = since("1.2")
     """In the currency of --price-per-hour (since 1.2)."""
     cost_of_run: NonNegative | None = since("1.2")
