@@ -1,13 +1,15 @@
 """Are the numbers of ``--scenario`` those of MLPerf's LoadGen, which drives the same NumPy program?
 
-One process holds the program of ``mnist_mlp``. In turns LoadGen drives it (a thread takes its queries, as Python programs
-under LoadGen do) and our own loop; then LoadGen is asked whether the rate that our search of a server found is valid,
-and whether one well above our interval is not. LoadGen comes from its wheel, into a throwaway environment:
+One process holds the program of ``mnist_mlp``. In turns LoadGen drives it (a thread takes its queries, as Python
+programs under LoadGen do) and our own loop; then LoadGen is asked whether the rate that our search of a server
+found is valid, and whether one well above our interval is not. LoadGen comes from its wheel, into an environment of
+its own:
 ``uv run --with mlcommons-loadgen==6.0.17 --with-editable . python benchmarks/loadgen.py``
 """
 
 from __future__ import annotations
 
+import functools
 import os
 import queue
 import re
@@ -16,11 +18,11 @@ import sys
 import tempfile
 import threading
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from rows import Row, finish, make_parser, ratio
+from rows import Row, make_parser, print_table, ratio
 
 GOALS = {"single stream": (0.9, 1.1), "offline": (0.9, 1.1), "server": (0.8, 1.25)}
 """Least and most of ours over LoadGen's: LoadGen hands each query to a thread, and the tail of a server is a tail."""
@@ -93,6 +95,10 @@ class LoadGen:
         settings.schedule_rng_seed = settings.sample_index_rng_seed = settings.qsl_rng_seed = seed
         return Answered(self._run(settings))
 
+    def number(self, scenario: str, rate: float, seed: int) -> float:
+        """Return the number of a scenario."""
+        return self.test(scenario, rate=rate, seed=seed + 1).number(scenario)
+
     def _run(self, settings: Any) -> str:
         lg = self._lg
         system = lg.ConstructSUT(
@@ -154,13 +160,16 @@ class Ours:
         """Return what the search of a server finds."""
         from types import SimpleNamespace
 
+        from benchmarker.api.framework import Device
+        from benchmarker.worker.job import RunJob
         from benchmarker.worker.measurement.scenarios import ServerRun
-        from tests.worker.test_verified_start import JOB
 
         step, synchronize, feed = self.what
-        job = replace(
-            JOB, scenario="server", latency_bound=bound, steps=QUERIES["server"], orchestrator=os.getpid()
-        )
+        job = RunJob(
+            framework="", device=Device("cpu"), threads=1, seed=42, problem="", problem_parameters={}, mode="inference",
+            batch_size=BATCH_SIZE, precision="fp32", scenario="server", latency_bound=bound, steps=QUERIES["server"],
+            orchestrator=os.getpid(),
+        )  # fmt: skip
         prepared: Any = SimpleNamespace(
             step=step, program=SimpleNamespace(synchronize=synchronize), feed=feed
         )
@@ -178,8 +187,8 @@ def rows(ours: Ours, theirs: LoadGen, rounds: int, capacity: float) -> Iterator[
         pairs = []
         for number in range(rounds):
             calls = [
-                lambda n=number: ours.number(scenario, rate, n),
-                lambda n=number: theirs.test(scenario, rate=rate, seed=n + 1).number(scenario),
+                functools.partial(ours.number, scenario, rate, number),
+                functools.partial(theirs.number, scenario, rate, number),
             ]
             order = (0, 1) if number % 2 == 0 else (1, 0)
             found = {side: calls[side]() for side in order}
@@ -226,7 +235,9 @@ def main() -> int:
         theirs = LoadGen(ours.step, folder)
         found = [*rows(ours, theirs, arguments.rounds, capacity)]
         found += verdicts(ours, theirs, arguments.rounds, 8 / capacity)
-    return finish(found, arguments)
+    # No part of all.py, whose interpreter need not have LoadGen.
+    print_table([row.cells() for row in found])
+    return int(arguments.check and any(row.verdict == "not met" for row in found))
 
 
 if __name__ == "__main__":
