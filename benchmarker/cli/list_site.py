@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from benchmarker.cli.counter import reading
 from benchmarker.cli.records import add_results, tell_skipped
 from benchmarker.cli.terminal import print_text
-from benchmarker.cli.values import file_path, results_place
+from benchmarker.cli.values import file_path
 from benchmarker.errors import UsageError, plural, printable
 
 if TYPE_CHECKING:
@@ -26,9 +26,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     build = actions.add_parser(
         "build", help="make the site of a repository of records", description="Make the site."
     )
-    build.add_argument(
-        "results", type=results_place, metavar="DIR", help="folder of the records, or their address"
-    )
+    build.add_argument("results", type=file_path, metavar="DIR", help="folder of the records and verdicts")
     build.add_argument(
         "-o",
         "--output",
@@ -52,7 +50,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="a record's file, or its name, the beginning or end of its id, or last with the folder as --results; "
         "the other processes of its number and its rerun are looked for there, or else beside the file",
     )
-    add_results(check)
+    add_results(check, elsewhere=False)
     for action in (build, check):
         action.add_argument(
             "--contests",

@@ -14,6 +14,7 @@ from benchmarker.analysis.reproduction.verdict import REPRODUCED
 from benchmarker.analysis.text.rerun import sentence
 from benchmarker.errors import UsageError, shortened
 from benchmarker.files import publish
+from benchmarker.records import places
 from benchmarker.records.keys import machine_models
 from benchmarker.records.lookup import Record, value_at
 from benchmarker.records.reading import DamagedError, parse_json, read_bytes
@@ -52,13 +53,18 @@ def verdict_file(record: Path) -> Path:
 
 
 def check_free(record: Path) -> None:
-    """Say before anything is run that there is a verdict on a record already.
+    """Say before anything is run that no verdict on a record can be kept.
 
     Raises
     ------
     UsageError
-        If there is; the first one counts, so that nobody runs again until it suits.
+        If there is one, which counts, so that nobody runs again until it suits; or if the record lies elsewhere.
     """
+    if places.shown(record) != str(record):
+        raise UsageError(
+            "a verdict is kept beside a record of this machine, got one of an address; benchmarker results merge "
+            f"brings it here: '{places.shown(record)}'"
+        )
     if verdict_file(record).exists():
         raise UsageError(
             f"a verdict is kept once, and '{verdict_file(record)}' exists: move it away for another"

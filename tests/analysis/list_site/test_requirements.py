@@ -12,7 +12,9 @@ import pytest
 from benchmarker.analysis.list_site.contests import Contest, read_contest
 from benchmarker.analysis.list_site.entries import read_repository
 from benchmarker.analysis.list_site.requirements import Judged, judge_entry, reasons_against
-from benchmarker.analysis.list_site.reruns import verdict_file
+from benchmarker.analysis.list_site.reruns import check_free, verdict_file
+from benchmarker.errors import UsageError
+from benchmarker.records import places
 from tests.support.list_entries import contest_text, contests, processes, submit, write
 from tests.support.records import PRESSURE, make_failed_record
 
@@ -210,6 +212,17 @@ def test_an_earlier_record_is_no_rerun(tmp_path: Path, contest: Contest) -> None
         changed(path, lambda record: record.update(started_at="2025-01-01T00:00:00.000000Z"))
     (reason,) = judged(tmp_path / "results", contest).reasons
     assert reason.endswith("names a record that is no later than the entry")
+
+
+def test_no_verdict_is_kept_in_the_copy_of_a_place_elsewhere(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Elsewhere:
+        address, folder = "s3://bucket/folder", tmp_path
+
+    monkeypatch.setattr(places, "_opened", {str(tmp_path): Elsewhere})
+    with pytest.raises(UsageError, match=r"got one of an address; .* 's3://bucket/folder/a\.json'"):
+        check_free(tmp_path / "a.json")
 
 
 def test_a_file_that_is_no_verdict_is_told(tmp_path: Path, contest: Contest) -> None:
