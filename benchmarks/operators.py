@@ -35,11 +35,12 @@ KINDS: Mapping[str, Sequence[str]] = {
     "mxnet": ("gemm", "conv", "rnn"),
     "jax": ("gemm", "conv"),
     "onnxruntime": ("gemm", "conv", "rnn"),
+    "openvino": ("gemm", "conv"),
     "chainer": ("gemm", "conv"),
     "numpy": ("gemm",),
 }
 """What each framework has a call for. Chainer's recurrent ones take twice as long as what we make of others."""
-MODES: Mapping[str, Sequence[str]] = {"onnxruntime": ("inference",)}
+MODES: Mapping[str, Sequence[str]] = {"onnxruntime": ("inference",), "openvino": ("inference",)}
 """The modes of a framework that has not both."""
 Case = tuple[str, dict[str, Any], str]
 """A problem, its sizes, a mode."""

@@ -147,6 +147,7 @@ MORE_CALLS = {
     "mxnet": {"inference": 2, "gradient": 2},
     "jax": {"inference": 3, "gradient": 4},
     "onnxruntime": {"inference": 2},
+    "openvino": {"inference": 2},
     "chainer": {"inference": 3, "gradient": 11},
     "numpy": {"inference": 6, "gradient": 55},
 }

@@ -65,7 +65,8 @@ def test_the_matrix_shows_each_problem_by_framework(command: Command) -> None:
     number = next(row.split()[0] for row in finished.stdout.splitlines() if " resnet50 " in row)
     rows = [line.split()[1:] for line in finished.stdout.splitlines() if line.split()[:1] == [number]]
     cells = [cell for row in rows for cell in row if cell != "resnet50"]
-    assert dict(zip(shown, cells)) == {**dict.fromkeys(FRAMEWORKS, "both"), "onnxruntime": "inference"}
+    engines = dict.fromkeys(("onnxruntime", "openvino"), "inference")
+    assert dict(zip(shown, cells)) == {**dict.fromkeys(FRAMEWORKS, "both"), **engines}
 
 
 def test_the_matrix_as_json_has_a_cell_for_each_pair(command: Command) -> None:

@@ -57,6 +57,7 @@ OWN_FRAMEWORK = {
     "mxnet": {"mxnet"},
     "chainer": {"chainer", "chainermn", "cupy"},
     "onnxruntime": {"onnxruntime", "onnx"},
+    "openvino": {"openvino"},
     "jax": {"jax", "jaxlib"},
     "keras": {"keras", "jax", "jaxlib", "tensorflow", "torch"},
 }
