@@ -129,9 +129,9 @@ def test_steps_in_a_row_run_at_once_for_throughput(command: Command) -> None:
 
 @pytest.mark.framework
 def test_a_precision_that_the_processor_lacks_is_refused(
-    command: Command, monkeypatch: pytest.MonkeyPatch
+    command: Command,
 ) -> None:
-    monkeypatch.setenv("OV_CPU_MAX_ISA", "AVX2")
+    command.environment["OV_CPU_MAX_ISA"] = "AVX2"
     finished = command("--framework=openvino", "--problem=mnist_mlp", "--precision=bf16", *BRIEF)
     (record,) = finished.records
     assert record["status"] == "failed"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -28,6 +29,9 @@ class OpenVino(OnnxFramework):
     operators = OpenVinoOperators
 
     def __init__(self) -> None:
+        # Importing it would send events from a thread of their own, also while steps are timed, and write to the user's
+        # home; without that package it goes without.
+        sys.modules.setdefault("openvino_telemetry", None)  # type: ignore[arg-type]
         import openvino
 
         self._openvino: Any = openvino
