@@ -21,6 +21,7 @@ HEAVY = {
     "matplotlib",
     "mxnet",
     "numpy",
+    "paddle",
     "pandas",
     "plotly",
     "polars",

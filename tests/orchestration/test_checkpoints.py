@@ -351,6 +351,7 @@ TRAINED = (
     "jax",
     "mxnet",
     "chainer",
+    "paddle",
     "keras_tensorflow",
     "keras_jax",
     "keras_pytorch",

@@ -41,7 +41,7 @@ def why_not(record: dict[str, Any]) -> str:
 
 @pytest.mark.framework
 @pytest.mark.timeout(1800)
-@pytest.mark.parametrize("framework", ["numpy", *FRAMEWORKS, "jax"])
+@pytest.mark.parametrize("framework", ["numpy", *FRAMEWORKS, "jax", "paddle"])
 def test_it_conforms(command: Command, framework: str) -> None:
     if framework == "jax":
         command.environment.update({**QUICK_XLA, **kept_compilations(CACHE_HOME)})

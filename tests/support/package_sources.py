@@ -59,6 +59,7 @@ OWN_FRAMEWORK = {
     "onnxruntime": {"onnxruntime", "onnx"},
     "openvino": {"openvino"},
     "jax": {"jax", "jaxlib"},
+    "paddle": {"paddle"},
     "keras": {"keras", "jax", "jaxlib", "tensorflow", "torch"},
 }
 

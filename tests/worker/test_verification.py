@@ -10,6 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from benchmarker.api.optimizer import Optimizer
 from benchmarker.worker.verification.samples import (
     MAX_COMPARED,
     Errors,
@@ -36,6 +37,7 @@ from benchmarker.worker.verification.tolerances import (
     tolerances,
     too_ill_conditioned,
 )
+from benchmarker.worker.verification.update_rule import start, update_verdicts
 from benchmarker.worker.verification.verdicts import TensorVerdict, Verification, judge
 
 Array = np.ndarray
@@ -393,3 +395,15 @@ def test_recurrent_layers_of_a_gpu_have_a_floor_of_their_own() -> None:
     assert floor_of({"gemm", "lstm"}, "cpu") == floor_of({"gemm", "conv"}, "cuda") == FLOOR
     # What TF32 does to such a layer stays a fault.
     assert EPSILON["tf32"] / 4 > GPU_RECURRENT_FLOOR
+
+
+@pytest.mark.parametrize("moved", [0.0, 1e-6])
+def test_a_gradient_of_zeros_allows_no_velocity(moved: float) -> None:
+    optimizer, zeros = Optimizer("momentum", learning_rate=0.1), {"w": np.zeros(3)}
+    before = start(optimizer, {"w": np.ones(3)})
+    after = replace(before, steps=1, state={"v": {"w": np.full(3, moved)}})
+    limits = {"w": Tolerance(1e-5, 1e-5)}
+    verdicts = {v.kind: v for v in update_verdicts(optimizer, before, after, zeros, limits, "fp32")}
+    assert verdicts["update"].passed
+    assert verdicts["state"].passed is (moved == 0.0)
+    assert verdicts["state"].used >= 0.0

@@ -163,6 +163,25 @@ LayoutTable = Mapping[tuple[str, int], Callable[[Node], Layout]]
 """``(operator, position of the argument)`` to the layout that the framework wants there."""
 
 
+def recurrent_layouts(orders: Mapping[str, tuple[int, ...]]) -> LayoutTable:
+    """Return the layouts of recurrent layers whose weights are an array for each direction, and biases two.
+
+    Parameters
+    ----------
+    orders : mapping
+        Of each operator the graph's gate at each native position.
+    """
+
+    def weight(node: Node) -> Layout:
+        return directions(gates(orders[node.operator], 0), direction_count(node))
+
+    def bias(node: Node) -> Layout:
+        return directions(two_biases(orders[node.operator]), direction_count(node))
+
+    positions = {1: weight, 2: weight, 3: bias}
+    return {(operator, position): layout for operator in orders for position, layout in positions.items()}
+
+
 def parameter_layouts(graph: Graph, table: LayoutTable) -> dict[str, Layout]:
     """Return the layout of each parameter from where it is used.
 

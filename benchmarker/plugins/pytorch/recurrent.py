@@ -2,37 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 from benchmarker.graph.attributes import PlainRecurrent, Recurrent
 from benchmarker.graph.operators import Tensor
-from benchmarker.graph.types import Node
-from benchmarker.plugins.common.layouts import (
-    Layout,
-    LayoutTable,
-    direction_count,
-    directions,
-    gates,
-    two_biases,
-)
+from benchmarker.plugins.common.layouts import recurrent_layouts
 from benchmarker.plugins.pytorch.tracing import TracedOperators
 
-GATES: dict[str, tuple[int, ...]] = {"rnn": (0,), "lstm": (0, 2, 3, 1), "gru": (1, 0, 2)}
+LAYOUTS = recurrent_layouts({"rnn": (0,), "lstm": (0, 2, 3, 1), "gru": (1, 0, 2)})
 """The graph's gates i, o, f, c and z, r, h in PyTorch's order i, f, c, o and r, z, h."""
-
-
-def _weight(node: Node) -> Layout:
-    return directions(gates(GATES[node.operator], 0), direction_count(node))
-
-
-def _bias(node: Node) -> Layout:
-    return directions(two_biases(GATES[node.operator]), direction_count(node))
-
-
-_POSITIONS: dict[int, Callable[[Node], Layout]] = {1: _weight, 2: _weight, 3: _bias}
-LAYOUTS: LayoutTable = {
-    (operator, position): layout for operator in GATES for position, layout in _POSITIONS.items()
-}
 
 
 def _natives(value: Tensor, per_direction: int) -> list[tuple[Tensor, ...]]:

@@ -221,7 +221,8 @@ def _arithmetic(optimizer: Optimizer) -> float:
 
 def _judged(name: str, kind: str, expected: Array, found: Array, allowed: float) -> TensorVerdict:
     size = max(_norm(expected), SMALLEST * math.sqrt(expected.size))
-    limit = Tolerance(max(ELEMENTWISE_LIMIT, allowed / size), allowed / size, SMALLEST)
+    share = max(allowed / size, SMALLEST)  # where a gradient is all zeros, so is what is allowed
+    limit = Tolerance(max(ELEMENTWISE_LIMIT, share), share, SMALLEST)
     return judge_sample(Expected(name, kind, _by_itself(expected), NO_ERRORS), _by_itself(found), limit)
 
 
