@@ -10,10 +10,11 @@ import re
 import selectors
 import sys
 from abc import abstractmethod
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from benchmarker.api.launcher import (
     Event,
@@ -32,6 +33,7 @@ from benchmarker.execution.launchers.engine_client import EngineClient, said_in,
 from benchmarker.execution.launchers.event_loop import EventLoop
 from benchmarker.execution.launchers.local import begin
 from benchmarker.execution.launchers.rank_group import RankGroup, RankProcess
+from benchmarker.execution.launchers.rank_place import place_here
 from benchmarker.execution.launchers.spawned import BOOTSTRAP, starting_message
 from benchmarker.execution.launchers.worker_process import WorkerProcess
 
@@ -98,7 +100,8 @@ class EngineLauncher(Launcher):
             reply = handler(event)
             return () if reply is None else ((rank, reply),)
 
-        self.rank_places(1)
+        # The rank end refuses another machine; asking first would start the engine twice.
+        self._places = [place_of({**place_here(), "port": 0})]
         return self.launch_group([command], answer)[0]
 
     def launch_group(
@@ -115,6 +118,8 @@ class EngineLauncher(Launcher):
         self._places = ()
         with contextlib.ExitStack() as cleanup:
             engine = cleanup.enter_context(self.open_engine(len(commands), commands[0].log, ()))
+            if len(engine.outgoing) < len(commands):
+                raise self._not_started(len(commands), commands[0].log)
             group = RankGroup(engine.client, engine.incoming, engine.outgoing, commands)
             cleanup.callback(group.close)
             conversations = []
@@ -138,16 +143,18 @@ class EngineLauncher(Launcher):
             with self.open_engine(processes, log, (TELL,)) as engine:
                 told = _told(engine.incoming, processes)
             if len(told) < processes:
-                said = said_in(log, self.reasons) or "it gave no reason"
-                raise EnvironmentCreationError(
-                    f"the launcher '{self.name}' could not start {processes} ranks: {said}"
-                )
-        self._places = [_place(told[rank]) for rank in range(processes)]
+                raise self._not_started(processes, log)
+        self._places = [place_of(json.loads(told[rank])) for rank in range(processes)]
         return self._places
 
     def rank_end(self, where: str, doing: Sequence[str]) -> list[str]:
         """Return the command of a rank end."""
         return [sys.executable, "-I", str(RANK_END), ",".join(self.rank_variables), where, *doing]
+
+    def _not_started(self, processes: int, log: Path) -> EnvironmentCreationError:
+        ranks = f"{processes} ranks" if processes > 1 else "a worker"
+        said = said_in(log, self.reasons) or "its engine gave no reason"
+        return EnvironmentCreationError(f"the launcher '{self.name}' could not start {ranks}: {said}")
 
     def _start(
         self,
@@ -163,6 +170,7 @@ class EngineLauncher(Launcher):
         rank.connect(command, events, control)
         told = {
             "host": place.host,
+            "boot": place.machine["boot"],
             "kept": self.kept,
             "environment": dict(command.environment),
             "arguments": [*command.prefix, command.interpreter, "-s", "-u", str(BOOTSTRAP)],
@@ -219,6 +227,6 @@ def _told(incoming: Sequence[int], processes: int) -> dict[int, bytes]:
     return {rank: text for rank, text in told.items() if text.endswith(b"\n")}
 
 
-def _place(text: bytes) -> RankPlace:
-    told = json.loads(text)
+def place_of(told: Mapping[str, Any]) -> RankPlace:
+    """Return a place from what was told of it."""
     return RankPlace(told["host"], told["network"], told["addresses"], told["port"], told["machine"])

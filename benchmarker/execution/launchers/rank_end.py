@@ -25,7 +25,7 @@ sys.path.append(str(Path(__file__).resolve().parents[3]))
 
 from benchmarker.execution.launchers import frames  # noqa: E402
 from benchmarker.execution.launchers.rank_link import HIGH, Link, open_link  # noqa: E402
-from benchmarker.execution.launchers.rank_place import host_here, place_here  # noqa: E402
+from benchmarker.execution.launchers.rank_place import boot_here, host_here, place_here  # noqa: E402
 
 _CHUNK = 1 << 16
 
@@ -39,9 +39,8 @@ def main() -> None:
         _tell(link)
         return
     told = json.loads(_beginning(link))
-    here = host_here()
-    if here != told["host"]:
-        sys.exit(f"rank {rank} was placed on '{here}', after it had been on '{told['host']}'; run it again")
+    if boot_here() != told["boot"]:
+        sys.exit(f"error: rank {rank} was placed on '{host_here()}' instead of '{told['host']}'")
     _RankEnd(link, told).run()
 
 

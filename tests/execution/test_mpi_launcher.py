@@ -1,0 +1,176 @@
+"""Workers and ranks that each known MPI starts: as locally, ended as locally, and nothing left of them."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from benchmarker.execution.launchers.rank_link import PROOF_BYTES, admit, prove
+from tests.conftest import CACHE_HOME
+from tests.support.mpi_engines import ENGINES, with_engine
+from tests.support.rank_runs import processes_of
+
+RUN = (
+    *(sys.executable, "-m", "benchmarker", "--framework=numpy", "--problem=mnist_mlp", "--batch-size=64"),
+    *("--threads=1", "--monitors=none", "--warmup=1", "--launcher=mpi", "--results=results"),
+)
+
+
+def start(folder: Path, environment: dict[str, str], *options: str) -> subprocess.Popen[str]:
+    ours = {"BENCHMARKER_HOME": str(CACHE_HOME), "BENCHMARKER_TEST_FOLDER": str(folder)}
+    return subprocess.Popen(
+        [*RUN, *options],
+        env={**environment, **ours},
+        cwd=folder,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+
+
+def ended(process: subprocess.Popen[str], folder: Path) -> dict[str, Any]:
+    told = process.communicate(timeout=200)[1]
+    records = [json.loads(path.read_text()) for path in (folder / "results").glob("*.json")]
+    assert len(records) == 1, told
+    return dict(records[0])
+
+
+def measuring(process: subprocess.Popen[str]) -> None:
+    assert process.stderr is not None
+    told = []
+    for line in process.stderr:
+        told.append(line)
+        if line.strip().endswith(": measuring"):
+            return
+    raise AssertionError("".join(told))
+
+
+def workers_of(folder: Path) -> list[int]:
+    """Return the workers of a test's runs."""
+    found = []
+    for process in processes_of(folder):
+        try:
+            command = Path(f"/proc/{process}/cmdline").read_bytes()
+        except OSError:
+            continue
+        if b"bootstrap.py" in command and b"rank_end.py" not in command:
+            found.append(process)
+    return found
+
+
+def assert_nothing_is_left(folder: Path) -> None:
+    limit = time.monotonic() + 30
+    while processes_of(folder):
+        assert time.monotonic() < limit, processes_of(folder)
+        time.sleep(0.1)
+
+
+@pytest.mark.framework
+@pytest.mark.parametrize("engine", ENGINES)
+@pytest.mark.parametrize("ranks", [1, 2])
+def test_each_mpi_starts_a_worker_and_a_group(engine: str, ranks: int, tmp_path: Path) -> None:
+    record = ended(start(tmp_path, with_engine(engine), "--steps=6", f"--ranks={ranks}"), tmp_path)
+    assert record["status"] == "ok", record["error"]
+    assert record["verification"]["after_timing"]["status"] == "passed"
+    assert record["execution"]["launcher"] == "mpi"
+    if ranks == 2:
+        assert [member["node"] for member in record["distributed"]["members"]] == [0, 0]
+    assert_nothing_is_left(tmp_path)
+
+
+@pytest.mark.framework
+@pytest.mark.parametrize("engine", ENGINES)
+def test_a_killed_rank_ends_the_others(engine: str, tmp_path: Path) -> None:
+    process = start(tmp_path, with_engine(engine), "--steps=1000000", "--ranks=2")
+    measuring(process)
+    workers = workers_of(tmp_path)
+    assert len(workers) == 2
+    os.kill(workers[-1], signal.SIGKILL)
+    record = ended(process, tmp_path)
+    assert record["status"] == "crashed"
+    assert "was ended by SIGKILL in stage 'measure'" in record["error"]["message"]
+    assert_nothing_is_left(tmp_path)
+
+
+@pytest.mark.framework
+@pytest.mark.parametrize("engine", ENGINES)
+def test_an_interruption_and_a_kill_leave_nothing(engine: str, tmp_path: Path) -> None:
+    process = start(tmp_path, with_engine(engine), "--steps=1000000", "--ranks=2")
+    measuring(process)
+    process.send_signal(signal.SIGINT)
+    assert ended(process, tmp_path)["status"] == "interrupted"
+    assert_nothing_is_left(tmp_path)
+    process = start(tmp_path, with_engine(engine), "--steps=1000000")
+    measuring(process)
+    process.kill()
+    process.communicate()
+    assert_nothing_is_left(tmp_path)
+
+
+@pytest.mark.framework
+def test_ranks_come_to_an_address_too(tmp_path: Path) -> None:
+    environment = {**with_engine("MPICH"), "BENCHMARKER_ADDRESS": "127.0.0.1"}
+    record = ended(start(tmp_path, environment, "--steps=6", "--ranks=2"), tmp_path)
+    assert record["status"] == "ok", record["error"]
+
+
+@pytest.mark.parametrize(
+    ("program", "sentence"),
+    [
+        (None, "neither 'mpirun' nor 'mpiexec' was found"),
+        ("#!/bin/sh\necho some other program 1.0\n", "--version' says: some other program 1.0"),
+        ("#!/bin/sh\necho Open MPI\necho ERROR: no slots here >&2\nexit 3\n", "ERROR: no slots here"),
+    ],
+)
+def test_what_starts_no_ranks_is_told_in_a_sentence(
+    program: str | None, sentence: str, tmp_path: Path
+) -> None:
+    folder = tmp_path / "bin"
+    folder.mkdir()
+    if program:
+        (folder / "mpirun").write_text(program)
+        (folder / "mpirun").chmod(0o755)
+    environment = {**os.environ, "PATH": str(folder)}
+    record = ended(start(tmp_path, environment, "--steps=6", "--env=current"), tmp_path)
+    assert sentence in record["error"]["message"]
+
+
+SECRET = bytes(range(PROOF_BYTES))
+
+
+def admitted(theirs: bytes) -> int:
+    """Return who is admitted that has a secret."""
+    ours, other = socket.socketpair()
+    with ours, other:
+        other.settimeout(10)
+        ours.settimeout(10)
+
+        def come() -> None:
+            try:
+                prove(other, theirs, 3)
+            except OSError:
+                other.close()
+
+        coming = threading.Thread(target=come)
+        coming.start()
+        try:
+            return admit(ours, SECRET)
+        finally:
+            ours.close()
+            coming.join()
+
+
+def test_who_knows_the_secret_is_admitted_and_nobody_else() -> None:
+    assert admitted(SECRET) == 3
+    with pytest.raises(PermissionError, match="does not know the secret"):
+        admitted(SECRET[::-1])
