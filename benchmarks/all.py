@@ -29,6 +29,7 @@ SCRIPTS = (
     "elsewhere",
     "prefetching",
     "command",
+    "launchers",
     "operators",
     "micro_batching",
     "composed",

@@ -6,6 +6,8 @@ import os
 from functools import cache
 from pathlib import Path
 
+import pytest
+
 from tests.conftest import CACHE_HOME
 from tests.support.installing import install, make_venv
 from tests.support.mpi import mpi_interpreter
@@ -21,6 +23,8 @@ def engine_folder(engine: str) -> Path:
         return mpi_interpreter().parent
     if engine == "Open MPI 4":
         found = Path("/usr/bin/mpirun.openmpi")
+        if not found.exists() and os.geteuid() != 0:
+            pytest.skip("Debian's Open MPI is installed as root only")
         assert found.exists(), "install Debian's openmpi-bin, as .ci/run does"
         return Path("/usr/bin")
     folder = CACHE_HOME / "tests" / OPEN_MPI_5
