@@ -10,6 +10,8 @@ from benchmarker.records.lookup import Record, value_at
 from benchmarker.records.timestamps import from_record
 
 _SECONDS_PER_HOUR = 3600
+MIN_VALUE, MAX_VALUE = 1e-12, 1e12
+"""In any unit: beyond them is nothing that was measured, and intervals of what is far apart are not finite."""
 
 
 @dataclass(frozen=True)
@@ -99,6 +101,6 @@ MEASURES: Mapping[str, Measure] = {
 
 
 def measured(name: str, record: Record) -> float | None:
-    """Return a quantity of a process, None where there is no positive one."""
+    """Return a quantity of a process, None where there is no positive one, or one that no process can have."""
     found = MEASURES[name].value(record)
-    return found if found is not None and found > 0 else None
+    return found if found is not None and MIN_VALUE <= found <= MAX_VALUE else None

@@ -134,7 +134,7 @@ def _unmeasured(counted: Sequence[Record], contest: Contest) -> Iterator[str]:
     measure = MEASURES[contest.ranked_by]
     lacking = [record["id"] for record in counted if measured(contest.ranked_by, record) is None]
     if lacking:
-        yield f"process {lacking[0]} has no {measure.title}: {measure.needs}"
+        yield f"process {lacking[0]} has no {measure.title} to rank by: {measure.needs}"
 
 
 def _reproduced(entry: Entry, known: Mapping[str, Record]) -> tuple[Rerun | None, str | None]:

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from benchmarker.analysis.list_site.measures import measured
 from benchmarker.analysis.reproduction.compare import Comparison, compare
 from benchmarker.analysis.reproduction.verdict import REPRODUCED
 from benchmarker.analysis.text.rerun import sentence
@@ -16,7 +17,7 @@ from benchmarker.errors import UsageError, shortened
 from benchmarker.files import publish
 from benchmarker.records import places
 from benchmarker.records.keys import machine_models
-from benchmarker.records.lookup import Record, value_at
+from benchmarker.records.lookup import Record
 from benchmarker.records.reading import DamagedError, parse_json, read_bytes
 
 ENDING = ".rerun"
@@ -168,5 +169,4 @@ def rerun_fault(rerun: Rerun, processes: Sequence[Record], known: Mapping[str, R
 
 def _has_number(record: Record) -> bool:
     """Tell whether a run ended well and has a step time that a ratio can be made of."""
-    median = value_at(record, "timing.step_seconds.median")
-    return record["status"] == "ok" and median is not None and median > 0
+    return record["status"] == "ok" and measured("step_seconds", record) is not None

@@ -11,6 +11,7 @@ import pytest
 from benchmarker.analysis.list_site.build import check_place, make_site, write_site
 from benchmarker.analysis.list_site.contests import read_contests
 from benchmarker.analysis.list_site.entries import read_repository
+from benchmarker.analysis.list_site.reruns import verdict_file
 from benchmarker.errors import UsageError
 from tests.support.list_entries import CONTEST, contest_text, contests, processes, submit, write
 
@@ -126,3 +127,36 @@ def test_a_site_whose_record_has_gone_meanwhile_is_not_written(tmp_path: Path) -
     with pytest.raises(UsageError, match="cannot be read"):
         write_site(tmp_path / "site", site, force=False)
     assert sorted(path.name for path in tmp_path.iterdir()) == ["contests", "results"]
+
+
+@pytest.mark.parametrize("ranked_by", ["step_seconds", "joules_per_sample", "cost_per_million_samples"])
+def test_numbers_that_nobody_can_have_measured_are_reasons_and_no_crash(
+    tmp_path: Path, ranked_by: str
+) -> None:
+    text = contest_text(processes(0.01)).replace("step_seconds", ranked_by)
+    contests(tmp_path / "contests", example=text)
+    submit(tmp_path / "results", 0.01)
+    absurd = [
+        record
+        for place, value in enumerate([1e-300, 1e300, 1e-300, 1e300, 1.0])
+        for record in processes(
+            value,
+            count=1,
+            day=5 + place,
+            replication__campaign="a" * 32,
+            metrics__joules_per_sample=value,
+            metrics__cost_per_million_samples=value,
+        )
+    ]
+    paths = write(tmp_path / "results", absurd)
+    again = write(tmp_path / "results", processes(0.01, day=20))
+    named = [json.loads(path.read_text(encoding="utf-8"))["id"] for path in again]
+    verdict = {"record": "", "verdict": "reproduced", "sentence": "", "new_records": named}
+    ids = [record["id"] for record in absurd]
+    verdict_file(paths[0]).write_text(json.dumps({"rerun_version": 1, "processes": ids, **verdict}))
+    site = built(tmp_path)
+    (told,) = json.loads((site / "list.json").read_text(encoding="utf-8"))["contests"]
+    assert len(told["entries"]) == 1
+    reasons = " ".join(told["not_counted"][0]["reasons"])
+    assert "to rank by" in reasons
+    assert "names a record without a number" in reasons

@@ -124,7 +124,7 @@ def test_what_a_contest_ranks_by_must_be_measured(tmp_path: Path) -> None:
     text = contest_text(processes(0.01)).replace("step_seconds", "joules_per_sample")
     contest = read_contest(contests(tmp_path / "contests", example=text) / "example.toml")
     (reason,) = judged(tmp_path / "results", contest).reasons
-    assert reason.endswith("has no energy of a sample: no energy was measured")
+    assert reason.endswith("has no energy of a sample to rank by: no energy was measured")
 
 
 # --- the rerun ------------------------------------------------------------------------------------
