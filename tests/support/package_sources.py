@@ -57,6 +57,7 @@ OWN_FRAMEWORK = {
     "mxnet": {"mxnet"},
     "chainer": {"chainer", "chainermn", "cupy"},
     "onnxruntime": {"onnxruntime", "onnx"},
+    "opencv": {"cv2"},
     "openvino": {"openvino"},
     "jax": {"jax", "jaxlib"},
     "paddle": {"paddle"},

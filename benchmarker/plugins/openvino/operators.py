@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from benchmarker.graph.onnx.writer.operators import OnnxOperators
 from benchmarker.graph.operators import Tensor
 from benchmarker.graph.windows import MaxPooling
+from benchmarker.plugins.common.onnx.composed import rounded_down
 
 
 class OpenVinoOperators(OnnxOperators):
@@ -14,5 +13,4 @@ class OpenVinoOperators(OnnxOperators):
 
     def max_pool(self, x: Tensor, *, window: MaxPooling) -> Tensor:
         # It would keep a last window that begins in the padding.
-        begins, ends = zip(*window.covering_pairs(self._shape(x)))
-        return super().max_pool(x, window=replace(window, pads=(*begins, *ends), ceil_mode=False))
+        return super().max_pool(x, window=rounded_down(window, self._shape(x)))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import asdict
+from typing import Any
 
 from benchmarker.graph.onnx.writer.nodes import NodeOperators
 from benchmarker.graph.operators import Tensor
@@ -31,14 +32,19 @@ class WindowOperators(NodeOperators):
         return self._add("GlobalAveragePool", x)
 
     def resize(self, x: Tensor, *, sizes: tuple[int, ...], mode: str = "nearest") -> Tensor:
+        return self._resized(x, sizes, mode, axes=(2, 3))
+
+    def _resized(self, x: Tensor, sizes: tuple[int, ...], mode: str, axes: tuple[int, ...] = ()) -> Tensor:
+        """Resize to ``sizes``: of the ``axes``, or of all if none are given."""
         nearest = mode == "nearest"
+        named: dict[str, Any] = {"axes": axes} if axes else {}
         return self._add(
             "Resize",
             x,
             None,
             None,
             self._integers(sizes),
-            axes=(2, 3),
+            **named,
             mode=mode,
             coordinate_transformation_mode="asymmetric" if nearest else "half_pixel",
             nearest_mode="floor",

@@ -1,0 +1,58 @@
+"""The operators as ONNX nodes that OpenCV reads as they are meant."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from benchmarker.graph.onnx.writer.operators import OnnxOperators
+from benchmarker.graph.operators import Operators, Tensor
+from benchmarker.graph.windows import MaxPooling
+from benchmarker.plugins.common.onnx.composed import rounded_down
+
+_SATURATED = 10.0
+"""From here on the hyperbolic tangent is 1 in float32."""
+
+
+class OpenCvOperators(OnnxOperators):
+    """Those of ONNX, but where OpenCV would compute something else or nothing."""
+
+    # It has no plain recurrent layer, and of rotary embeddings only those with the tables of all positions.
+    rnn = Operators.rnn
+    rotary_embedding = Operators.rotary_embedding
+
+    def max_pool(self, x: Tensor, *, window: MaxPooling) -> Tensor:
+        # It would keep a last window that begins in the padding.
+        return super().max_pool(x, window=rounded_down(window, self._shape(x)))
+
+    def global_average_pool(self, x: Tensor) -> Tensor:
+        # It has that of images only.
+        rank = len(self._shape(x))
+        if rank == 4:
+            return super().global_average_pool(x)
+        return self._reduce("ReduceMean", x, tuple(range(2, rank)), keepdims=True)
+
+    def resize(self, x: Tensor, *, sizes: tuple[int, ...], mode: str = "nearest") -> Tensor:
+        # Along an axis of size 1 it reads past the end.
+        images, shape = self._shape(x)[:2], self._shape(x)[2:]
+        spread = tuple(wanted if size == 1 else size for size, wanted in zip(shape, sizes))
+        if spread != shape:
+            x = self.expand(x, shape=(*images, *spread))
+        # It takes the sizes of all axes alone.
+        return x if spread == tuple(sizes) else self._resized(x, (*images, *sizes), mode)
+
+    def tanh(self, x: Tensor) -> Tensor:
+        # Its own is not a number where exp(2 x) is infinite.
+        return super().tanh(self.clip(x, min=-_SATURATED, max=_SATURATED))
+
+    def gelu(self, x: Tensor, *, approximate: str = "none") -> Tensor:
+        # It takes the approximation for the function itself.
+        if approximate == "tanh":
+            return Operators.gelu(self, x, approximate=approximate)
+        return super().gelu(x, approximate=approximate)
+
+    def abs(self, x: Tensor) -> Tensor:
+        # Its own takes floating-point numbers only. What a composite has made itself is one.
+        if x in self._types and self._types[x].dtype != "float32":
+            minus = self._constant(np.asarray(-1, self._types[x].dtype))
+            return self.maximum(x, self.mul(x, minus))
+        return super().abs(x)
