@@ -102,6 +102,17 @@ def test_a_cancelled_job_is_a_record_with_slurms_reason(slurm: SlurmCluster, tmp
         assert_nothing_is_left(slurm, environment["SLURM_JOB_ID"])
 
 
+def test_a_preempted_job_is_a_record_with_slurms_reason(slurm: SlurmCluster, tmp_path: Path) -> None:
+    with allocation(slurm) as environment:
+        process = start(environment, tmp_path, ENDLESS)
+        measuring(slurm, process)
+        slurm.run("srun", "--partition=urgent", "--nodes=2", "--ntasks=2", "--exclusive", "true")
+        record = ended(process, tmp_path)
+        assert record["status"] == "crashed"
+        assert "DUE TO PREEMPTION" in record["error"]["message"]
+        assert_nothing_is_left(slurm, environment["SLURM_JOB_ID"])
+
+
 def test_a_killed_node_is_a_record_with_slurms_reason(slurm: SlurmCluster, tmp_path: Path) -> None:
     with allocation(slurm) as environment:
         process = start(environment, tmp_path, ENDLESS)
@@ -110,7 +121,7 @@ def test_a_killed_node_is_a_record_with_slurms_reason(slurm: SlurmCluster, tmp_p
         try:
             record = ended(process, tmp_path)
             assert record["status"] == "crashed"
-            assert "error: " in record["error"]["message"]
+            assert "NODE FAIL" in record["error"]["message"].upper()
             assert_nothing_is_left(slurm, environment["SLURM_JOB_ID"])
         finally:
             slurm.start_node(NODES[1])
