@@ -90,10 +90,11 @@ def named_values(model: nn.Module, names: list[str]) -> dict[str, np.ndarray[Any
 
 
 def plain_steps(
-    model: nn.Module, x: torch.Tensor, labels: torch.Tensor, compiled: bool
+    model: nn.Module, x: torch.Tensor, labels: torch.Tensor, compiled: bool, graphs: bool = False
 ) -> tuple[Callable[[], Any], Callable[[], Any]]:
-    """Return the plain model's inference and training step."""
-    callable_ = torch.compile(model) if compiled else model
+    """Return the plain model's inference and training step; ``graphs`` has compiled ones replay CUDA graphs."""
+    mode = "reduce-overhead" if graphs else None
+    callable_ = torch.compile(model, mode=mode) if compiled else model
     optimizer = torch.optim.SGD(model.parameters(), MOMENTUM.learning_rate, MOMENTUM.momentum)
     criterion = nn.CrossEntropyLoss()
 
@@ -111,7 +112,9 @@ def plain_steps(
     return infer, train
 
 
-def compare_mode(mode: str, settings: str, options: Options, arguments: argparse.Namespace) -> None:
+def compare_mode(
+    mode: str, settings: str, options: Options, arguments: argparse.Namespace, graphs: bool = False
+) -> None:
     """Check that both models compute the same outputs or loss, then time them."""
     torch.manual_seed(0)
     graph = RESNET50.graph(arguments.batch_size, image_size=arguments.image_size)
@@ -122,23 +125,37 @@ def compare_mode(mode: str, settings: str, options: Options, arguments: argparse
         graph,
         named_values(plain, [p.name for p in graph.parameters]),
         mode=mode,
-        device=Device("cpu"),
+        device=Device(arguments.device),
         precision="fp32",
         optimizer=MOMENTUM,
         options=options,
     )
     loaded = program.load(batch)
     x, labels = torch.from_numpy(batch["image"]), torch.from_numpy(batch["label"])
+    plain, x, labels = (each.to(arguments.device) for each in (plain, x, labels))
     if options.channels_last:
         plain, x = plain.to(memory_format=torch.channels_last), x.to(memory_format=torch.channels_last)
     plain.train(mode == "training")
-    infer, train = plain_steps(plain, x, labels, options.compile)
+    infer, train = plain_steps(plain, x, labels, options.compile, graphs)
     native = program.train_step if mode == "training" else program.infer
-    ours: Callable[[], Any] = functools.partial(native, loaded)
-    theirs = train if mode == "training" else infer
+    ours = waited_for(functools.partial(native, loaded), arguments.device)
+    theirs = waited_for(train if mode == "training" else infer, arguments.device)
     found, expected = ours().detach(), theirs().detach()
     torch.testing.assert_close(found, expected, rtol=1e-3, atol=1e-3)
     compare(f"pytorch {mode} {settings}", ours, theirs, pairs=arguments.pairs).print()
+
+
+def waited_for(step: Callable[[], Any], device: str) -> Callable[[], Any]:
+    """Return a step that ends only when a GPU has ended it."""
+    if device == "cpu":
+        return step
+
+    def waiting() -> Any:
+        output = step()
+        torch.cuda.synchronize()
+        return output
+
+    return waiting
 
 
 def keep_freed_memory() -> None:
@@ -157,6 +174,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--image-size", type=int, default=224)
     parser.add_argument("--batch-size", type=int, default=4)
+    parser.add_argument("--device", choices=("cpu", "cuda"), default="cpu")
     parser.add_argument("--pairs", type=int, default=12)
     parser.add_argument("--threads", type=int, default=os.cpu_count())
     parser.add_argument("--compile", action="store_true", help="also compare compiled programs (minutes)")
@@ -164,7 +182,7 @@ def main() -> None:
     arguments = parser.parse_args()
     if arguments.keep_memory:
         keep_freed_memory()
-    PytorchFramework().configure(Device("cpu"), threads=arguments.threads, seed=0)
+    PytorchFramework().configure(Device(arguments.device), threads=arguments.threads, seed=0)
     variants = [
         ("NCHW", Options(channels_last=False)),
         ("channels_last", Options(channels_last=True)),
@@ -174,6 +192,8 @@ def main() -> None:
     for settings, options in variants:
         for mode in ("inference", "training"):
             compare_mode(mode, settings, options, arguments)
+            if options.compile and arguments.device == "cuda":
+                compare_mode(mode, f"{settings}, plain with CUDA graphs", options, arguments, graphs=True)
 
 
 if __name__ == "__main__":
