@@ -17,6 +17,7 @@ import statistics
 import sys
 import tempfile
 import threading
+import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -115,9 +116,9 @@ class LoadGen:
 
 
 class Ours:
-    """Our own loop before the same program."""
+    """Our own loop before the same program, whose steps may sleep besides."""
 
-    def __init__(self, threads: int) -> None:
+    def __init__(self, threads: int, sleep: float = 0.0) -> None:
         from benchmarker.api.framework import Device
         from benchmarker.data.values import draw_batch, draw_parameters
         from benchmarker.plugins.numpy.framework import NumpyFramework
@@ -133,12 +134,19 @@ class Ours:
             optimizer=problem.optimizer, options=None,
         )  # fmt: skip
         batch = self.program.load(draw_batch(graph, 42))
-        self.what = self.program.infer, self.program.synchronize, lambda: batch
+        infer = self.program.infer
+
+        def sleepy(batch: Any) -> Any:
+            time.sleep(sleep)
+            return infer(batch)
+
+        self.infer = sleepy if sleep else infer
+        self.what = self.infer, self.program.synchronize, lambda: batch
         self.batch = batch
 
     def step(self) -> object:
         """Make a step and wait for it."""
-        output = self.program.infer(self.batch)
+        output = self.infer(self.batch)
         self.program.synchronize(output)
         return output
 
@@ -224,10 +232,13 @@ def main() -> int:
     parser = make_parser(__doc__)
     parser.add_argument("--rounds", type=int, default=8)
     parser.add_argument("--threads", type=int, default=1)
+    parser.add_argument(
+        "--sleep", type=float, default=0.0, help="seconds of each step besides: a busy machine says less"
+    )
     arguments = parser.parse_args()
     for variable in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS"):
         os.environ.setdefault(variable, str(arguments.threads))
-    ours = Ours(arguments.threads)
+    ours = Ours(arguments.threads, arguments.sleep)
     for _ in range(50):
         ours.step()
     capacity = statistics.median(ours.number("offline", 0.0, 0) for _ in range(3))
