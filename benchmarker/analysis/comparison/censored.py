@@ -160,16 +160,6 @@ def excess(first: Sequence[Time], second: Sequence[Time]) -> float:
     return -sum(scores[: len(first)])
 
 
-def holm(probabilities: Sequence[float]) -> list[float]:
-    """Return probabilities of several tests as they count together (Holm 1979), in their order."""
-    found = [1.0] * len(probabilities)
-    largest = 0.0
-    for rank, index in enumerate(sorted(range(len(probabilities)), key=probabilities.__getitem__)):
-        largest = max(largest, min(1.0, (len(probabilities) - rank) * probabilities[index]))
-        found[index] = largest
-    return found
-
-
 def _log_rank_scores(times: Sequence[Time]) -> list[float]:
     """Return of each run 1 if it reached the target, less the hazard that all together have had until then."""
     hazard, passed = 0.0, {}

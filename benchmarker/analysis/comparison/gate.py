@@ -7,7 +7,8 @@ from dataclasses import dataclass
 
 from benchmarker.analysis.comparison.compare import Row
 from benchmarker.analysis.comparison.paired_test import Paired
-from benchmarker.analysis.comparison.verdict import LEVEL, adjusted
+from benchmarker.analysis.comparison.verdict import LEVEL
+from benchmarker.statistics import holm
 
 
 @dataclass(frozen=True)
@@ -32,7 +33,7 @@ class Gate:
 def gate(rows: Sequence[Row], limit: float) -> Gate:
     """Hold rows against a limit; with several, Holm's correction keeps 95 % of comparisons free of a false alarm."""
     judged = [(row, row.paired) for row in rows if row.verdict is not None and row.paired is not None]
-    alarms = adjusted([2 * found.p_above(_bound(row, limit)) for row, found in judged])
+    alarms = holm([2 * found.p_above(_bound(row, limit)) for row, found in judged])
     slower = [row for (row, _), p in zip(judged, alarms) if p <= LEVEL]
     passed = [row for row, found in judged if _is_below(found, _bound(row, limit))]
     untold = [row for row in rows if not any(row is known for known in (*slower, *passed))]

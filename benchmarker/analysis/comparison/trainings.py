@@ -8,12 +8,13 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from benchmarker.analysis.comparison.censored import Time, excess, holm, log_rank_p, median_time
+from benchmarker.analysis.comparison.censored import Time, excess, log_rank_p, median_time
 from benchmarker.analysis.comparison.matching import Side
 from benchmarker.errors import UsageError, plural
 from benchmarker.experiment.keys import canonical
 from benchmarker.records.keys import differences
 from benchmarker.records.lookup import Record, work_name
+from benchmarker.statistics import holm
 from benchmarker.training.reference_runs import ReferenceRuns
 
 SIGNIFICANCE = 0.05

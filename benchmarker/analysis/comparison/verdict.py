@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from benchmarker.analysis.comparison.paired_test import Paired
 from benchmarker.analysis.comparison.resolution import Resolution
 from benchmarker.records.lookup import Record
-from benchmarker.statistics import CONFIDENCE
+from benchmarker.statistics import CONFIDENCE, holm
 
 FASTER, SLOWER, EQUIVALENT, INCONCLUSIVE = "faster", "slower", "equivalent", "inconclusive"
 LEVEL = 1 - CONFIDENCE
@@ -53,7 +53,7 @@ def judge(rows: Sequence[Paired], margins: Sequence[float]) -> list[Verdict]:
     nearest = [_nearest(row, margin) for row, margin in zip(rows, margins)]
     return [
         Verdict(claim if p <= LEVEL else INCONCLUSIVE, raw, p)
-        for (raw, claim), p in zip(nearest, adjusted([raw for raw, _ in nearest]))
+        for (raw, claim), p in zip(nearest, holm([raw for raw, _ in nearest]))
     ]
 
 
@@ -67,21 +67,6 @@ def _nearest(row: Paired, margin: float) -> tuple[float, str]:
     )
     p, claim = min(claims)
     return min(1.0, 2 * p), claim
-
-
-def adjusted(p_values: Sequence[float]) -> list[float]:
-    """Return p values that may each be held against the level of the whole family, in the same order.
-
-    The smallest of ``K`` is multiplied by ``K``, the next by ``K - 1`` and so on, and none is below one before
-    it (Holm, Scandinavian Journal of Statistics 6, 1979). It needs no independence.
-    """
-    order = sorted(range(len(p_values)), key=lambda i: p_values[i])
-    found = [0.0] * len(p_values)
-    largest = 0.0
-    for place, i in enumerate(order):
-        largest = max(largest, min(1.0, (len(p_values) - place) * p_values[i]))
-        found[i] = largest
-    return found
 
 
 DEFAULT = 0.02

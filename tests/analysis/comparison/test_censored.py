@@ -9,13 +9,13 @@ import pytest
 from benchmarker.analysis.comparison import censored
 from benchmarker.analysis.comparison.censored import (
     Time,
-    holm,
     log_rank_p,
     median_interval,
     median_time,
     olympic_mean,
     share_interval,
 )
+from benchmarker.statistics import holm
 
 
 def times(*values: float) -> list[Time]:

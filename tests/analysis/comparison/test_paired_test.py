@@ -19,8 +19,8 @@ from benchmarker.analysis.comparison.paired_test import (
     signed_rank,
     smallest_effect,
 )
-from benchmarker.analysis.comparison.verdict import adjusted, judge
-from benchmarker.statistics import student_t_tail
+from benchmarker.analysis.comparison.verdict import judge
+from benchmarker.statistics import holm, student_t_tail
 
 
 def pairs(*ratios: float) -> Paired:
@@ -171,7 +171,7 @@ def test_a_wider_margin_makes_equivalent_what_was_slower() -> None:
     ],
 )
 def test_holm(values: Sequence[float], expected: Sequence[float]) -> None:
-    assert adjusted(values) == pytest.approx(expected)
+    assert holm(values) == pytest.approx(expected)
 
 
 def test_what_one_row_shows_many_need_not() -> None:

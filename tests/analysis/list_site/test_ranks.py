@@ -10,8 +10,8 @@ from collections.abc import Sequence
 import pytest
 import scipy.stats
 
-from benchmarker.analysis.comparison.censored import holm
 from benchmarker.analysis.list_site.ranks import Pairs, Rank, rank_intervals
+from benchmarker.statistics import holm
 
 CONTESTS = 600
 
