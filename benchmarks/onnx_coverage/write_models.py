@@ -12,11 +12,9 @@ name, and the outputs as ``output0`` and so on. What an exporter itself refuses 
 from __future__ import annotations
 
 import argparse
-import importlib.util
 import inspect
 import json
 import sys
-import types
 import warnings
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -24,6 +22,7 @@ from typing import Any
 
 import numpy as np
 import torch
+from more_models import further
 
 EXPORTS = ("dynamo-18", "dynamo-20", "torchscript-14", "torchscript-17")
 SMALL = {
@@ -316,24 +315,26 @@ def plain() -> dict[str, Callable[[], tuple[Any, dict[str, Any]]]]:
     }
 
 
-def timm_models() -> dict[str, Callable[[], tuple[Any, dict[str, Any]]]]:
-    """Return image models of timm.
+VISION_OPERATORS: list[Any] = []
 
-    It asks of torchvision no more than a class, and torchvision has no wheels for every build of PyTorch: a
-    stand-in is there while timm is imported.
+
+def declare_vision_operators() -> None:
+    """Declare the operators whose library torchvision may lack, so that it can be imported.
+
+    timm and transformers use no more than classes in Python of it, so that a build for another PyTorch does.
     """
+    library = torch.library.Library("torchvision", "FRAGMENT")
+    for name in ("nms", "qnms"):
+        library.define(f"{name}(Tensor dets, Tensor scores, float iou_threshold) -> Tensor")
+    VISION_OPERATORS.append(library)
+
+
+def timm_models() -> dict[str, Callable[[], tuple[Any, dict[str, Any]]]]:
+    """Return image models of timm."""
 
     def make(name: str) -> tuple[Any, dict[str, Any]]:
-        misc = types.ModuleType("torchvision.ops.misc")
-        misc.FrozenBatchNorm2d = torch.nn.BatchNorm2d  # type: ignore[attr-defined]
-        stubs = {name: types.ModuleType(name) for name in ("torchvision", "torchvision.ops")}
-        stubs["torchvision.ops.misc"] = misc
-        absent = "torchvision" not in sys.modules and importlib.util.find_spec("torchvision") is None
-        sys.modules.update(stubs if absent else {})
         import timm
 
-        for stub in stubs if absent else ():
-            sys.modules.pop(stub)
         fixed = "224" in name or name.startswith(("levit", "visformer"))
         size = 224 if fixed else 64
         return timm.create_model(name, num_classes=10), {"x": torch.randn(1, 3, size, size)}
@@ -348,6 +349,7 @@ def families() -> dict[str, Callable[[], tuple[Any, dict[str, Any]]]]:
         **{name: lambda row=row: language(*row) for name, row in LANGUAGE.items()},
         **{name: lambda row=row: vision(*row) for name, row in VISION.items()},
         **others(),
+        **further(),
         **timm_models(),
     }
 
@@ -407,6 +409,7 @@ def main() -> None:
     asked = parser.parse_args()
     asked.folder.mkdir(parents=True, exist_ok=True)
     warnings.simplefilter("ignore")
+    declare_vision_operators()
     refused: dict[str, str] = {}
     for family, make in families().items():
         if asked.only not in family:

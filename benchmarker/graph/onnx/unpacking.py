@@ -12,6 +12,8 @@ from benchmarker.errors import UsageError, first_line
 from benchmarker.graph.onnx.plain import MODEL_FILE
 
 _OWN_DOMAINS = ("", "ai.onnx")
+_WITHOUT_OWN = 7
+"""Opset of a model that imports none, as it uses no operator of ONNX's own: the oldest that is read."""
 
 
 def unpack(path: Path, folder: Path) -> None:
@@ -105,7 +107,7 @@ class _Unpacked:
         versions = [o.version for o in model.opset_import if o.domain in _OWN_DOMAINS]
         return {
             "producer": f"{model.producer_name} {model.producer_version}".strip(),
-            "opset": max(versions, default=1),
+            "opset": max(versions, default=_WITHOUT_OWN),
             **self._graph(model.graph),
         }
 

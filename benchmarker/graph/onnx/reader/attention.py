@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from benchmarker.graph.onnx.reader.call import Call, Handler, Result
+from benchmarker.graph.onnx.reader.elementwise import MIN_FLOAT32, cast
 from benchmarker.graph.onnx.reader.shaping import reshaped
 from benchmarker.graph.onnx.reader.values import Known, Unsupported
 from benchmarker.graph.recorder import Value
@@ -33,9 +34,20 @@ def _attention(call: Call) -> Result:
     causal = bool(call.attribute("is_causal", 0))
     # The vocabulary's own causal mask is of as many queries as keys.
     square = causal and q.shape[2] == k.shape[2] and not before
-    mask = _mask(call, q.shape, k.shape[2], before if causal and not square else None)
+    seen = _seen(call, q.shape[2], k.shape[2], before if causal else None)
+    square = square and seen is None
+    if seen is None:
+        mask = _mask(call, q.shape, k.shape[2], before if causal and not square else None)
+    else:
+        mask = call.net.where(seen, _number(call, 0.0), _number(call, MIN_FLOAT32))
     scale = call.attribute("scale") or 1.0 / math.sqrt(q.shape[-1])
     y = call.net.attention(q, wide_k, wide_v, mask, scale=scale, is_causal=square)
+    if seen is not None:
+        # A query that sees no key gets nothing.
+        some = call.net.reduce_max(
+            cast(call.net, seen, "float32"), axes=(len(seen.shape) - 1,), keepdims=True
+        )
+        y = call.net.mul(y, some)
     if len(call.shape(0)) == 3:
         count, heads, length, width = y.shape
         moved = call.net.transpose(y, perm=(0, 2, 1, 3))
@@ -72,6 +84,25 @@ def _each_group(call: Call, x: Value, groups: int) -> Value:
     apart = call.net.reshape(x, shape=(count, heads, 1, length, width))
     wide = call.net.expand(apart, shape=(count, heads, groups, length, width))
     return reshaped(call, wide, (count, heads * groups, length, width))
+
+
+def _number(call: Call, number: float) -> Value:
+    return call.table(np.float32(number), "zero" if number == 0 else "lowest")
+
+
+def _seen(call: Call, queries: int, keys: int, before: int | None) -> Value | None:
+    """Return which keys a query sees, where a mask of truth values that a run decides tells it."""
+    given = call.operand(3) if call.has(3) else None
+    if not isinstance(given, Value) or given.type.dtype != "bool":
+        return None
+    if given.shape[-1] != keys:
+        raise Unsupported("with a mask of fewer keys")
+    mask = reshaped(call, given, (1,) * (4 - len(given.shape)) + given.shape)
+    if before is None:
+        return mask
+    earlier = call.table(np.isfinite(_causal(queries, keys, before)), "earlier")
+    found: Value = call.net.logical_and(mask, earlier)
+    return found
 
 
 def _mask(call: Call, queries: tuple[int, ...], keys: int, before: int | None) -> Value | None:

@@ -111,8 +111,8 @@ class Call:
         found = self.operand(position)
         return found if isinstance(found, Value) else self.declared.parameter(found, trained=False)
 
-    def table(self, array: Array, what: str) -> Value:
-        """Return ``array`` as a table that never changes."""
+    def table(self, array: Any, what: str) -> Value:
+        """Return an array, or a number of NumPy's, as a table that never changes."""
         return self.declared.parameter(Known(f"{self.net.path}.{what}", np.asarray(array)))
 
     # --- values known beforehand ---------------------------------------------------------------------

@@ -14,8 +14,12 @@ from benchmarker.graph.recorder import Recorder, Value
 
 MIN_FLOAT32, MAX_FLOAT32 = float(np.finfo(np.float32).min), float(np.finfo(np.float32).max)
 """What ``Clip`` takes where it is given no bound."""
-_TYPES = {1: "float32", 11: "float32", 6: "int64", 7: "int64", 9: "bool"}
-"""Types of the graph by what ``Cast`` names; its integers have 64 bits, as those of 32 do not overflow either."""
+_TYPES = {
+    **dict.fromkeys((1, 10, 11, 16), "float32"),
+    **dict.fromkeys((2, 3, 4, 5, 6, 7, 12, 13), "int64"),
+    9: "bool",
+}
+"""Types of the graph by what ``Cast`` names; its integers have 64 bits, and those of fewer do not overflow here."""
 _KINDS = {"f": "float32", "i": "int64", "u": "int64", "b": "bool"}
 
 
@@ -99,7 +103,7 @@ def _mean(call: Call) -> Result:
 def _power(call: Call) -> Result:
     x, exponent = call.any_tensor(0), call.scalar(1)
     if x.type.dtype != "float32" and exponent not in (1.0, 2.0, 3.0):
-        raise Unsupported("over integers")
+        return _whole_power(call, x)
     if exponent is None or len(call.shape(1)) > len(x.shape):
         power = call.any_tensor(1)
         return call.net.pow(x, power if power.type.dtype == "float32" else call.net.cast(power))
@@ -114,6 +118,14 @@ def _power(call: Call) -> Result:
     if exponent in (-1.0, -0.5):
         return call.net.reciprocal(x if exponent == -1.0 else call.net.sqrt(x))
     return call.net.pow(x, call.table(np.full(1, exponent, np.float32), "exponent"))
+
+
+def _whole_power(call: Call, x: Value) -> Value:
+    """Return powers of integers: by real numbers, which are whole again, and exact up to 2^24 in float32."""
+    net = call.net
+    power = call.any_tensor(1)
+    found = net.pow(cast(net, x, "float32"), cast(net, power, "float32"))
+    return cast(net, net.round(found) if power.type.dtype == "int64" else found, "int64")
 
 
 def _clip(call: Call) -> Result:

@@ -141,9 +141,59 @@ def _eye(call: Call, arrays: list[Array]) -> Any:
 
 
 def _cum_sum(call: Call, arrays: list[Array]) -> Any:
-    call.only("exclusive", 0)
-    call.only("reverse", 0)
-    return np.cumsum(arrays[0], int(arrays[1].reshape(-1)[0]), dtype=arrays[0].dtype)
+    axis, x = int(arrays[1].reshape(-1)[0]), arrays[0]
+    x = np.flip(x, axis) if call.attribute("reverse", 0) else x
+    found = np.cumsum(x, axis, dtype=x.dtype)
+    found = found - x if call.attribute("exclusive", 0) else found
+    return np.flip(found, axis) if call.attribute("reverse", 0) else found
+
+
+def _gather_elements(call: Call, arrays: list[Array]) -> Any:
+    return np.take_along_axis(arrays[0], arrays[1], call.attribute("axis", 0))
+
+
+def _gather_nd(call: Call, arrays: list[Array]) -> Any:
+    if call.attribute("batch_dims", 0):
+        raise Unsupported("with batch_dims")
+    return arrays[0][tuple(np.moveaxis(arrays[1], -1, 0))]
+
+
+def _scatter_nd(call: Call, arrays: list[Array]) -> Any:
+    call.only("reduction", "none")
+    found = arrays[0].copy()
+    found[tuple(np.moveaxis(arrays[1], -1, 0))] = arrays[2]
+    return found
+
+
+def _compress(call: Call, arrays: list[Array]) -> Any:
+    return np.compress(arrays[1].astype(bool), arrays[0], call.attribute("axis"))
+
+
+def _window(function: Callable[[int], Any], call: Call, arrays: list[Array]) -> Any:
+    """Return a window of so many points; a periodic one is that of one more, without the last."""
+    size, periodic = int(arrays[0].reshape(-1)[0]), bool(call.attribute("periodic", 1))
+    _bounded([size])
+    return function(size + periodic)[:size].astype(np.float32)
+
+
+def _hamming(size: int) -> Any:
+    return 25 / 46 - 21 / 46 * np.cos(2 * np.pi * np.arange(size) / max(size - 1, 1))
+
+
+def _arg(function: Callable[..., Any], call: Call, arrays: list[Array]) -> Any:
+    call.only("select_last_index", 0)
+    axis = call.attribute("axis", 0)
+    found = function(arrays[0], axis).astype(np.int64)
+    return np.expand_dims(found, axis) if call.attribute("keepdims", 1) else found
+
+
+def _one_hot(call: Call, arrays: list[Array]) -> Any:
+    indices, depth, values = arrays[0], int(arrays[1].reshape(-1)[0]), arrays[2]
+    axis = call.attribute("axis", -1) % (indices.ndim + 1)
+    _bounded([*indices.shape, depth])
+    places = np.arange(depth).reshape(-1, *(1,) * (indices.ndim - axis))
+    hit = np.expand_dims(np.where(indices < 0, indices + depth, indices), axis) == places
+    return np.where(hit, values[1], values[0])
 
 
 def _mod(call: Call, arrays: list[Array]) -> Any:
@@ -218,7 +268,11 @@ _FUNCTIONS: Mapping[str, Callable[..., Any]] = {
 FOLDS: Mapping[str, Fold] = {
     **{name: partial(_plain, function) for name, function in _FUNCTIONS.items()},
     "Cast": _cast,
+    "ArgMax": partial(_arg, np.argmax),
+    "ArgMin": partial(_arg, np.argmin),
+    "BlackmanWindow": partial(_window, np.blackman),
     "CastLike": lambda call, arrays: arrays[0].astype(arrays[1].dtype),
+    "Compress": _compress,
     "Concat": lambda call, arrays: np.concatenate(arrays, call.attribute("axis")),
     "Constant": _constant,
     "ConstantOfShape": _constant_of_shape,
@@ -230,16 +284,23 @@ FOLDS: Mapping[str, Fold] = {
         int(np.prod(arrays[0].shape[: call.attribute("axis", 1)])), -1
     ),
     "Gather": lambda call, arrays: np.take(arrays[0], arrays[1], call.attribute("axis", 0)),
+    "GatherElements": _gather_elements,
+    "GatherND": _gather_nd,
+    "HammingWindow": partial(_window, _hamming),
+    "HannWindow": partial(_window, np.hanning),
     "MatMul": _matmul,
     "Max": partial(_joined, np.maximum),
     "Min": partial(_joined, np.minimum),
     "Mod": _mod,
+    "NonZero": lambda call, arrays: np.array(np.nonzero(arrays[0]), np.int64),
+    "OneHot": _one_hot,
     "Range": _range,
     "ReduceMax": partial(_reduce, np.max, 18),
     "ReduceMin": partial(_reduce, np.min, 18),
     "ReduceProd": partial(_reduce, np.prod, 18),
     "ReduceSum": partial(_reduce, np.sum, 13),
     "Reshape": _reshape,
+    "ScatterND": _scatter_nd,
     "Slice": _slice,
     "Split": _split,
     "Squeeze": _squeeze,

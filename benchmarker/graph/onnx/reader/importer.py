@@ -13,24 +13,36 @@ from benchmarker.graph.network import Network
 from benchmarker.graph.onnx.plain import PlainGraph, PlainModel, PlainNode
 from benchmarker.graph.onnx.reader import (
     attention,
+    einsum,
     elementwise,
+    estimators,
+    functions,
     indexing,
+    integers,
     logic,
     losses,
     normalization,
+    padding,
+    pooling,
     products,
+    quantized,
     recurrent,
     reductions,
+    sampling,
+    scattering,
+    sequences,
     shaping,
+    trees,
     windows,
 )
 from benchmarker.graph.onnx.reader.call import Call, Handler
-from benchmarker.graph.onnx.reader.control import CONTROL
+from benchmarker.graph.onnx.reader.control import CONTROL, Inside
 from benchmarker.graph.onnx.reader.declaring import Declared
 from benchmarker.graph.onnx.reader.folding import FOLDS, fold
 from benchmarker.graph.onnx.reader.values import (
     MISSING,
     Known,
+    Listed,
     Missing,
     NotKnown,
     Operand,
@@ -47,15 +59,26 @@ if TYPE_CHECKING:
 
 _GROUPS = (
     attention,
+    einsum,
     elementwise,
+    estimators,
+    functions,
     indexing,
+    integers,
     logic,
     losses,
     normalization,
+    padding,
+    pooling,
     products,
+    quantized,
     recurrent,
     reductions,
+    sampling,
+    scattering,
+    sequences,
     shaping,
+    trees,
     windows,
 )
 HANDLERS: Mapping[str, Handler] = {name: h for group in _GROUPS for name, h in group.HANDLERS.items()}
@@ -124,8 +147,9 @@ class Importer:
         self._values: dict[str, Operand] = {}
         self._faults: list[Fault] = []
         self._passed_over = 0
+        self._inside = Inside(self._run_inside, self._stacked, self._row)
         for name, value in inputs.items():
-            if isinstance(value, (Value, Known, Missing)):
+            if isinstance(value, (Value, Known, Missing, Listed)):
                 self._values[name] = value
             else:
                 self._values[name] = Known(name, np.asarray(value))
@@ -177,7 +201,7 @@ class Importer:
     def _results(self, node: PlainNode, operands: list[Operand | None]) -> tuple[Operand | None, ...]:
         try:
             if node.operator in CONTROL:
-                return tuple(CONTROL[node.operator](node, operands, self._run_inside, self._stacked))
+                return tuple(CONTROL[node.operator](node, operands, self._inside))
             call = Call(self._model, node, operands, self._declared)
             if self._folds(node, operands):
                 arrays = [_array(operand) for operand in operands if operand is not None]
@@ -204,19 +228,34 @@ class Importer:
             self._import(node)
         return [self._values.get(tensor.name, MISSING) for tensor in graph.outputs]
 
-    def _stacked(self, rows: Sequence[Operand]) -> Operand:
-        """Return what all trips of a loop returned, joined along a new first axis."""
+    def _stacked(self, rows: Sequence[Operand], axis: int) -> Operand:
+        """Return what all trips of a loop returned, joined along a new axis."""
         known = [row for row in rows if isinstance(row, Known)]
         if len(known) == len(rows):
-            return Known(self._declared.unused("scanned"), np.stack([row.array for row in known]))
+            return Known(self._declared.unused("scanned"), np.stack([row.array for row in known], axis))
         net, values = self._declared.network, []
         for row in rows:
-            if isinstance(row, Missing):
+            if isinstance(row, (Missing, Listed)):
                 return MISSING
             values.append(row if isinstance(row, Value) else self._declared.parameter(row))
-        apart = [net.reshape(value, shape=(1, *value.shape)) for value in values]
-        joined: Value = apart[0] if len(apart) == 1 else net.concat(*apart, axis=0)
+        place = axis % (len(values[0].shape) + 1)
+        apart = [
+            net.reshape(value, shape=(*value.shape[:place], 1, *value.shape[place:])) for value in values
+        ]
+        joined: Value = apart[0] if len(apart) == 1 else net.concat(*apart, axis=place)
         return joined
+
+    def _row(self, operand: Operand, axis: int, place: int) -> Operand:
+        """Return one element of an axis, without that axis."""
+        if isinstance(operand, Known):
+            return Known(self._declared.unused(f"{operand.name}.row"), np.take(operand.array, place, axis))
+        if not isinstance(operand, Value):
+            return MISSING
+        net, shape = self._declared.network, operand.shape
+        along = axis % len(shape)
+        cut = net.slice(operand, axes=(along,), starts=(place,), ends=(place + 1,))
+        found: Value = net.reshape(cut, shape=(*shape[:along], *shape[along + 1 :]))
+        return found
 
     def _folds(self, node: PlainNode, operands: list[Operand | None]) -> bool:
         if node.operator not in FOLDS or node.operator == "Identity":

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     Array = npt.NDArray[Any]
 
 
-def _places(call: Call, position: int, sizes: Array) -> Value:
+def places_of(call: Call, position: int, sizes: Array) -> Value:
     """Return indices that count from the front; ``sizes`` are those of what they index."""
     found = call.operand(position)
     if isinstance(found, Known):
@@ -47,7 +47,7 @@ def _gather(call: Call) -> Result:
         rows = _neighbours(call, x, indices, axis)
         if rows is not None:
             return rows
-    return call.net.gather(x, _places(call, 1, np.array(x.shape[axis])), axis=axis)
+    return call.net.gather(x, places_of(call, 1, np.array(x.shape[axis])), axis=axis)
 
 
 def _neighbours(call: Call, x: Value, indices: Known, axis: int) -> Value | None:
@@ -65,7 +65,7 @@ def _neighbours(call: Call, x: Value, indices: Known, axis: int) -> Value | None
 def _gather_elements(call: Call) -> Result:
     x = call.any_tensor(0)
     (axis,) = positive((call.attribute("axis", 0),), len(x.shape))
-    places = _places(call, 1, np.array(x.shape[axis]))
+    places = places_of(call, 1, np.array(x.shape[axis]))
     for other, size in enumerate(places.shape):
         x = x if other == axis else cut(call, x, other, 0, size)
     return call.net.gather_elements(x, places, axis=axis)
@@ -77,7 +77,7 @@ def _gather_nd(call: Call) -> Result:
     indices = call.shape(1)
     depth = indices[-1]
     sizes, rest = x.shape[batch : batch + depth], x.shape[batch + depth :]
-    flat = _flattened(call, _places(call, 1, np.array(sizes)), sizes, "strides")
+    flat = flattened(call, places_of(call, 1, np.array(sizes)), sizes, "strides")
     samples, count = math.prod(x.shape[:batch]), math.prod(sizes)
     if samples > 1:
         flat = reshaped(call, flat, (samples, math.prod(indices[batch:-1])))
@@ -87,7 +87,7 @@ def _gather_nd(call: Call) -> Result:
     return reshaped(call, taken, (*indices[:-1], *rest))
 
 
-def _flattened(call: Call, places: Value, sizes: tuple[int, ...], what: str) -> Value:
+def flattened(call: Call, places: Value, sizes: tuple[int, ...], what: str) -> Value:
     """Return one index for each place ``(..., k)`` in an array of ``sizes``, whose axes become one."""
     strides = [math.prod(sizes[axis + 1 :]) for axis in range(len(sizes))]
     if len(sizes) == 1:
@@ -95,28 +95,6 @@ def _flattened(call: Call, places: Value, sizes: tuple[int, ...], what: str) -> 
     scaled = call.net.mul(places, call.table(np.array(strides), what))
     total: Value = call.net.reduce_sum(scaled, axes=(len(places.shape) - 1,))
     return total
-
-
-def _scatter_nd(call: Call) -> Result:
-    call.only("reduction", "none")
-    x, depth = call.any_tensor(0), call.shape(1)[-1]
-    places = _places(call, 1, np.array(x.shape[:depth]))
-    return call.net.scatter_nd(x, places, call.typed(2, x.type.dtype))
-
-
-def _scatter_elements(call: Call) -> Result:
-    """Return single elements put along an axis: at whole places, of which the other axes are known."""
-    call.only("reduction", "none")
-    x = call.any_tensor(0)
-    (axis,) = positive((call.attribute("axis", 0),), len(x.shape))
-    along = _places(call, 1, np.array(x.shape[axis]))
-    shape = along.shape
-    columns: list[Value] = []
-    for other, grid in enumerate(np.indices(shape)):
-        column = along if other == axis else call.table(grid, f"axis{other}")
-        columns.append(reshaped(call, column, (*shape, 1)))
-    places = columns[0] if len(columns) == 1 else call.net.concat(*columns, axis=len(shape))
-    return call.net.scatter_nd(x, places, call.typed(2, x.type.dtype))
 
 
 def _trilu(call: Call) -> Result:
@@ -155,8 +133,6 @@ HANDLERS: Mapping[str, Handler] = {
     "GatherElements": _gather_elements,
     "GatherND": _gather_nd,
     "OneHot": _one_hot,
-    "ScatterElements": _scatter_elements,
-    "ScatterND": _scatter_nd,
     "Trilu": _trilu,
 }
 """How each ONNX operator is written in ours."""

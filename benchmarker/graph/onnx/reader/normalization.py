@@ -71,14 +71,16 @@ def _instance_normalization(call: Call) -> Result:
 
 
 def _group_normalization(call: Call) -> Result:
-    if call.opset < 21:
-        raise Unsupported(f"of opset {call.opset}")
     return _groups(call, call.attribute("num_groups"))
 
 
 def _groups(call: Call, groups: int) -> Result:
     x, epsilon = call.tensor(0), call.attribute("epsilon", 1e-5)
     scale, shift = call.tensor(1), call.tensor(2)
+    if scale.shape != (x.shape[1],):
+        # Before opset 21 there is one of each for a group.
+        each = call.table(np.arange(x.shape[1]) * groups // x.shape[1], "groups")
+        scale, shift = call.net.gather(scale, each), call.net.gather(shift, each)
     return call.net.group_normalization(x, scale, shift, num_groups=groups, epsilon=epsilon)
 
 

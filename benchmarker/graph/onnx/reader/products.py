@@ -6,6 +6,7 @@ from collections.abc import Mapping
 
 from benchmarker.graph.onnx.reader.call import Call, Handler, Result
 from benchmarker.graph.onnx.reader.shaping import reshaped
+from benchmarker.graph.recorder import Value
 
 
 def _gemm(call: Call) -> Result:
@@ -21,8 +22,11 @@ def _gemm(call: Call) -> Result:
 
 
 def _matmul(call: Call) -> Result:
+    return multiplied(call, call.tensor(0), call.tensor(1))
+
+
+def multiplied(call: Call, a: Value, b: Value) -> Value:
     """Return a product; a vector counts as a matrix of one row or column."""
-    a, b = call.tensor(0), call.tensor(1)
     left, right = len(a.shape) == 1, len(b.shape) == 1
     rows = reshaped(call, a, (1, *a.shape)) if left else a
     columns = reshaped(call, b, (*b.shape, 1)) if right else b

@@ -4,40 +4,60 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from functools import partial
-from typing import Any
 
 import numpy as np
 
 from benchmarker.graph.onnx.reader.call import Call, Handler, Result
+from benchmarker.graph.onnx.reader.cells import USUAL, written_out
 from benchmarker.graph.onnx.reader.shaping import reshaped
-from benchmarker.graph.onnx.reader.values import Unsupported
+from benchmarker.graph.onnx.reader.values import Known
 from benchmarker.graph.recorder import Value
-
-_ACTIVATIONS = {"LSTM": ("Sigmoid", "Tanh", "Tanh"), "GRU": ("Sigmoid", "Tanh")}
 
 
 def _recurrent(operator: str, call: Call) -> Result:
-    """Return a layer from zero initial states over whole sequences."""
-    kind = call.node.operator
-    direction = call.attribute("direction", "forward")
-    if direction == "reverse":
-        raise Unsupported("with direction reverse")
-    directions = 2 if direction == "bidirectional" else 1
-    extra = _activations(call, kind, directions)
-    _check_rest(call, kind)
+    """Return a layer: the vocabulary's own from zero states over whole sequences, any other written out."""
     x, hidden = call.tensor(0), call.attribute("hidden_size") or call.shape(2)[-1]
     flipped = bool(call.attribute("layout", 0))
     if flipped:
         x = call.net.transpose(x, perm=(1, 0, 2))
-    w, r = call.tensor(1), call.tensor(2)
-    gates = w.shape[1] // hidden
-    _check_states(call, x.shape)
-    b = call.tensor(3) if call.has(3) else call.table(np.zeros((directions, 2 * gates * hidden)), "zeros")
-    layer = getattr(call.net, operator)
-    y, *last = layer(x, w, r, b, hidden_size=hidden, direction=direction, **extra)
+    native = _is_native(call, call.node.operator, x.shape)
+    y, *last = _layer(operator, call, x, hidden) if native else written_out(call, x, hidden)
     if not flipped:
         return (y, *last)
     return (_batch_first(call, y, (2, 0, 1, 3)), *(_batch_first(call, v, (1, 0, 2)) for v in last))
+
+
+def _layer(operator: str, call: Call, x: Value, hidden: int) -> tuple[Value, ...]:
+    """Return the vocabulary's layer; one that only goes back in time goes forward over what is turned around."""
+    direction = call.attribute("direction", "forward")
+    directions = 2 if direction == "bidirectional" else 1
+    w, r = call.tensor(1), call.tensor(2)
+    gates = w.shape[1] // hidden
+    b = call.tensor(3) if call.has(3) else call.table(np.zeros((directions, 2 * gates * hidden)), "zeros")
+    extra = (
+        {"activation": (call.attribute("activations") or ["Tanh"])[0].lower()} if operator == "rnn" else {}
+    )
+    back = direction == "reverse"
+    turned = call.table(np.arange(x.shape[0])[::-1], "turned") if back else None
+    x = x if turned is None else call.net.gather(x, turned, axis=0)
+    way = "forward" if back else direction
+    y, *last = getattr(call.net, operator)(x, w, r, b, hidden_size=hidden, direction=way, **extra)
+    return (y if turned is None else call.net.gather(y, turned, axis=0), *last)
+
+
+def _is_native(call: Call, kind: str, shape: tuple[int, ...]) -> bool:
+    """Whether a layer is the usual one: from zero states, over whole sequences, without peepholes."""
+    named = tuple(call.attribute("activations") or ())
+    usual = {USUAL[kind], USUAL[kind] * 2, ()} | ({("Relu",), ("Relu", "Relu")} if kind == "RNN" else set())
+    if named not in usual or call.has(7) or call.attribute("clip") is not None:
+        return False
+    if call.attribute("input_forget", 0) or (kind == "GRU" and not call.attribute("linear_before_reset", 0)):
+        return False
+    lengths = call.operand(4) if call.has(4) else None
+    if isinstance(lengths, Value) or (lengths is not None and set(lengths.array.tolist()) != {shape[0]}):
+        return False
+    states = [call.operand(position) for position in (5, 6) if call.has(position)]
+    return all(isinstance(state, Known) and not state.array.any() for state in states)
 
 
 def _batch_first(call: Call, value: Value, perm: tuple[int, ...]) -> Value:
@@ -45,38 +65,6 @@ def _batch_first(call: Call, value: Value, perm: tuple[int, ...]) -> Value:
         return reshaped(call, value, tuple(value.shape[axis] for axis in perm))
     found: Value = call.net.transpose(value, perm=perm)
     return found
-
-
-def _activations(call: Call, kind: str, directions: int) -> dict[str, Any]:
-    """Return what the activations ask of the operator; refuse those that are not the usual ones."""
-    named = call.attribute("activations")
-    if kind != "RNN":
-        if named is not None and tuple(named) != _ACTIVATIONS[kind] * directions:
-            raise Unsupported(f"with the activations {', '.join(named)}")
-        return {}
-    names = set(named or ("Tanh",))
-    if len(names) != 1 or not names <= {"Tanh", "Relu"}:
-        raise Unsupported(f"with the activations {', '.join(sorted(names))}")
-    return {"activation": names.pop().lower()}
-
-
-def _check_rest(call: Call, kind: str) -> None:
-    if call.attribute("clip") is not None:
-        raise Unsupported("with a clip")
-    call.only("input_forget", 0)
-    if kind == "GRU" and not call.attribute("linear_before_reset", 0):
-        raise Unsupported("with linear_before_reset 0")
-    if call.has(7):
-        raise Unsupported("with peepholes")
-
-
-def _check_states(call: Call, shape: tuple[int, ...]) -> None:
-    """Refuse sequences that end early and initial states that are not zero."""
-    if call.has(4) and set(call.integers(4, "lengths of sequences")) != {shape[0]}:
-        raise Unsupported("with sequences of different lengths")
-    for position in (5, 6):
-        if call.has(position) and call.known(position, "initial states").any():
-            raise Unsupported("with initial states that are not zero")
 
 
 HANDLERS: Mapping[str, Handler] = {

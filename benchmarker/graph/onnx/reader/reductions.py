@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping
 from functools import partial
 
@@ -9,14 +10,15 @@ import numpy as np
 
 from benchmarker.graph.onnx.reader.call import Call, Handler, Result
 from benchmarker.graph.onnx.reader.elementwise import cast, negated
-from benchmarker.graph.onnx.reader.shaping import axes_of, positive
+from benchmarker.graph.onnx.reader.functions import product_along_last
+from benchmarker.graph.onnx.reader.shaping import axes_of, positive, reshaped
 from benchmarker.graph.onnx.reader.values import Unsupported
 from benchmarker.graph.recorder import Value
 
 _SUM_TAKES_AXES, _OTHERS_TAKE_AXES = 13, 18
 """The opsets from which on the axes are an input."""
-_UNCHANGED_WITHOUT_AXES = ("ReduceMax", "ReduceMean", "ReduceMin", "ReduceSum")
-_OVER_INTEGERS = ("ReduceMax", "ReduceMin", "ReduceSum")
+_UNCHANGED_WITHOUT_AXES = ("ReduceMax", "ReduceMean", "ReduceMin", "ReduceProd", "ReduceSum")
+_OVER_INTEGERS = ("ReduceMax", "ReduceMin", "ReduceProd", "ReduceSum")
 Reduction = Callable[[Call, Value, "tuple[int, ...]", bool], Value]
 
 
@@ -117,6 +119,17 @@ def _cum_sum(call: Call) -> Result:
     return call.net.cum_sum(x, axis=axis, exclusive=exclusive, reverse=reverse)
 
 
+def _product(call: Call, x: Value, axes: tuple[int, ...], keep: bool) -> Value:
+    """Return products over axes, which come last and become one for that."""
+    rest = [axis for axis in range(len(x.shape)) if axis not in axes]
+    kept = tuple(x.shape[axis] for axis in rest)
+    perm = (*rest, *axes)
+    moved = x if perm == tuple(range(len(perm))) else call.net.transpose(x, perm=perm)
+    found = product_along_last(call, reshaped(call, moved, (*kept, x.type.elements // math.prod(kept))))
+    shape = [1 if axis in axes else size for axis, size in enumerate(x.shape)]
+    return reshaped(call, found, shape) if keep else found
+
+
 _REDUCTIONS: Mapping[str, Reduction] = {
     "ReduceL1": _norm1,
     "ReduceL2": _norm2,
@@ -125,6 +138,7 @@ _REDUCTIONS: Mapping[str, Reduction] = {
     "ReduceMax": partial(_reduce, "reduce_max"),
     "ReduceMean": partial(_reduce, "reduce_mean"),
     "ReduceMin": _minimum,
+    "ReduceProd": _product,
     "ReduceSumSquare": _squares,
 }
 HANDLERS: Mapping[str, Handler] = {

@@ -144,26 +144,6 @@ def _backwards(call: Call, x: Value, parts: Iterable[tuple[int, int, int, int]])
     return x
 
 
-def _pad(call: Call) -> Result:
-    x = call.tensor(0)
-    rank = len(x.shape)
-    call.only("mode", "constant")
-    if call.opset < 11:
-        pads, value = call.axes("pads") or (), call.attribute("value", 0.0)
-    else:
-        pads = call.integers(1, "pads")
-        value = call.number(2, "a value") if call.has(2) else 0.0
-    if call.has(3):
-        axes = positive(call.integers(3, "axes"), rank)
-        full = [0] * (2 * rank)
-        for place, axis in enumerate(axes):
-            full[axis], full[rank + axis] = pads[place], pads[len(axes) + place]
-        pads = tuple(full)
-    if min(pads) < 0:
-        raise Unsupported(f"with the pads {pads}")
-    return call.net.pad(x, pads=pads, value=value) if any(pads) else x
-
-
 def _expand(call: Call) -> Result:
     x, wanted = call.any_tensor(0), call.integers(1, "a shape")
     if min(wanted, default=1) < 1:
@@ -232,7 +212,6 @@ HANDLERS: Mapping[str, Handler] = {
     "DepthToSpace": _depth_to_space,
     "Expand": _expand,
     "Flatten": _flatten,
-    "Pad": _pad,
     "Reshape": _reshape,
     "Shape": _shape,
     "Size": _size,

@@ -52,7 +52,22 @@ class Missing:
 
 
 MISSING = Missing()
-Operand = Union[Known, Value, Missing]
+
+
+@dataclass(frozen=True)
+class Listed:
+    """A sequence of what is known or a value of the graph.
+
+    Parameters
+    ----------
+    items : tuple of Operand
+        In their order.
+    """
+
+    items: tuple[Operand, ...]
+
+
+Operand = Union[Known, Value, Missing, Listed]
 
 
 class Unsupported(Exception):  # noqa: N818 - a finding, told together with all others

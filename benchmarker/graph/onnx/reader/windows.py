@@ -7,16 +7,18 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from benchmarker.graph.onnx.reader.call import Call, Handler, Result
-from benchmarker.graph.onnx.reader.values import Unsupported
+from benchmarker.graph.onnx.reader.interpolation import Resizing, resized
+from benchmarker.graph.onnx.reader.shaping import positive
 from benchmarker.graph.recorder import Value
 from benchmarker.graph.windows import Shape, TransposedWindow, halves, same_pairs
 
 
-def _spatial(call: Call, name: str, rank: int, default: int = 1) -> Shape:
+def spatial(call: Call, name: str, rank: int, default: int = 1) -> Shape:
+    """Return an attribute of one number a spatial axis."""
     return call.axes(name) or (default,) * rank
 
 
-def _pads(call: Call, x: Value, kernel: Shape, strides: Shape, dilations: Shape) -> Shape:
+def pads_of(call: Call, x: Value, kernel: Shape, strides: Shape, dilations: Shape) -> Shape:
     """Return the begins of all spatial axes, then the ends, by ``pads`` or ``auto_pad``."""
     mode = call.attribute("auto_pad", "NOTSET")
     if mode == "NOTSET":
@@ -29,25 +31,30 @@ def _pads(call: Call, x: Value, kernel: Shape, strides: Shape, dilations: Shape)
 
 
 def _conv(call: Call) -> Result:
-    x, w = call.tensor(0), call.tensor(1)
+    return convolved(call, call.tensor(0), call.tensor(1), call.optional(2))
+
+
+def convolved(call: Call, x: Value, w: Value, b: Value | None) -> Value:
+    """Return a convolution by the node's attributes."""
     rank = len(x.shape) - 2
-    strides, dilations = _spatial(call, "strides", rank), _spatial(call, "dilations", rank)
-    return call.net.conv(
+    strides, dilations = spatial(call, "strides", rank), spatial(call, "dilations", rank)
+    found: Value = call.net.conv(
         x,
         w,
-        call.optional(2),
+        b,
         strides=strides,
-        pads=_pads(call, x, w.shape[2:], strides, dilations),
+        pads=pads_of(call, x, w.shape[2:], strides, dilations),
         dilations=dilations,
         group=call.attribute("group", 1),
     )
+    return found
 
 
 def _conv_transpose(call: Call) -> Result:
     x, w = call.tensor(0), call.tensor(1)
     rank = len(x.shape) - 2
-    strides, dilations = _spatial(call, "strides", rank), _spatial(call, "dilations", rank)
-    extra = _spatial(call, "output_padding", rank, 0)
+    strides, dilations = spatial(call, "strides", rank), spatial(call, "dilations", rank)
+    extra = spatial(call, "output_padding", rank, 0)
     full = TransposedWindow(strides, (), extra, dilations).whole_sizes(x.shape, w.shape)
     pads = _transposed_pads(call, x.shape[2:], strides, full)
     # Where an output is to be larger than the windows reach, the rest is padding of it.
@@ -77,121 +84,92 @@ def _transposed_pads(call: Call, sizes: Sequence[int], strides: Sequence[int], f
     return (*less, *more) if mode == "SAME_UPPER" else (*more, *less)
 
 
-def _max_pool(call: Call) -> Result:
-    call.unused(1, "indices")
-    x = call.tensor(0)
-    kernel, strides, pads = _pooling(call, x)
-    ceil = bool(call.attribute("ceil_mode", 0))
-    return call.net.max_pool(x, kernel_shape=kernel, strides=strides, pads=pads, ceil_mode=ceil)
-
-
-def _average_pool(call: Call) -> Result:
-    x = call.tensor(0)
-    kernel, strides, pads = _pooling(call, x)
-    rest = [
-        (n + a + b - k) % s for n, k, s, a, b in zip(x.shape[2:], kernel, strides, pads, pads[len(kernel) :])
-    ]
-    if call.attribute("ceil_mode", 0) and any(rest):
-        raise Unsupported("with windows that begin inside and end outside (ceil_mode)")
-    counted = bool(call.attribute("count_include_pad", 0))
-    return call.net.average_pool(
-        x, kernel_shape=kernel, strides=strides, pads=pads, count_include_pad=counted
-    )
-
-
-def _pooling(call: Call, x: Value) -> tuple[Shape, Shape, Shape]:
-    rank = len(x.shape) - 2
-    if set(_spatial(call, "dilations", rank)) - {1}:
-        raise Unsupported("with dilations")
-    kernel, strides = tuple(call.attribute("kernel_shape")), _spatial(call, "strides", rank)
-    return kernel, strides, _pads(call, x, kernel, strides, (1,) * rank)
-
-
-def _global_average_pool(call: Call) -> Result:
-    return call.net.global_average_pool(call.tensor(0))
-
-
-def _global_max_pool(call: Call) -> Result:
-    x = call.tensor(0)
-    return call.net.reduce_max(x, axes=tuple(range(2, len(x.shape))), keepdims=True)
-
-
 def _resize(call: Call) -> Result:
     x = call.tensor(0)
-    if len(x.shape) != 4:
-        raise Unsupported(f"of {len(x.shape)} axes")
-    sizes = _new_sizes(call, x.shape)
-    if sizes[:2] != x.shape[:2]:
-        raise Unsupported("of the mini-batch or channels")
-    if sizes == x.shape:
+    axes = _resizings(call, x.shape)
+    sizes = tuple(axis.new for axis in axes)
+    if all(axis.is_same for axis in axes):
         return x
+    if len(sizes) == 4 and sizes[:2] == x.shape[:2] and all(_is_native(axis) for axis in axes[2:]):
+        return call.net.resize(x, sizes=sizes[2:], mode=axes[2].mode)
+    return resized(call, x, axes, call.attribute("extrapolation_value", 0.0))
+
+
+def _resizings(call: Call, shape: Shape) -> list[Resizing]:
+    """Return what becomes of each axis."""
+    older = call.node.operator == "Upsample" or call.opset < 11
     mode = call.attribute("mode", "nearest")
-    if mode == "nearest":
-        _check_nearest(call, x.shape, sizes)
-    elif mode == "linear":
-        _check_linear(call, sizes)
-    else:
-        raise Unsupported(f"with mode {mode}")
-    return call.net.resize(x, sizes=sizes[2:], mode=mode)
+    axes = positive(call.axes("axes") or tuple(range(len(shape))), len(shape))
+    sizes, scales = _new_sizes(call, shape, axes)
+    region = call.known(1, "a region").reshape(-1) if not older and call.has(1) else np.zeros(0)
+    found = []
+    for axis, old in enumerate(shape):
+        place = axes.index(axis) if axis in axes else -1
+        inside = region.size == 2 * len(axes) and place >= 0
+        found.append(
+            Resizing(
+                old,
+                sizes[axis],
+                scales[axis],
+                "linear" if mode == "bilinear" else mode,
+                call.attribute("coordinate_transformation_mode", "asymmetric" if older else "half_pixel"),
+                call.attribute("nearest_mode", "floor" if older else "round_prefer_floor"),
+                call.attribute("cubic_coeff_a", -0.75),
+                bool(call.attribute("antialias", 0)),
+                bool(call.attribute("exclude_outside", 0)),
+                (float(region[place]), float(region[place + len(axes)])) if inside else (0.0, 1.0),
+            )
+        )
+    return found
 
 
-def _new_sizes(call: Call, shape: Shape) -> Shape:
-    """Return the new size of each axis: given, or by exact factors."""
-    axes = call.axes("axes") or tuple(range(len(shape)))
-    found = list(shape)
-    call.only("keep_aspect_ratio_policy", "stretch")
+def _new_sizes(call: Call, shape: Shape, axes: Shape) -> tuple[list[int], list[float]]:
+    """Return the new size of each axis, and by what coordinates are divided."""
+    sizes, scales = list(shape), [1.0] * len(shape)
     if call.has(3):
-        for axis, size in zip(axes, call.integers(3, "sizes")):
-            found[axis] = size
-        return tuple(found)
+        wanted = dict(zip(axes, _in_proportion(call, shape, axes)))
+        for axis, size in wanted.items():
+            sizes[axis], scales[axis] = size, size / shape[axis]
+        return sizes, scales
     if call.opset < 9:
-        scales = np.asarray(call.attribute("scales"))
+        given = np.asarray(call.attribute("scales"))
     else:
-        scales = call.known(1 if call.node.operator == "Upsample" or call.opset < 11 else 2, "scales")
-    for axis, scale in zip(axes, scales.reshape(-1)):
-        found[axis] = int(np.floor(shape[axis] * float(scale)))
-        if abs(found[axis] - shape[axis] * float(scale)) > 1e-6:
-            raise Unsupported(f"by {float(scale):g}, which gives no whole size")
-    return tuple(found)
+        given = call.known(1 if call.node.operator == "Upsample" or call.opset < 11 else 2, "scales")
+    for axis, scale in zip(axes, given.reshape(-1)):
+        scales[axis] = float(scale)
+        sizes[axis] = int(np.floor(shape[axis] * scales[axis] + 1e-6))
+        if abs(sizes[axis] - shape[axis] * scales[axis]) < 1e-6:
+            scales[axis] = sizes[axis] / shape[axis]
+    return sizes, scales
 
 
-def _coordinates(call: Call) -> str:
-    asymmetric = call.node.operator == "Upsample" or call.opset < 11
-    name: str = call.attribute("coordinate_transformation_mode", "asymmetric" if asymmetric else "half_pixel")
-    return name
+def _in_proportion(call: Call, shape: Shape, axes: Shape) -> list[int]:
+    """Return the sizes that are asked for, or those in the proportion of the old ones that fit them."""
+    wanted, policy = call.integers(3, "sizes"), call.attribute("keep_aspect_ratio_policy", "stretch")
+    if policy == "stretch":
+        return list(wanted)
+    shares = [size / shape[axis] for axis, size in zip(axes, wanted)]
+    scale = min(shares) if policy == "not_larger" else max(shares)
+    return [int(np.floor(scale * shape[axis] + 0.5)) for axis in axes]
 
 
-def _check_nearest(call: Call, shape: Shape, sizes: Shape) -> None:
-    """Refuse what is not the repetition of each element."""
-    if any(new % old for new, old in zip(sizes, shape)):
-        raise Unsupported(f"by mode nearest from {shape[2:]} to {sizes[2:]}, which is no multiple")
-    coordinates, before = _coordinates(call), call.node.operator == "Upsample" or call.opset < 11
-    rounding = call.attribute("nearest_mode", "floor" if before else "round_prefer_floor")
-    centred = coordinates in ("half_pixel", "pytorch_half_pixel", "half_pixel_symmetric")
-    repeats = (coordinates == "asymmetric" and rounding == "floor") or (
-        centred and rounding.startswith("round_prefer")
-    )
-    if not repeats:
-        raise Unsupported(f"by mode nearest, {coordinates} and {rounding}")
-
-
-def _check_linear(call: Call, sizes: Shape) -> None:
-    """Refuse what is not the interpolation between centres of pixels."""
-    coordinates = _coordinates(call)
-    centred = coordinates in ("half_pixel", "half_pixel_symmetric")
-    if not centred and not (coordinates == "pytorch_half_pixel" and min(sizes[2:]) > 1):
-        raise Unsupported(f"by mode linear and {coordinates}")
-    call.only("antialias", 0)
-    call.only("exclude_outside", 0)
+def _is_native(axis: Resizing) -> bool:
+    """Whether the vocabulary's own resizing does it: repetition, or interpolation between centres of pixels."""
+    centred = axis.coordinates in ("half_pixel", "pytorch_half_pixel", "half_pixel_symmetric")
+    if axis.scale != axis.new / axis.old:
+        return False
+    if axis.mode == "nearest":
+        repeats = axis.coordinates == "asymmetric" and axis.rounding == "floor"
+        return axis.new % axis.old == 0 and (
+            repeats or (centred and axis.rounding.startswith("round_prefer"))
+        )
+    one = axis.coordinates == "pytorch_half_pixel" and axis.new == 1
+    return axis.mode == "linear" and centred and not (one or axis.antialias or axis.exclude_outside)
 
 
 HANDLERS: Mapping[str, Handler] = {
-    "AveragePool": _average_pool,
     "Conv": _conv,
     "ConvTranspose": _conv_transpose,
-    "GlobalAveragePool": _global_average_pool,
-    "GlobalMaxPool": _global_max_pool,
-    "MaxPool": _max_pool,
     "Resize": _resize,
     "Upsample": _resize,
 }

@@ -1,0 +1,84 @@
+"""Operators over bits of integers, and the order of sequences that end early."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from benchmarker.graph.onnx.reader.call import Call, Handler, Result
+from benchmarker.graph.onnx.reader.shaping import reshaped
+from benchmarker.graph.onnx.reader.values import Known, Unsupported
+from benchmarker.graph.recorder import Value
+
+_MOST = 62
+"""Places by which an integer of the graph, which has 64 bits and a sign, can be shifted."""
+
+
+def kind_of(call: Call, position: int) -> Any:
+    """Return the type of integers as the model has it, where that is told; else that of the graph."""
+    found = call.operand(position)
+    if isinstance(found, Known):
+        return found.array.dtype
+    declared = {tensor.name: tensor.dtype for tensor in call.model.inputs}
+    return np.dtype(declared.get(call.node.inputs[position]) or "int64")
+
+
+def _shift(call: Call) -> Result:
+    """Return integers multiplied with, or divided by, powers of two; what leaves their type to the left is lost."""
+    net, x, places, kind = call.net, call.typed(0, "int64"), call.typed(1, "int64"), kind_of(call, 0)
+    bits, zero = 8 * kind.itemsize, call.table(np.array(0), "zero")
+    width, most = call.table(np.array(bits), "width"), call.table(np.array(min(bits, _MOST)), "most")
+    fits = net.logical_and(net.less_or_equal(zero, places), net.less(places, width))
+    powers = net.gather(
+        call.table(2 ** np.arange(_MOST + 1), "powers"),
+        net.where(fits, net.minimum(places, most), most),
+        axis=0,
+    )
+    if call.attribute("direction") == "RIGHT":
+        # Towards minus infinity, where division goes towards 0.
+        return net.integer_div(net.sub(x, net.mod(x, powers)), powers)
+    wide = net.where(fits, net.mul(x, powers), zero)
+    if bits >= 64:
+        return wide
+    whole = call.table(np.array(2**bits), "range")
+    if kind.kind == "u":
+        return net.mod(wide, whole)
+    half = call.table(np.array(2 ** (bits - 1)), "half")
+    return net.sub(net.mod(net.add(wide, half), whole), half)
+
+
+def _not(call: Call) -> Result:
+    net, x, kind = call.net, call.typed(0, "int64"), kind_of(call, 0)
+    highest = np.array(-1 if kind.kind == "i" else np.iinfo(kind).max if kind.itemsize < 8 else -1, np.int64)
+    return net.sub(call.table(highest, "ones"), x)
+
+
+def _reverse_sequence(call: Call) -> Result:
+    """Return sequences of which the first so many steps are in the opposite order."""
+    net, x = call.net, call.any_tensor(0)
+    time, batch = call.attribute("time_axis", 0), call.attribute("batch_axis", 1)
+    if {time, batch} != {0, 1}:
+        raise Unsupported(f"along axes {time} and {batch}")
+    steps, rank = x.shape[time], len(x.shape)
+    lengths = call.operand(1)
+    if isinstance(lengths, Known) and (lengths.array == steps).all():
+        return net.gather(x, call.table(np.arange(steps)[::-1], "backwards"), axis=time)
+    shape = tuple(x.shape[batch] if axis == batch else 1 for axis in (0, 1))
+    counts = reshaped(call, call.typed(1, "int64"), shape)
+    order = np.arange(steps).reshape(tuple(steps if axis == time else 1 for axis in (0, 1)))
+    place = call.table(order, "steps")
+    turned = net.sub(net.sub(counts, call.table(np.array(1), "one")), place)
+    chosen = net.where(net.less(place, counts), turned, place)
+    wide = reshaped(call, chosen, (*x.shape[:2], *(1,) * (rank - 2)))
+    places: Value = wide if wide.shape == x.shape else net.expand(wide, shape=x.shape)
+    return net.gather_elements(x, places, axis=time)
+
+
+HANDLERS: Mapping[str, Handler] = {
+    "BitShift": _shift,
+    "BitwiseNot": _not,
+    "ReverseSequence": _reverse_sequence,
+}
+"""How each ONNX operator is written in ours."""
