@@ -166,6 +166,10 @@ class NodeTestsJob(Job):
     framework_options: Mapping[str, Any] = field(default_factory=dict)
 
 
+EXAMPLE = ".npz"
+"""Suffix of the file beside an exported model: a mini-batch, and what the model makes of it."""
+
+
 @dataclass(frozen=True)
 class ExportJob(ProblemJob):
     """Write a problem as an ONNX model.

@@ -3,34 +3,23 @@
 from __future__ import annotations
 
 from pathlib import Path
-from tempfile import mkdtemp
-from typing import Any
 
-import numpy as np
 import pytest
 
 from benchmarker.errors import UsageError
 from benchmarker.graph.graph import Graph
-from tests.support.onnx_models import make, numpy_program, problem_of
+from tests.support.onnx_models import assert_as_onnx_runtime, parsed, problem_of
 
-SCRIPT = """
-import sys
-import numpy as np
-import onnx
-import onnxruntime
-from onnx import parser
-
-HEADER = '<ir_version: 8, opset_import: ["" : 18]> '
 MODELS = {
-    "masked": '''agraph (float[2, 4] x, bool[2, 4] mask) => (float[N, M] y) {
+    "masked": """agraph (float[2, 4] x, bool[2, 4] mask) => (float[N, M] y) {
         zero = Constant <value = float {0.0}> ()
         low = Constant <value = float {-3.0e38}> ()
         scores = Where (mask, x, low)
         p = Softmax <axis = -1> (scores)
         bad = IsNaN (p)
         y = Where (bad, zero, p)
-    }''',
-    "lengths": '''agraph (float[2, 4] x, int64[2, 1] length) => (float[N, M] y, bool[N, M] seen) {
+    }""",
+    "lengths": """agraph (float[2, 4] x, int64[2, 1] length) => (float[N, M] y, bool[N, M] seen) {
         steps = Constant <value = int64[4] {0, 1, 2, 3}> ()
         one = Constant <value = int64 {1}> ()
         two = Constant <value = int64 {2}> ()
@@ -43,8 +32,8 @@ MODELS = {
         either = Or (both, other)
         numbers = Cast <to = 1> (either)
         y = Add (x, numbers)
-    }''',
-    "places": '''agraph (float[3, 4] x) => (float[N, M] y, int64[N, M] best, float[K] chosen, float[K] last) {
+    }""",
+    "places": """agraph (float[3, 4] x) => (float[N, M] y, int64[N, M] best, float[K] chosen, float[K] last) {
         k = Constant <value = int64[1] {2}> ()
         axis = Constant <value = int64 {1}> ()
         y, best = TopK <axis = 1, largest = 0> (x, k)
@@ -55,28 +44,28 @@ MODELS = {
         there = GatherElements <axis = 1> (sums, place)
         first = Constant <value = int64 {0}> ()
         last = Gather <axis = 1> (there, first)
-    }''',
-    "scattered": '''agraph (float[3, 4] x, float[2, 4] rows) => (float[N, M] y, float[N, M] z) {
+    }""",
+    "scattered": """agraph (float[3, 4] x, float[2, 4] rows) => (float[N, M] y, float[N, M] z) {
         places = Constant <value = int64[2, 1] {2, -3}> ()
         y = ScatterND (x, places, rows)
         columns = Constant <value = int64[2, 4] {0, 1, 2, 0, 2, 2, 1, 1}> ()
         z = ScatterElements <axis = 0> (x, columns, rows)
-    }''',
-    "backwards": '''agraph (float[3, 4] x) => (float[N, M] y) {
+    }""",
+    "backwards": """agraph (float[3, 4] x) => (float[N, M] y) {
         start = Constant <value = int64[2] {-1, 3}> ()
         stop = Constant <value = int64[2] {-9, 0}> ()
         axes = Constant <value = int64[2] {0, 1}> ()
         steps = Constant <value = int64[2] {-1, -2}> ()
         y = Slice (x, start, stop, axes, steps)
-    }''',
-    "computed": '''agraph (float[3, 4] x, int64[3] shift) => (float[N, M] y, int64[K] q) {
+    }""",
+    "computed": """agraph (float[3, 4] x, int64[3] shift) => (float[N, M] y, int64[K] q) {
         two = Constant <value = int64 {2}> ()
         one = Constant <value = int64 {1}> ()
         before = Sub (shift, one)
         y = Gather <axis = 0> (x, before)
         q = Div (before, two)
-    }''',
-    "branch": '''agraph (float[2, 3] x) => (float[N, M] y) {
+    }""",
+    "branch": """agraph (float[2, 3] x) => (float[N, M] y) {
         shape = Shape (x)
         first = Constant <value = int64 {0}> ()
         rows = Gather (shape, first)
@@ -86,8 +75,8 @@ MODELS = {
             then_branch = yes () => (float[N, M] a) { a = Neg (x) },
             else_branch = no () => (float[N, M] b) { b = Abs (x) }
         >
-    }''',
-    "loop": '''agraph (float[2, 3] x) => (float[N, M] y, float[T, N, M] all) {
+    }""",
+    "loop": """agraph (float[2, 3] x) => (float[N, M] y, float[T, N, M] all) {
         trips = Constant <value = int64 {3}> ()
         go = Constant <value = bool {1}> ()
         y, all = Loop (trips, go, x) <
@@ -98,43 +87,20 @@ MODELS = {
                 row = Mul (s_out, s_out)
             }
         >
-    }''',
+    }""",
 }
-generator = np.random.default_rng(0)
-for name, text in MODELS.items():
-    model = parser.parse_model(HEADER + text)
-    onnx.checker.check_model(model)
-    arrays = {}
-    for given in model.graph.input:
-        shape = [d.dim_value for d in given.type.tensor_type.shape.dim]
-        kind = given.type.tensor_type.elem_type
-        if kind == 1:
-            arrays[given.name] = generator.normal(size=shape).astype(np.float32)
-        elif kind == 9:
-            arrays[given.name] = np.array([[1, 0, 1, 1], [0, 0, 0, 0]], bool)
-        else:
-            arrays[given.name] = generator.integers(0, 3, shape)
-    session = onnxruntime.InferenceSession(model.SerializeToString(), providers=["CPUExecutionProvider"])
-    results = session.run(None, arrays)
-    onnx.save(model, f"{sys.argv[1]}/{name}.onnx")
-    np.savez(f"{sys.argv[1]}/{name}.npz", **arrays, **{f"output{i}": y for i, y in enumerate(results)})
-unknown = parser.parse_model(HEADER + '''agraph (float[2, 3] x, bool[1] c) => (float[N, M] y, int64[N, K] z) {
+UNKNOWN = """agraph (float[2, 3] x, bool[1] c) => (float[N, M] y, int64[N, K] z) {
     y = If (c) <
         then_branch = yes () => (float[N, M] a) { a = Neg (x) },
         else_branch = no () => (float[N, M] b) { b = Abs (x) }
     >
     z = NonZero (x)
-}''')
-onnx.save(unknown, f"{sys.argv[1]}/unknown.onnx")
-"""
-NAMES = ("masked", "lengths", "places", "scattered", "backwards", "computed", "branch", "loop")
+}"""
 
 
 @pytest.fixture(scope="module")
 def folder() -> Path:
-    made = Path(mkdtemp(prefix="benchmarker-test-"))
-    make(SCRIPT, made)
-    return made
+    return parsed(MODELS, {"unknown": UNKNOWN})
 
 
 def graph_of(path: Path) -> Graph:
@@ -142,15 +108,9 @@ def graph_of(path: Path) -> Graph:
     return problem.graph(problem.batch_size)
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", MODELS)
 def test_the_reference_returns_what_onnx_runtime_does(name: str, folder: Path) -> None:
-    with np.load(folder / f"{name}.npz") as data:
-        arrays: dict[str, Any] = {key: data[key] for key in data.files}
-    graph = graph_of(folder / f"{name}.onnx")
-    program = numpy_program(graph, "inference")
-    batch = {i.name: arrays[i.name].astype(i.type.dtype) for i in graph.inputs}
-    for place, found in enumerate(program.fetch(program.infer(program.load(batch)))):
-        np.testing.assert_allclose(found, arrays[f"output{place}"], rtol=1e-5, atol=1e-6)
+    assert_as_onnx_runtime(folder / f"{name}.onnx")
 
 
 def test_loops_and_branches_are_written_out(folder: Path) -> None:

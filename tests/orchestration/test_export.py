@@ -43,6 +43,20 @@ print(json.dumps({
 """
 
 
+REPLAY = """
+import json, sys
+import numpy as np
+import onnxruntime
+session = onnxruntime.InferenceSession(sys.argv[1] + ".onnx")
+with np.load(sys.argv[1] + ".npz", allow_pickle=False) as kept:
+    found = session.run(None, {i.name: kept[i.name] for i in session.get_inputs()})
+    print(json.dumps({
+        o.name: bool(np.allclose(value, kept[o.name], rtol=1e-4, atol=1e-5) and np.std(value) > 0)
+        for o, value in zip(session.get_outputs(), found)
+    }))
+"""
+
+
 def described(path: Path, batch: int = 1) -> dict[str, Any]:
     found: dict[str, Any] = answer("onnxruntime", "-c", DESCRIBE, str(path), str(batch))
     return found
@@ -53,15 +67,18 @@ def test_a_network_is_written_checked_and_run(command: Command, cache_home: Path
     assert finished.status == 0, finished.stderr
     assert finished.stderr == ""
     report = json.loads(finished.stdout)
-    assert report["files"] == ["r.onnx"]
+    assert report["files"] == ["r.onnx", "r.npz"]
     assert report["opset"] == 23
     assert report["inputs"] == {"image": [2, 3, 32, 32]}
     assert report["outputs"] == {"classifier": [2, 1000]}
-    assert report["bytes"] == (command.folder / "r.onnx").stat().st_size > 4 * report["parameters"]
+    sizes = [(command.folder / name).stat().st_size for name in report["files"]]
+    assert sizes[0] > 4 * report["parameters"]
+    assert report["bytes"] == sum(sizes)
     (tensor,) = report["tensors"]
     assert tensor["passed"]
     assert 0 < tensor["max_relative_error"] < tensor["tolerance"] < 1e-3
-    assert sorted(path.name for path in command.folder.iterdir()) == ["r.onnx"]
+    assert sorted(path.name for path in command.folder.iterdir()) == ["r.npz", "r.onnx"]
+    assert answer("onnxruntime", "-c", REPLAY, str(command.folder / "r")) == {"classifier": True}
 
     model = described(command.folder / "r.onnx")
     assert model["producer"][0] == "benchmarker"
@@ -112,8 +129,8 @@ def test_a_mini_batch_of_any_size_is_compared_at_two(command: Command, cache_hom
 @pytest.mark.framework
 def test_people_are_told_what_was_written(command: Command) -> None:
     finished = command("export", *MLP, "-o", "m.onnx")
-    first, second, *_, last = finished.stdout.splitlines()
-    assert first == "wrote m.onnx"
+    first, example, second, *_, last = finished.stdout.splitlines()
+    assert [first, example] == ["wrote m.onnx", "wrote m.npz"]
     assert "opset 23" in second
     assert "109,386 parameters" in second
     assert last.startswith("    largest error ")

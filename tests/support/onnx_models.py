@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
 from tempfile import mkdtemp
@@ -24,6 +26,64 @@ KEPT = Path(__file__).resolve().parents[1] / "data" / "onnx_models"
 def make(script: str, folder: Path) -> None:
     """Run a script where ``onnx`` is; it finds the folder in ``sys.argv[1]``."""
     output("onnxruntime", "-c", script, str(folder))
+
+
+PARSED = """
+import json, sys
+import numpy as np
+import onnx, onnxruntime
+from onnx import parser
+
+folder = sys.argv[1]
+generator = np.random.default_rng(0)
+with open(folder + "/models.json") as file:
+    models = json.load(file)
+for name, (text, run) in models.items():
+    header = '<ir_version: 8, opset_import: ["" : 18, "ai.onnx.ml" : 3]> '
+    model = parser.parse_model(header + text)
+    onnx.checker.check_model(model)
+    onnx.save(model, f"{folder}/{name}.onnx")
+    if not run:
+        continue
+    arrays = {}
+    for given in model.graph.input:
+        shape = [d.dim_value for d in given.type.tensor_type.shape.dim]
+        kind = given.type.tensor_type.elem_type
+        if kind == 1:
+            arrays[given.name] = generator.normal(size=shape).astype(np.float32)
+        elif kind == 9:
+            arrays[given.name] = generator.random(shape) < 0.6
+            arrays[given.name][-1] = False
+        else:
+            arrays[given.name] = generator.integers(0, 3, shape).astype(onnx.helper.tensor_dtype_to_np_dtype(kind))
+    session = onnxruntime.InferenceSession(model.SerializeToString(), providers=["CPUExecutionProvider"])
+    results = session.run(None, arrays)
+    np.savez(f"{folder}/{name}.npz", **arrays, **{f"output{i}": y for i, y in enumerate(results)})
+"""
+
+
+def parsed(models: Mapping[str, str], not_run: Mapping[str, str] | None = None) -> Path:
+    """Return a folder of models written as text, each with inputs and what ONNX Runtime makes of these beside it."""
+    folder = Path(mkdtemp(prefix="benchmarker-test-"))
+    rows = {name: (text, name in models) for name, text in {**models, **(not_run or {})}.items()}
+    (folder / "models.json").write_text(json.dumps(rows))
+    make(PARSED, folder)
+    return folder
+
+
+def assert_as_onnx_runtime(path: Path, *, rtol: float = 1e-5, atol: float = 1e-6) -> None:
+    """Hold what the reference makes of a parsed model to what ONNX Runtime did."""
+    with np.load(path.with_suffix(".npz"), allow_pickle=False) as data:
+        arrays: dict[str, Any] = {key: data[key] for key in data.files}
+    problem = problem_of(path)
+    graph = problem.graph(problem.batch_size)
+    program = numpy_program(graph, "inference")
+    batch = {i.name: arrays[i.name].astype(i.type.dtype) for i in graph.inputs}
+    results = program.fetch(program.infer(program.load(batch)))
+    assert len(results) == sum(name.startswith("output") for name in arrays)
+    for place, found in enumerate(results):
+        assert found.shape == arrays[f"output{place}"].shape
+        np.testing.assert_allclose(found, arrays[f"output{place}"], rtol=rtol, atol=atol)
 
 
 @cache

@@ -25,7 +25,7 @@ from benchmarker.graph.support import check_operators
 from benchmarker.machine.threads import default_threads
 from benchmarker.orchestration.jobs.unpack_onnx import FRAMEWORK
 from benchmarker.version import __version__
-from benchmarker.worker.other_jobs import ExportJob
+from benchmarker.worker.other_jobs import EXAMPLE, ExportJob
 
 MODES = ("inference", "training")
 _NOTES = {
@@ -58,7 +58,7 @@ class ExportRequest:
     seed : int
         Of the weights and the mini-batch that the file is compared on.
     verify : bool
-        Whether to run it and compare its outputs.
+        Whether to run it, compare its outputs, and keep the inputs and outputs beside it.
     force : bool
         Whether it may take the place of a file of that name.
     environment : str
@@ -86,7 +86,7 @@ class ExportReport:
     path : str
         The model.
     files : tuple of str
-        All files, that of the parameters of a large model too.
+        All files: the model, that of the parameters of a large one, and a mini-batch with what the model makes of it.
     bytes : int
         Their size together.
     problem, mode, seed
@@ -175,7 +175,8 @@ def _check_target(request: ExportRequest) -> None:
         raise UsageError(f"the file of a model must end in .onnx, got '{path}'")
     if not path.parent.is_dir():
         raise UsageError(f"the folder of the model must be there, got '{path.parent}'; make it first")
-    for target in (path, path.with_name(f"{path.name}.data")):
+    example = (path.with_suffix(EXAMPLE),) if request.verify else ()
+    for target in (path, path.with_name(f"{path.name}.data"), *example):
         if target.is_dir() or (target.exists() and not request.force):
             raise _taken(target)
 

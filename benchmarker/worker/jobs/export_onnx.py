@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import zipfile
+from collections.abc import Mapping
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+
+import numpy as np
 
 from benchmarker.graph.graph import Graph
 from benchmarker.graph.support import check_operators
 from benchmarker.worker.channel import Channel
 from benchmarker.worker.job import problem_graph
-from benchmarker.worker.other_jobs import ExportJob
+from benchmarker.worker.other_jobs import EXAMPLE, ExportJob
 from benchmarker.worker.program import import_framework
 from benchmarker.worker.stages import Stages
 
@@ -38,6 +42,9 @@ def export(job: ExportJob, channel: Channel, stages: Stages) -> None:
         check_file(path)
     if job.verify:
         facts["tensors"], facts["inconclusive"] = _compare(job, graph, parameters, path, stages)
+        example = path.with_suffix(EXAMPLE)
+        facts["files"].append(example.name)
+        facts["bytes"] += example.stat().st_size
     channel.send("result", seconds=stages.seconds, framework=f"{plugin.name} {framework.version()}", **facts)
 
 
@@ -90,7 +97,10 @@ def _inputs(graph: Graph) -> tuple[str, ...]:
 def _compare(
     job: ExportJob, graph: Graph, parameters: Arrays, path: Path, stages: Stages
 ) -> tuple[list[dict[str, Any]], str | None]:
-    """Return how far each output of the file is from the reference's, and why that tells nothing, if so."""
+    """Return how far each output of the file is from the reference's, and why that tells nothing, if so.
+
+    The mini-batch and the outputs are kept beside the file.
+    """
     from benchmarker.data import values
     from benchmarker.plugins.onnxruntime.model_file import run_file
     from benchmarker.worker.verification import reference
@@ -105,6 +115,8 @@ def _compare(
     batches = {str(size): values.draw_batch(sized, job.seed) for size, sized in graphs.items()}
     with stages.stage("run"):
         found = run_file(path, batches, job.threads)
+    own = str(job.batch_size)
+    _keep(path.with_suffix(EXAMPLE), {**batches[own], **dict(zip(dict.fromkeys(graph.outputs), found[own]))})
     tensors: list[dict[str, Any]] = []
     inconclusive = None
     with stages.stage("reference"):
@@ -116,3 +128,11 @@ def _compare(
             for e in expected:
                 tensors.append({**asdict(judge(e, outputs[e.name], limits[e.name])), "batch_size": size})
     return tensors, inconclusive
+
+
+def _keep(path: Path, arrays: Mapping[str, npt.NDArray[Any]]) -> None:
+    """Write arrays under their names, whatever these are, as NumPy's archives have them."""
+    with zipfile.ZipFile(path, "w") as archive:
+        for name, array in arrays.items():
+            with archive.open(f"{name}.npy", "w", force_zip64=True) as member:
+                np.lib.format.write_array(member, np.asarray(array), allow_pickle=False)

@@ -16,19 +16,23 @@ _MOST = 62
 """Places by which an integer of the graph, which has 64 bits and a sign, can be shifted."""
 
 
-def kind_of(call: Call, position: int) -> Any:
-    """Return the type of integers as the model has it, where that is told; else that of the graph."""
+def _kind(call: Call, position: int) -> Any:
+    """Return the type that integers have in the model, None where the file does not tell it."""
     found = call.operand(position)
     if isinstance(found, Known):
         return found.array.dtype
     declared = {tensor.name: tensor.dtype for tensor in call.model.inputs}
-    return np.dtype(declared.get(call.node.inputs[position]) or "int64")
+    name = declared.get(call.node.inputs[position])
+    return np.dtype(name) if name else None
 
 
 def _shift(call: Call) -> Result:
     """Return integers multiplied with, or divided by, powers of two; what leaves their type to the left is lost."""
-    net, x, places, kind = call.net, call.typed(0, "int64"), call.typed(1, "int64"), kind_of(call, 0)
-    bits, zero = 8 * kind.itemsize, call.table(np.array(0), "zero")
+    net, x, places, kind = call.net, call.typed(0, "int64"), call.typed(1, "int64"), _kind(call, 0)
+    left = call.attribute("direction") == "LEFT"
+    if kind is None and left:
+        raise Unsupported("to the left of computed integers, of which the file does not tell the type")
+    bits, zero = 8 * kind.itemsize if kind else 64, call.table(np.array(0), "zero")
     width, most = call.table(np.array(bits), "width"), call.table(np.array(min(bits, _MOST)), "most")
     fits = net.logical_and(net.less_or_equal(zero, places), net.less(places, width))
     powers = net.gather(
@@ -36,7 +40,7 @@ def _shift(call: Call) -> Result:
         net.where(fits, net.minimum(places, most), most),
         axis=0,
     )
-    if call.attribute("direction") == "RIGHT":
+    if not left:
         # Towards minus infinity, where division goes towards 0.
         return net.integer_div(net.sub(x, net.mod(x, powers)), powers)
     wide = net.where(fits, net.mul(x, powers), zero)
@@ -50,7 +54,9 @@ def _shift(call: Call) -> Result:
 
 
 def _not(call: Call) -> Result:
-    net, x, kind = call.net, call.typed(0, "int64"), kind_of(call, 0)
+    net, x, kind = call.net, call.typed(0, "int64"), _kind(call, 0)
+    if kind is None:
+        raise Unsupported("of computed integers, of which the file does not tell the type")
     highest = np.array(-1 if kind.kind == "i" else np.iinfo(kind).max if kind.itemsize < 8 else -1, np.int64)
     return net.sub(call.table(highest, "ones"), x)
 

@@ -89,6 +89,7 @@ class NotKnown(Unsupported):
 
 
 _DYNAMIC = "shapes must follow from those of the inputs: export with fixed sizes and eager attention"
+_TEXTS = "export from the numbers on, as texts are no values of a graph"
 _HINTS: Mapping[str, str] = {
     "If": "export with the condition as a constant, or both branches and a torch.where",
     "Loop": "export with a fixed number of steps, or with torch.onnx.export(..., dynamo=True)",
@@ -98,6 +99,22 @@ _HINTS: Mapping[str, str] = {
     "Range": _DYNAMIC,
     "ConstantOfShape": _DYNAMIC,
     "Scan": "export with the steps written out",
+    **dict.fromkeys(
+        (
+            "RandomUniformLike",
+            "RandomNormalLike",
+            "RandomUniform",
+            "RandomNormal",
+            "Bernoulli",
+            "Multinomial",
+        ),
+        "export the model so that the noise is an input, or in the mode of inference, without it",
+    ),
+    "NonMaxSuppression": "export without the selection of boxes, whose number a run decides",
+    "ai.onnx.ml.SVMClassifier": "train with probability=False, or calibrate with CalibratedClassifierCV",
+    "ai.onnx.ml.TfIdfVectorizer": _TEXTS,
+    "TfIdfVectorizer": _TEXTS,
+    "StringNormalizer": _TEXTS,
 }
 
 
