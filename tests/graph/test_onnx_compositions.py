@@ -100,7 +100,8 @@ MODELS = {
             class_treeids = [0, 0, 0, 1, 1], class_nodeids = [2, 3, 4, 1, 2], class_ids = [0, 1, 2, 2, 0],
             class_weights = [0.7, 0.4, 0.9, 0.3, 0.8], classlabels_int64s = [4, 7, 9], post_transform = "SOFTMAX"> (x)
     }""",
-    "estimators": """agraph (float[4, 3] x, int64[4, 3] n) => (float[A, B] y, float[C, D] z, int64[E, F] w, float[G] v) {
+    "estimators": """agraph (float[4, 3] x, int64[4, 3] n)
+            => (float[A, B] y, float[C, D] z, int64[E, F] w, float[G] v) {
         scaled = ai.onnx.ml.Scaler <offset = [0.1, 0.2, 0.3], scale = [1.0, 2.0, 0.5]> (x)
         y = ai.onnx.ml.Normalizer <norm = "L1"> (scaled)
         z = ai.onnx.ml.SVMRegressor <kernel_type = "RBF", kernel_params = [0.4, 0.0, 0.0], n_supports = 2,

@@ -32,6 +32,7 @@ from benchmarker.graph.onnx.reader import (
     scattering,
     sequences,
     shaping,
+    spectra,
     trees,
     windows,
 )
@@ -78,6 +79,7 @@ _GROUPS = (
     scattering,
     sequences,
     shaping,
+    spectra,
     trees,
     windows,
 )
