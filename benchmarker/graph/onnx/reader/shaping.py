@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 import numpy as np
 
 from benchmarker.graph.onnx.reader.call import Call, Handler, Result
-from benchmarker.graph.onnx.reader.values import Unsupported
+from benchmarker.graph.onnx.reader.values import Known, Unsupported
 from benchmarker.graph.recorder import Value
 
 
@@ -77,8 +77,10 @@ def _transpose(call: Call) -> Result:
 
 
 def _concat(call: Call) -> Result:
-    tensors = [call.any_tensor(position) for position in range(len(call.operands))]
-    return tensors[0] if len(tensors) == 1 else call.net.concat(*tensors, axis=call.attribute("axis"))
+    axis = call.attribute("axis")
+    filled = [n for n in range(len(call.operands)) if not call.shape(n) or call.shape(n)[axis]]
+    tensors = [call.any_tensor(position) for position in filled]
+    return tensors[0] if len(tensors) == 1 else call.net.concat(*tensors, axis=axis)
 
 
 def cut(call: Call, x: Value, axis: int, start: int, end: int) -> Value:
@@ -97,7 +99,7 @@ def _split(call: Call) -> Result:
     if sizes is None:
         part = -(-total // count)
         sizes = tuple(min(part, total - part * index) for index in range(count))
-    if min(sizes) < 1:
+    if min(sizes) < 0:
         raise Unsupported(f"into parts of {sizes}")
     if len(sizes) == 1:
         return (x,)
@@ -105,7 +107,16 @@ def _split(call: Call) -> Result:
         parts: tuple[Value, ...] = call.net.split(x, axis=axis, num_outputs=len(sizes))
         return parts
     starts = np.cumsum([0, *sizes])
-    return tuple(cut(call, x, axis, int(a), int(b)) for a, b in zip(starts, starts[1:]))
+    return tuple(
+        cut(call, x, axis, int(a), int(b)) if a < b else _nothing(x, axis, call.node.outputs[place])
+        for place, (a, b) in enumerate(zip(starts, starts[1:]))
+    )
+
+
+def _nothing(x: Value, axis: int, name: str) -> Known:
+    """Return what is left of ``x`` where nothing is taken of an axis; only joining it with others means anything."""
+    shape = tuple(0 if n == axis else size for n, size in enumerate(x.shape))
+    return Known(name, np.zeros(shape, x.type.dtype))
 
 
 def _slice(call: Call) -> Result:
@@ -123,8 +134,9 @@ def _slice(call: Call) -> Result:
     if min(steps, default=1) < 1:
         return _backwards(call, x, zip(places, starts, ends, steps))
     bounds = [slice(a, b, s).indices(x.shape[axis]) for axis, a, b, s in zip(places, starts, ends, steps)]
-    if any(first >= last for first, last, _ in bounds):
-        raise Unsupported("that leaves nothing")
+    for axis, (first, last, _) in zip(places, bounds):
+        if first >= last:
+            return _nothing(x, axis, call.node.outputs[0])
     if all((a, b, s) == (0, x.shape[axis], 1) for axis, (a, b, s) in zip(places, bounds)):
         return x
     begins, stops, strides = zip(*bounds)

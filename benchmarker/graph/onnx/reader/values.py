@@ -122,6 +122,8 @@ def hint_for(operator: str, why: str) -> str:
     """Return what would help where an operator is refused, empty if nothing is known to."""
     if operator in _HINTS:
         return _HINTS[operator]
+    if operator.startswith(("com.microsoft.Q", "com.microsoft.DynamicQuantize")):
+        return "quantize with quant_format=QuantFormat.QDQ, which uses operators of ONNX' own"
     if operator.startswith("com.microsoft"):
         return "export without the optimizations of ONNX Runtime"
     if "that only a run decides" in why:
