@@ -136,12 +136,12 @@ import onnx
 from onnx import TensorProto, helper
 
 nodes = [
-    helper.make_node("Sinh", ["x"], ["a"], name="wave"),
+    helper.make_node("Det", ["x"], ["a"], name="wave"),
     helper.make_node("Relu", ["a"], ["b"], name="fine"),
-    helper.make_node("Sinh", ["x"], ["c"], name="wave2"),
-    helper.make_node("Atan", ["b"], ["h"], name="behind"),
-    helper.make_node("MaxPool", ["x"], ["d", "where"], name="pool", kernel_shape=[2, 2]),
-    helper.make_node("Resize", ["x", "", "scales"], ["e"], name="size", mode="cubic"),
+    helper.make_node("Det", ["x"], ["c"], name="wave2"),
+    helper.make_node("Unique", ["b"], ["h"], name="behind"),
+    helper.make_node("MaxPool", ["x"], ["d", "where"], name="pool", kernel_shape=[2, 2], storage_order=1),
+    helper.make_node("Resize", ["x", "", "scales"], ["e"], name="size", mode="own"),
     helper.make_node("Own", ["x"], ["f"], name="mine", domain="my.domain"),
     helper.make_node("Identity", ["where"], ["g"]),
 ]
@@ -161,11 +161,11 @@ def test_all_that_is_unsupported_is_told_in_one_sentence(tmp_path: Path) -> None
         problem_of(tmp_path / "unsupported.onnx").graph(2)
     text = str(error.value)
     for part in (
-        "Sinh (2 times: wave, wave2)",
-        "MaxPool with the output of its indices (pool)",
-        "Resize with mode cubic (size)",
+        "Det (2 times: wave, wave2)",
+        "MaxPool with places in the order of columns (pool)",
+        "Resize with mode own (size)",
         "my.domain.Own (mine)",
-        "Atan (behind)",
+        "Unique (shapes must follow from those of the inputs: export with fixed sizes and eager attention) (behind)",
         "how 2 more use what these return was not looked at",
     ):
         assert part in text
