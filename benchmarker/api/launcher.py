@@ -12,6 +12,31 @@ from benchmarker.errors import UnsupportedError
 
 
 @dataclass(frozen=True)
+class Enclosure:
+    """What encloses a worker in a container; process numbers inside are those outside.
+
+    Parameters
+    ----------
+    command : tuple of str
+        Runs the command that is named after it, and ends as that does, or with 128 and the number of its signal.
+    passes_descriptors : bool
+        Whether the command inside inherits descriptors of ours, and not only the standard streams.
+    stays : bool
+        Whether it stays as the parent of the command inside; else it becomes that, or passes signals on.
+    environment : mapping
+        All its own environment variables, from which it makes those inside.
+    ending : tuple of str
+        A command that ends all inside where that is not in its process group.
+    """
+
+    command: tuple[str, ...]
+    passes_descriptors: bool
+    stays: bool
+    environment: Mapping[str, str]
+    ending: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
 class WorkerCommand:
     """Everything that starts a worker.
 
@@ -37,6 +62,8 @@ class WorkerCommand:
         A command that becomes the interpreter, named after it, without a process of its own: ``nsenter ... --``.
     descriptors : tuple of int
         Of ours that the worker inherits, and no other one.
+    enclosure : Enclosure or None
+        The container that the interpreter is in; None for one of the machine's own.
     """
 
     interpreter: str
@@ -49,6 +76,7 @@ class WorkerCommand:
     start: str = "spawn"
     prefix: tuple[str, ...] = ()
     descriptors: tuple[int, ...] = ()
+    enclosure: Enclosure | None = None
 
 
 @dataclass(frozen=True)
@@ -114,10 +142,13 @@ class Launcher(ABC):
         The entry point's name.
     starts : tuple of str
         Which values of :attr:`WorkerCommand.start` it knows.
+    encloses : bool
+        Whether it knows :attr:`WorkerCommand.enclosure`.
     """
 
     name: str
     starts: tuple[str, ...] = ("spawn",)
+    encloses: bool = False
 
     @abstractmethod
     def launch(self, command: WorkerCommand, handler: Handler) -> Outcome:

@@ -124,7 +124,8 @@ def _name(framework: str, interpreter: Interpreter) -> str:
     """Return the name of the managed environment, or one that no other interpreter's folder has."""
     if interpreter.key is not None:
         return interpreter.key
-    return f"{framework}-{hashlib.sha256(interpreter.path.encode()).hexdigest()[:12]}"
+    place = interpreter.path if interpreter.container is None else interpreter.container.digest
+    return f"{framework}-{hashlib.sha256(place.encode()).hexdigest()[:12]}"
 
 
 def _files(folder: str) -> Iterator[str]:

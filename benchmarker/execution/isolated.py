@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
@@ -16,6 +17,7 @@ from benchmarker.cache import temporary_folder
 from benchmarker.errors import ProtocolError
 from benchmarker.execution.claimed_version import version_failure
 from benchmarker.execution.compile_caches import CompileCache, CompileCacheUse, open_compile_cache
+from benchmarker.execution.contained import base_variables, enclosure_of
 from benchmarker.execution.environments import Interpreter
 from benchmarker.execution.import_roots import import_roots
 from benchmarker.execution.launchers.local import LocalLauncher
@@ -283,14 +285,18 @@ def _answers(
     with ExitStack() as folders:
         environments, caches = [], []
         for job, own in zip(jobs, settings, strict=True):
-            environment = worker_environment(plugin, own, threads=job.threads, seed=job.seed)
+            environment = worker_environment(
+                plugin, own, threads=job.threads, seed=job.seed, base=_base(plugin, interpreter)
+            )
             cache = folders.enter_context(_compile_cache(own.compile_cache, plugin, interpreter, environment))
             environments.append({**environment, **(cache.folders if cache else {})})
             caches.append(cache)
         with meanwhile or nullcontext():
             commands = [
-                _command(job, interpreter, environment, own, log)
-                for job, environment, own, log in zip(jobs, environments, settings, logs, strict=True)
+                folders.enter_context(_command(job, interpreter, environment, own, log, cache))
+                for job, environment, own, log, cache in zip(
+                    jobs, environments, settings, logs, caches, strict=True
+                )
             ]
             files, start = [cache.files() if cache else 0 for cache in caches], time.monotonic()
             outcomes, broken = _launched(launch, commands)
@@ -339,18 +345,33 @@ def _compile_cache(
     return nullcontext() if kind is None else open_compile_cache(kind, plugin, interpreter, environment)
 
 
+def _base(plugin: FrameworkPlugin, interpreter: Interpreter) -> Mapping[str, str]:
+    container = interpreter.container
+    return os.environ if container is None else base_variables(container, plugin)
+
+
+@contextmanager
 def _command(
-    job: Job, interpreter: Interpreter, environment: Mapping[str, str], settings: ProcessSettings, log: Path
-) -> WorkerCommand:
-    return WorkerCommand(
-        interpreter.path,
-        to_json(job),
-        import_roots(job.entry_points),
-        environment,
-        settings.affinity,
-        log,
-        settings.timeout,
-        settings.start,
-        settings.command_prefix,
-        settings.descriptors,
-    )
+    job: Job,
+    interpreter: Interpreter,
+    environment: Mapping[str, str],
+    settings: ProcessSettings,
+    log: Path,
+    cache: CompileCache | None,
+) -> Iterator[WorkerCommand]:
+    packages = import_roots(job.entry_points)
+    compiled = cache.folders if cache else {}
+    with enclosure_of(interpreter.container, job, packages, environment, compiled) as enclosure:
+        yield WorkerCommand(
+            interpreter.path,
+            to_json(job),
+            packages,
+            environment,
+            settings.affinity,
+            log,
+            settings.timeout,
+            settings.start,
+            settings.command_prefix,
+            settings.descriptors,
+            enclosure,
+        )

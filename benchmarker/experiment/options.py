@@ -9,6 +9,7 @@ from pathlib import Path
 from benchmarker.api.framework import MODES, PRECISIONS
 from benchmarker.api.rules import MAX_COUNT, Choice, Flag, ListOf, Real, Text, Whole
 from benchmarker.api.scenario import SCENARIOS
+from benchmarker.execution.environments.containers.reference import ContainerReference, is_container
 from benchmarker.experiment.experiment_options import LEVELS as LEVELS
 from benchmarker.experiment.experiment_options import ExperimentOptions
 from benchmarker.experiment.run_option import RunOption, option, options_of
@@ -374,8 +375,8 @@ class RunOptions:
     )
     environment: str = option(
         Text("a name or a path"),
-        "the framework's interpreter: current, managed, a path, or auto: this one if it suits, otherwise one made for "
-        "it; default: auto",
+        "the framework's interpreter: current, managed, a path, container:[ENGINE:]IMAGE, or auto: this one if it "
+        "suits, otherwise one made for it; default: auto",
         default="auto",
         axis="environments",
         key="env",
@@ -445,5 +446,7 @@ OPTION_OF_KEY: Mapping[str, RunOption] = {option.key: option for option in OPTIO
 
 
 def absolute_environment(choice: str) -> str:
-    """Return an interpreter's relative path as an absolute one, so that a record's command works from anywhere."""
+    """Return a relative path to an interpreter or an image as an absolute one, so that a command works from anywhere."""
+    if is_container(choice):
+        return str(ContainerReference.parse(choice).absolute())
     return str(Path(choice).absolute()) if "/" in choice else choice

@@ -10,6 +10,7 @@ from benchmarker.api.collective import Collective, of_problem
 from benchmarker.api.problem import OPERATOR, Problem
 from benchmarker.errors import UsageError
 from benchmarker.execution.environments import resolve
+from benchmarker.execution.environments.containers.reference import is_container
 from benchmarker.experiment.collective_suitability import unsuited_collective
 from benchmarker.experiment.load_suitability import unsuited_load
 from benchmarker.experiment.rank_suitability import unsuited_ranks
@@ -60,6 +61,7 @@ _DECISIVE = operator.attrgetter(
     "scenario",
     "sampling",
     "steps",
+    "environment",
 )
 """All that :func:`unsupported_reason` looks at, beside the collective that a problem is."""
 
@@ -107,11 +109,23 @@ def unsupported_reason(run: RunSpec) -> str | None:
         )
     if run.start not in registry.launcher(run.launcher).starts:
         return f"launcher '{run.launcher}' cannot {run.start} a worker; use --start=spawn"
+    if is_container(run.environment):
+        return _unsuited_container(run)
     if run.start == "fork" and run.compile_cache == "cold" and plugin.compile_caches:
         return (
             "--compile-cache=cold is for --start=spawn, not for fork: a warm server has its folders from before "
             "its first worker, so a fresh one for each would be a new interpreter for each"
         )
+    return None
+
+
+def _unsuited_container(run: RunSpec) -> str | None:
+    """Return why a run is none for a container, or None."""
+    if run.ranks > 1 or run.start == "fork":
+        what = "of several ranks" if run.ranks > 1 else "with --start=fork"
+        return f"an environment 'container:...' is for single workers that are spawned, not for runs {what}"
+    if not registry.launcher(run.launcher).encloses:
+        return f"launcher '{run.launcher}' starts no workers in containers; use --launcher=local"
     return None
 
 

@@ -113,7 +113,8 @@ def interpreter_of(record: Mapping[str, Any], experiment: Experiment) -> str:
     experiment : Experiment
         What it was asked for with.
     """
-    named = {"managed": "managed", "recorded": "managed", "path": str(experiment.environments[0])}
+    asked = str(experiment.environments[0])
+    named = {"managed": "managed", "recorded": "managed", "path": asked, "container": asked}
     return named.get(record["environment"]["kind"], "auto")
 
 

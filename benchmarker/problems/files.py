@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 import inspect
 import json
+import os
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -61,6 +62,11 @@ def module_of(value: str) -> str:
 def _members(value: str) -> list[str]:
     members: list[str] = json.loads(value.removeprefix(_MADE))
     return members
+
+
+def files_of(value: str) -> tuple[str, ...]:
+    """Return the files and folders that the plugin of an entry's value is made from; none for a module's."""
+    return tuple(filter(os.path.isabs, _members(value)[1:])) if is_problem_file(value) else ()
 
 
 def load_object(value: str) -> Any:

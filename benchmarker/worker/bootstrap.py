@@ -43,10 +43,13 @@ class PackageFinder:
 
 
 def die_with_parent(parent: int) -> None:
-    """Have the kernel kill this process when the parent dies; a parent already gone counts too."""
+    """Have the kernel kill this process when the parent dies; a parent already gone counts too, unless it is 0.
+
+    In a container the parent may be the engine's, which nobody knows beforehand.
+    """
     if sys.platform == "linux":
         ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
-    if os.getppid() != parent:
+    if parent and os.getppid() != parent:
         os._exit(1)
 
 

@@ -5,9 +5,10 @@ Those of a measured run are here, all others in :mod:`benchmarker.worker.other_j
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, replace
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Optional
 
 from benchmarker.api.framework import Device, Framework, FrameworkPlugin
 from benchmarker.api.generation import WHOLE, Stage
@@ -17,7 +18,23 @@ from benchmarker.api.scheme import Scheme
 from benchmarker.api.update_rule import UpdateRule
 from benchmarker.api.world import World
 from benchmarker.graph.graph import Graph
-from benchmarker.problems.files import load_object, load_plugin
+from benchmarker.problems.files import files_of, load_object, load_plugin
+
+
+@dataclass(frozen=True)
+class Places:
+    """What of the machine's files a worker uses.
+
+    Parameters
+    ----------
+    read : tuple of str
+        Files and folders that it reads.
+    written : tuple of str
+        Folders that it writes into.
+    """
+
+    read: tuple[str, ...] = ()
+    written: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -47,6 +64,11 @@ class Job:
     def entry_points(self) -> tuple[str, ...]:
         """Values of the entry points whose packages the worker imports."""
         return (self.framework,)
+
+    @property
+    def places(self) -> Optional[Places]:
+        """What it uses beside its packages; None for a job that does not say, which cannot be done in a container."""
+        return None
 
 
 @dataclass(frozen=True)
@@ -175,6 +197,13 @@ class RunJob(ProblemJob):
         own = super().entry_points
         return own if self.optimizer_rule is None else (*own, self.optimizer_rule)
 
+    @property
+    def places(self) -> Optional[Places]:
+        """Its reference, its data set and the files that its plug-ins are made from; where a trace goes."""
+        made = (file for value in self.entry_points for file in files_of(value))
+        trace = () if self.trace is None else (os.path.dirname(self.trace),)  # noqa: PTH120 - as it is, a text
+        return Places(tuple(filter(None, (self.reference, self.data, *made))), trace)
+
 
 @dataclass(frozen=True)
 class TrainJob(RunJob):
@@ -189,6 +218,13 @@ class TrainJob(RunJob):
     kind: ClassVar[str] = "train"
 
     checkpoints: Mapping[str, Any] | None = None
+
+    @property
+    def places(self) -> Optional[Places]:
+        """Those of a run, and its checkpoints."""
+        own, told = super().places or Places(), self.checkpoints or {}
+        start, folder = told.get("start"), told.get("folder")
+        return Places(tuple(filter(None, (*own.read, start))), tuple(filter(None, (*own.written, folder))))
 
 
 @dataclass(frozen=True)
@@ -241,6 +277,7 @@ class RankJob(RunJob):
     """
 
     kind: ClassVar[str] = "rank"
+    places = None
 
     world: World = World(0, 1, ())
     scheme: str = "benchmarker.distributed.schemes.all_reduce:AllReduce"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING, Any
 
 from benchmarker.errors import EnvironmentCreationError, UsageError, did_you_mean
 from benchmarker.execution.distributions import installed_version
+from benchmarker.execution.environments.containers.container import Container
+from benchmarker.execution.environments.containers.reference import is_container
 from benchmarker.execution.environments.managed import ManagedEnvironment, create, find_managed, managed_at
 from benchmarker.execution.environments.places import python_of
 from benchmarker.execution.environments.recipe import make_recipe
@@ -59,18 +61,21 @@ class Interpreter:
     ----------
     path : str
         Its executable.
-    kind : {"current", "managed", "recorded", "path"}
+    kind : {"current", "managed", "recorded", "path", "container"}
         Where it comes from; ``recorded`` is a managed one that was made from the package list of a record.
     python_version : str
         E.g. ``"3.11.7"``.
     key : str or None
         Name of the managed environment.
+    container : Container or None
+        The one that it is in.
     """
 
     path: str
     kind: str
     python_version: str
     key: str | None = None
+    container: Container | None = None
 
 
 @dataclass(frozen=True)
@@ -137,7 +142,8 @@ def resolve(
         The framework.
     choice : str
         ``"auto"`` (the current interpreter if it satisfies the requirements, else a managed one),
-        ``"current"``, ``"managed"``, or the path of an interpreter or of a virtual environment.
+        ``"current"``, ``"managed"``, ``"container:[ENGINE:]IMAGE"``, or the path of an interpreter or of a virtual
+        environment.
     version : str, optional
         Version of the framework to use instead of the one that the plugin requires.
     cuda : bool
@@ -154,6 +160,8 @@ def resolve(
     EnvironmentCreationError
         If the managed environment cannot be made.
     """
+    if is_container(choice):
+        return _contained(plugin, choice, version, ranks)
     if choice not in CHOICES:
         return _named(plugin, choice, version, ranks)
     if choice != "managed":
@@ -210,8 +218,8 @@ def _executable(choice: str) -> Path:
         )
     hint = did_you_mean(choice, CHOICES) if path.name == choice else ""
     raise UsageError(
-        f"--env must be auto, current, managed or the path of a Python interpreter; there is no '{choice}'"
-        + (hint if "mean" in hint else "")
+        "--env must be auto, current, managed, container:IMAGE or the path of a Python interpreter; "
+        f"there is no '{choice}'" + (hint if "mean" in hint else "")
     )
 
 
@@ -243,9 +251,37 @@ def _query(path: str, distributions: tuple[str, ...]) -> dict[str, Any]:
 
 def _named(plugin: FrameworkPlugin, choice: str, version: str | None, ranks: bool) -> Interpreter:
     path = str(_executable(choice))
+    facts = _query(path, _asked_of(plugin, ranks))
+    _require(plugin, facts, choice, version, ranks, f"'{choice}' -m pip install")
+    known = managed_at(path)
+    if known is not None and known.recorded:
+        return Interpreter(path, "recorded", facts["python"], known.name)
+    return Interpreter(path, "path", facts["python"])
+
+
+def _contained(plugin: FrameworkPlugin, choice: str, version: str | None, ranks: bool) -> Interpreter:
+    from benchmarker.execution.environments.containers.opening import open_image
+
+    container, facts = open_image(choice, _asked_of(plugin, ranks))
+    _require(plugin, facts, choice, version, ranks, "python3 -m pip install")
+    return Interpreter(facts["path"], "container", facts["python"], container=container)
+
+
+def _asked_of(plugin: FrameworkPlugin, ranks: bool) -> tuple[str, ...]:
+    """Return the distributions whose versions an interpreter is asked for."""
+    return (*own_distributions(plugin), *(sorted(names(of_ranks(plugin))) if ranks else ()))
+
+
+def _require(
+    plugin: FrameworkPlugin,
+    facts: Mapping[str, Any],
+    choice: str,
+    version: str | None,
+    ranks: bool,
+    installing: str,
+) -> None:
+    """Refuse an interpreter that is too old, or lacks the framework or what else a run needs."""
     distributions = own_distributions(plugin)
-    needed = tuple(sorted(names(of_ranks(plugin)))) if ranks else ()
-    facts = _query(path, (*distributions, *needed))
     python = facts["python"]
     for specifier, who in ((OLDEST_PYTHON, "benchmarker"), (plugin.python, f"'{plugin.name}'")):
         if not python_suits(specifier, python):
@@ -255,20 +291,16 @@ def _named(plugin: FrameworkPlugin, choice: str, version: str | None, ranks: boo
     if installed is None:
         raise UsageError(
             f"--env: '{choice}' has no {' or '.join(distributions)}, which '{plugin.name}' needs; "
-            f"install it there ('{choice}' -m pip install '{distributions[0]}{asked}'), or use --env managed"
+            f"install it there ({installing} '{distributions[0]}{asked}'), or use --env managed"
         )
     if version and not satisfies_version(version, installed):
         raise UsageError(
             f"--env: {plugin.name}=={version} was asked for, '{choice}' has {installed}; "
             "leave the version out, or use --env managed"
         )
-    lacking = [name for name in needed if name not in facts["versions"]]
+    lacking = [name for name in _asked_of(plugin, ranks) if name not in (*distributions, *facts["versions"])]
     if lacking:
         raise UsageError(
             f"--env: '{choice}' has no {' and no '.join(lacking)}, which runs of several ranks need; "
-            f"install it there ('{choice}' -m pip install {' '.join(lacking)}), or use --env managed"
+            f"install it there ({installing} {' '.join(lacking)}), or use --env managed"
         )
-    known = managed_at(path)
-    if known is not None and known.recorded:
-        return Interpreter(path, "recorded", python, known.name)
-    return Interpreter(path, "path", python)

@@ -1,4 +1,4 @@
-"""What an engine such as Slurm starts in place of a worker, run by path: it starts the worker, and ends it.
+"""What an engine such as Slurm or Docker starts in place of a worker, run by path: it starts the worker, and ends it.
 
 The engine's standard input carries what the worker is told, its standard output the events, its standard error the log.
 """
@@ -30,7 +30,7 @@ def main() -> None:
     """Run the worker to its end, and end as it does."""
     told = json.loads(read_line())
     here = socket.gethostname()
-    if here != told["host"]:
+    if told["host"] not in (None, here):
         sys.exit(
             f"srun: error: the worker was placed on '{here}', but benchmarker describes the machine that it runs on, "
             f"'{told['host']}'; run benchmarker itself inside the job, on that node"
@@ -38,7 +38,7 @@ def main() -> None:
     events, control = os.dup(1), os.dup(0)
     os.dup2(2, 1)
     os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
-    kept = {name: value for name, value in os.environ.items() if name in told["kept"]}
+    kept = {name: value for name, value in os.environ.items() if told["kept"] is None or name in told["kept"]}
     worker = subprocess.Popen(
         [*told["arguments"], str(events), str(control), str(os.getpid())],
         env={**kept, **told["environment"]},

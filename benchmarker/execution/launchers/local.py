@@ -15,6 +15,7 @@ from benchmarker.execution.launchers.event_loop import EventLoop
 from benchmarker.execution.launchers.forked import Forked, WarmServers
 from benchmarker.execution.launchers.log_watch import LogWatch
 from benchmarker.execution.launchers.spawned import GuardedProcess, Spawned, send_message
+from benchmarker.execution.launchers.streamed import EnclosedClient, send_start
 from benchmarker.execution.launchers.worker_process import WorkerProcess
 
 _Start = Callable[[WorkerCommand, int, int, ControlPipe, contextlib.ExitStack], WorkerProcess]
@@ -25,6 +26,7 @@ class LocalLauncher(Launcher):
 
     name = "local"
     starts = ("spawn", "fork")
+    encloses = True
 
     def __init__(self) -> None:
         self._servers = WarmServers()
@@ -123,9 +125,18 @@ def _spawn(
 ) -> WorkerProcess:
     # Taken before the start: the worker's first line may run before ours after it.
     spawned_ns = time.monotonic_ns()
-    worker = Spawned(GuardedProcess(command, events, control, (events, control)))
+    by_streams = command.enclosure is not None and not command.enclosure.passes_descriptors
+    process = (
+        EnclosedClient(command, events, control)
+        if by_streams
+        else GuardedProcess(command, events, control, (events, control))
+    )
+    worker = Spawned(process)
     cleanup.callback(worker.close)
-    _send_job(ours, command, spawned_ns)
+    if by_streams:
+        send_start(ours, command, spawned_ns)
+    else:
+        _send_job(ours, command, spawned_ns)
     return worker
 
 

@@ -12,12 +12,14 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from benchmarker.api.launcher import WorkerCommand
+from benchmarker.api.launcher import Enclosure, WorkerCommand
 from benchmarker.errors import EnvironmentCreationError
 from benchmarker.execution.launchers.guard import Guard
 from benchmarker.execution.launchers.worker_process import WorkerProcess
 
 _STOPPED = "Tt"
+ENDING_SECONDS = 20.0
+"""How long an engine may take to end a container."""
 BOOTSTRAP = Path(__file__).resolve().parents[2] / "worker" / "bootstrap.py"
 
 
@@ -42,7 +44,10 @@ class GuardedProcess:
         If the interpreter does not start.
     """
 
+    _enclosure: Enclosure | None = None
+
     def __init__(self, command: WorkerCommand, events: int, control: int, kept: Sequence[int]) -> None:
+        self._enclosure = command.enclosure
         self.process = _start(command, events, control, kept)
         try:
             self._guard = Guard(self.process.pid)
@@ -53,9 +58,44 @@ class GuardedProcess:
 
     def end(self) -> int:
         """End it and all that it started in its group, harmless if they are gone; return its exit status."""
+        if self.process.poll() is None:
+            self._end_enclosed()
         self._kill_group()
         self._guard.dismiss()
-        return self.process.wait()
+        status = self.process.wait()
+        # An engine tells of a signal as shells do.
+        return 128 - status if self._enclosure is not None and status > 128 else status
+
+    @property
+    def worker(self) -> int:
+        """The number of the process that works: the engine's only child where that stays beside it."""
+        if self._enclosure is None or not self._enclosure.stays:
+            return self.process.pid
+        own = f"/proc/{self.process.pid}/task/{self.process.pid}/children"
+        with contextlib.suppress(OSError, IndexError, ValueError):
+            return int(Path(own).read_text().split()[0])
+        return self.process.pid
+
+    def send_signal(self, number: signal.Signals) -> None:
+        """Send a signal to the process that works."""
+        if self.worker == self.process.pid:
+            self.process.send_signal(number)
+        else:
+            os.kill(self.worker, number)
+
+    def _end_enclosed(self) -> None:
+        """End what an engine has started elsewhere."""
+        if self._enclosure is None or not self._enclosure.ending:
+            return
+        with contextlib.suppress(OSError, subprocess.TimeoutExpired):
+            subprocess.run(
+                self._enclosure.ending,
+                stdin=subprocess.DEVNULL,
+                capture_output=True,
+                env=dict(self._enclosure.environment),
+                timeout=ENDING_SECONDS,
+                check=False,
+            )
 
     def _kill_group(self) -> None:
         with contextlib.suppress(ProcessLookupError, PermissionError):
@@ -63,8 +103,12 @@ class GuardedProcess:
 
 
 def _start(command: WorkerCommand, events: int, control: int, kept: Sequence[int]) -> subprocess.Popen[bytes]:
-    python = [*command.prefix, command.interpreter, "-s", "-u"]
-    arguments = [*python, str(BOOTSTRAP), str(events), str(control), str(os.getpid())]
+    enclosure = command.enclosure
+    around = [*command.prefix, *(enclosure.command if enclosure else ())]
+    python = [*around, command.interpreter, "-s", "-u"]
+    # Inside a container the parent may be the engine.
+    parent = os.getpid() if enclosure is None else 0
+    arguments = [*python, str(BOOTSTRAP), str(events), str(control), str(parent)]
     with open(command.log, "ab") as log:
         try:
             return subprocess.Popen(
@@ -74,11 +118,11 @@ def _start(command: WorkerCommand, events: int, control: int, kept: Sequence[int
                 stderr=log,
                 pass_fds=(*kept, *command.descriptors),
                 start_new_session=True,
-                env=dict(command.environment),
+                env=dict(command.environment if enclosure is None else enclosure.environment),
             )
         except OSError as error:
             raise EnvironmentCreationError(
-                f"{'the interpreter' if not command.prefix else 'the command'} '{python[0]}' "
+                f"{'the command' if around else 'the interpreter'} '{python[0]}' "
                 f"could not be started: {error.strerror}"
             ) from error
 
@@ -120,14 +164,14 @@ class Spawned(WorkerProcess):
 
     def send_signal(self, number: signal.Signals) -> None:
         with contextlib.suppress(ProcessLookupError):
-            self._process.send_signal(number)
+            self._interpreter.send_signal(number)
 
     def end(self) -> int:
         return self._interpreter.end()
 
     def is_stopped(self) -> bool:
         try:
-            state = Path(f"/proc/{self._process.pid}/stat").read_text().rpartition(")")[2].split()[0]
+            state = Path(f"/proc/{self._interpreter.worker}/stat").read_text().rpartition(")")[2].split()[0]
         except (OSError, IndexError):
             return False
         return state in _STOPPED

@@ -31,7 +31,7 @@ from benchmarker.records.assembly.training import training_of
 from benchmarker.records.assembly.transformations import transformations_of
 from benchmarker.records.assembly.trust import grade_run
 from benchmarker.records.keys import comparable
-from benchmarker.records.schema.execution import CompileCache, Environment, Execution
+from benchmarker.records.schema.execution import CompileCache, ContainerImage, Environment, Execution
 from benchmarker.records.schema.inputs import DataSet, Digests, Inputs
 from benchmarker.records.schema.members import members_of
 from benchmarker.records.schema.metrics import Memory
@@ -232,6 +232,21 @@ def _environment(facts: RunFacts) -> Environment:
         python=python.get("version") or (interpreter.python_version if interpreter else None),
         implementation=python.get("implementation"),
         packages=result.get("packages", {}),
+        container=_container(interpreter),
+    )
+
+
+def _container(interpreter: Interpreter | None) -> ContainerImage | None:
+    if interpreter is None or interpreter.container is None:
+        return None
+    container = interpreter.container
+    return ContainerImage(
+        engine=container.engine,
+        engine_version=container.engine_version or None,
+        image=container.image,
+        digest=container.digest,
+        system=dict(container.system),
+        system_packages=dict(container.system_packages),
     )
 
 

@@ -79,11 +79,30 @@ class Execution(Group, frozen=True, kw_only=True):
     process: ProcessFacts | None = since("1.5")
 
 
+class ContainerImage(Group, frozen=True, kw_only=True):
+    """The container that the interpreter was in, and its image."""
+
+    engine: Text
+    """What ran it: 'bubblewrap', 'charliecloud', 'apptainer', 'podman' or 'docker'."""
+    engine_version: str | None
+    """What the engine said of its version."""
+    image: Text
+    """As it was asked for: a folder, a file or a name."""
+    digest: Text
+    """The image's: of Podman and Docker its identity, of a file its SHA-256, of a folder the SHA-256 of all
+    its entries' paths, kinds and contents."""
+    system: dict[str, str | None]
+    """The image's operating system by its os-release: 'name', 'id' and 'version'."""
+    system_packages: dict[str, str]
+    """Version of each package of the operating system; empty where no file lists them (dpkg and apk have one)."""
+
+
 class Environment(Group, frozen=True, kw_only=True):
     """The Python interpreter that ran the framework."""
 
-    kind: Literal["current", "managed", "recorded", "path"] | None
-    """'current', 'managed', 'recorded' (made from the package list of a record; since 1.2) or 'path'."""
+    kind: Literal["current", "managed", "recorded", "path", "container"] | None
+    """'current', 'managed', 'recorded' (made from the package list of a record; since 1.2), 'path' or 'container'
+    (since 1.8)."""
     key: str | None
     """Key of the managed environment."""
     python: str | None
@@ -92,3 +111,4 @@ class Environment(Group, frozen=True, kw_only=True):
     """Implementation of Python, e.g. 'CPython'."""
     packages: dict[str, str | None] | None
     """Version of each distribution installed there; null if it is not known."""
+    container: ContainerImage | None = None

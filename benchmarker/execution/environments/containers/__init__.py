@@ -1,0 +1,1 @@
+"""Containers as environments: the worker inside one, the orchestrator outside."""
