@@ -20,6 +20,7 @@ import pytest
 
 from benchmarker.cache import home
 from tests.support.command_server import command_server
+from tests.support.container_image import ENGINES, make_image, missing_engine, missing_image
 from tests.support.slurm_cluster import SlurmCluster, missing, slurm_cluster
 
 # Each command is a process of its own, which without kept bytecode would compile the whole package first.
@@ -287,3 +288,22 @@ def slurm() -> Iterator[SlurmCluster]:
         pytest.skip(reason)
     with slurm_cluster() as cluster:
         yield cluster
+
+
+@pytest.fixture(scope="session")
+def container_image() -> Path:
+    """A folder with Debian, its Python and its NumPy, made once a machine."""
+    reason = missing_image()
+    if reason:
+        pytest.skip(reason)
+    return make_image()
+
+
+@pytest.fixture(params=ENGINES)
+def container(request: pytest.FixtureRequest, container_image: Path) -> str:
+    """That image as an environment, by each engine that takes folders."""
+    engine: str = request.param
+    reason = missing_engine(engine)
+    if reason:
+        pytest.skip(reason)
+    return f"container:{engine}:{container_image}"

@@ -446,7 +446,7 @@ OPTION_OF_KEY: Mapping[str, RunOption] = {option.key: option for option in OPTIO
 
 
 def absolute_environment(choice: str) -> str:
-    """Return a relative path to an interpreter or an image as an absolute one, so that a command works from anywhere."""
+    """Return a relative path of an interpreter or an image as an absolute one, so that a command works anywhere."""
     if is_container(choice):
         return str(ContainerReference.parse(choice).absolute())
     return str(Path(choice).absolute()) if "/" in choice else choice

@@ -18,6 +18,7 @@ _FOUND = (
     "framework.full",
     "environment.python",
     "environment.kind",
+    "environment.container.digest",
     "inputs.data.digest",
     "platform.host.name",
     "platform.cpu.model",

@@ -154,6 +154,7 @@ _WHERE_AND_HOW = (
     "execution.compile_cache.kind",
     "execution.affinity",
     "environment.kind",
+    "environment.container.digest",
     "environment.python",
     "seed",
 )

@@ -276,6 +276,14 @@ def _gpus(record: Record) -> Iterator[tuple[str, str]]:
         yield f"GPU {index}", str(gpu.get("name") if isinstance(gpu, Mapping) else gpu)
 
 
+def _image(container: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    """Yield what is told of the container that the interpreter was in."""
+    if container:
+        yield "image", f"{container['image']} ({container['engine']})"
+        yield "its digest", container["digest"]
+        yield "its system", container["system"].get("name") or ""
+
+
 def _environment(record: Record) -> list[Part]:
     environment, framework = record["environment"], record["framework"]
     packages = environment["packages"] or {}
@@ -289,6 +297,7 @@ def _environment(record: Record) -> list[Part]:
                     ),
                 ),
                 ("interpreter", environment["kind"]),
+                *_image(environment.get("container") or {}),
                 ("framework", framework["full"]),
                 ("libraries", _settings(framework["libraries"])),
                 ("composed operators", ", ".join(map(str, framework["composed_operators"]))),

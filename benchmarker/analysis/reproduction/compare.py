@@ -144,6 +144,7 @@ def surroundings(record: Record) -> dict[str, Any]:
             "benchmarker": record["benchmarker_version"],
             "python": record["environment"]["python"],
             "interpreter": record["environment"]["kind"],
+            "image": value_at(record, "environment.container.digest"),
             "packages": {
                 name: version for name, version in packages.items() if name not in OWN_DISTRIBUTIONS
             },

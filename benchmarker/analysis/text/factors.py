@@ -72,6 +72,7 @@ _FOUND = (
     ("device name", "device.name", "framework.name"),
     ("Python", "environment.python", "framework.full"),
     ("interpreter", "environment.kind", "framework.full"),
+    ("image digest", "environment.container.digest", "environment.kind"),
     ("network of ranks", "distributed.network.kind", "specification.network"),
     ("data digest", "inputs.data.digest", "inputs.data.name"),
     ("host", "platform.host.name", ""),

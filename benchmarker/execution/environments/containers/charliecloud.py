@@ -10,7 +10,7 @@ from benchmarker.api.launcher import Enclosure
 from benchmarker.cache import temporary_folder
 from benchmarker.errors import UnsupportedError
 from benchmarker.execution.environments.containers import driver_libraries, folder_image
-from benchmarker.execution.environments.containers.container import Mounts
+from benchmarker.execution.environments.containers.container import HOME, Mounts
 from benchmarker.execution.environments.containers.engine import Engine
 from benchmarker.execution.environments.containers.folder_image import OURS, Step, layout, require_folder
 
@@ -41,26 +41,41 @@ class Charliecloud(Engine):
             mounts, variables = driver_libraries.added(mounts, variables)
         steps = layout(require_folder(image), mounts.every)
         with temporary_folder() as folder:
-            root = folder / "root"
-            make_root(root, steps, mounts)
-            command = (str(self.path), *arguments(root, steps, mounts), "--")
+            make_root(folder, steps, mounts)
+            command = (str(self.path), *arguments(folder, steps, mounts), "--")
             # It refuses to start without; and what it binds can be written, so nothing is to be tried.
             own = {"USER": "user", "PYTHONDONTWRITEBYTECODE": "1"}
             yield Enclosure(command, True, False, {**own, **variables}, ())
 
 
-def make_root(root: Path, steps: list[Step], mounts: Mounts) -> None:
-    """Make what an image's parts are mounted on: folders, links, and a mount point for each part."""
+def _place(folder: Path, path: str) -> Path:
+    """Return where a path inside is made: its temporary folder is one by itself, as all else is read-only."""
+    return folder / ("" if path == HOME or path.startswith(f"{HOME}/") else "root") / path[1:]
+
+
+def make_root(folder: Path, steps: list[Step], mounts: Mounts) -> None:
+    """Make what an image's parts are mounted on: folders, links, and a mount point for each part.
+
+    Parameters
+    ----------
+    folder : Path
+        An empty one, which gets ``root`` and ``tmp``.
+    steps : list of Step
+        Of the image.
+    mounts : Mounts
+        What of this machine is seen.
+    """
+    _place(folder, HOME).mkdir()
     for path in OURS:
-        (root / path[1:]).mkdir(parents=True)
+        (folder / "root" / path[1:]).mkdir(parents=True)
     for step in steps:
-        place = root / step.path[1:]
+        place = _place(folder, step.path)
         if step.kind == "link":
             place.symlink_to(step.source)
         else:
             _make_place(place, step.kind == "folder" or Path(step.source).is_dir())
     for path in mounts.every:
-        _make_place(root / path[1:], Path(path).is_dir())
+        _make_place(_place(folder, path), Path(path).is_dir())
 
 
 def _make_place(place: Path, is_folder: bool) -> None:
@@ -69,8 +84,8 @@ def _make_place(place: Path, is_folder: bool) -> None:
         place.touch()
 
 
-def arguments(root: Path, steps: list[Step], mounts: Mounts) -> list[str]:
-    """Return the options of ``ch-run`` and its image.
+def arguments(folder: Path, steps: list[Step], mounts: Mounts) -> list[str]:
+    """Return the options of ``ch-run`` and its image, of what :func:`make_root` has made.
 
     Raises
     ------
@@ -78,6 +93,7 @@ def arguments(root: Path, steps: list[Step], mounts: Mounts) -> list[str]:
         If a path has a colon, which it cannot be told.
     """
     binds = [(step.source, step.path) for step in steps if step.kind == "bind"]
+    binds.append((str(_place(folder, HOME)), HOME))
     binds += [(path, path) for path in mounts.every]
     for source, path in binds:
         if ":" in source + path:
@@ -85,4 +101,4 @@ def arguments(root: Path, steps: list[Step], mounts: Mounts) -> list[str]:
                 f"Charliecloud cannot mount a path with a colon, got '{source}'; use bubblewrap"
             )
     options = [word for source, path in binds for word in ("-b", f"{source}:{path}")]
-    return ["--private-tmp", "--no-passwd", "-c", "/", *options, str(root)]
+    return ["--no-passwd", "-c", "/", *options, str(folder / "root")]

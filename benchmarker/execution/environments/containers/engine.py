@@ -77,8 +77,10 @@ class Engine(ABC):
         )
 
     def version(self) -> str:
-        """Return what it says of its version."""
+        """Return what it says of its version; nothing if it does not."""
         said = self.ask("--version")
+        if said.returncode != 0:
+            return ""
         return shortened(printable((said.stdout.strip() or said.stderr.strip()).partition("\n")[0]), 100)
 
     def ask(self, *arguments: str) -> subprocess.CompletedProcess[str]:
@@ -94,6 +96,7 @@ class Engine(ABC):
                 [str(self.path), *arguments],
                 stdin=subprocess.DEVNULL,
                 capture_output=True,
+                env={"USER": "user", **os.environ},  # without, Charliecloud does nothing
                 text=True,
                 errors="replace",
                 timeout=SECONDS,

@@ -9,6 +9,8 @@ from benchmarker.errors import UsageError, printable, shortened
 from benchmarker.execution.environments.containers.container import HOME, Mounts
 from benchmarker.execution.environments.containers.engine import StreamingEngine, mount_options
 
+_ABSENT = ("no such image", "image not known", "no such object")
+
 
 class Docker(StreamingEngine):
     """A client of a service, whose child a container is; it is ended by its name."""
@@ -26,9 +28,12 @@ class Docker(StreamingEngine):
         if found.returncode == 0 and identity:
             return identity if identity.startswith("sha256:") else f"sha256:{identity}"
         said = shortened(printable(found.stderr.strip().rpartition("\n")[2]), 200)
+        if not any(sign in said.lower() for sign in _ABSENT):
+            said = said or f"status {found.returncode}"
+            raise UsageError(f"--env: {self.program} cannot look for the image '{image}': {said}")
         raise UsageError(
-            f"--env: {self.program} has no image '{image}' ({said or f'status {found.returncode}'}); "
-            f"get it first ('{self.program} pull {image}'), nothing is pulled by a run"
+            f"--env: {self.program} has no image '{image}'; get it first ('{self.program} pull {image}'), as a run "
+            "pulls nothing"
         )
 
     def ending(self, name: str) -> tuple[str, ...]:
