@@ -194,6 +194,7 @@ def _level(points: Sequence[Point]) -> float:
 
 _PLAIN = {
     "Python": "environment.python",
+    "image": "environment.container.digest",
     "benchmarker": "benchmarker_version",
     "kernel": "platform.os.kernel",
     "C library": "platform.os.libc.version",
