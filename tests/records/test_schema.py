@@ -115,6 +115,7 @@ def test_a_base_record_knows_everything() -> None:
         "acceptance.",
         "timing.step_seconds.ci95_coverage",
         "platform.",
+        "environment.container",
         "error.",
         "optimizer.",
     }
