@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from pathlib import Path
 
 from benchmarker.api.framework import MODES, PRECISIONS
 from benchmarker.api.rules import MAX_COUNT, Choice, Flag, ListOf, Real, Text, Whole
 from benchmarker.api.scenario import SCENARIOS
-from benchmarker.execution.environments.containers.reference import ContainerReference, is_container
+from benchmarker.execution.environments.containers.reference import (
+    absolute_environment as absolute_environment,
+)
 from benchmarker.experiment.experiment_options import LEVELS as LEVELS
 from benchmarker.experiment.experiment_options import ExperimentOptions
 from benchmarker.experiment.run_option import RunOption, option, options_of
@@ -443,10 +444,3 @@ OPTIONS: Mapping[str, RunOption] = {**RUN_OPTIONS, **options_of(ExperimentOption
 """All, by name."""
 OPTION_OF_KEY: Mapping[str, RunOption] = {option.key: option for option in OPTIONS.values()}
 """All, by the name that blueprints and the command line have for them."""
-
-
-def absolute_environment(choice: str) -> str:
-    """Return a relative path of an interpreter or an image as an absolute one, so that a command works anywhere."""
-    if is_container(choice):
-        return str(ContainerReference.parse(choice).absolute())
-    return str(Path(choice).absolute()) if "/" in choice else choice

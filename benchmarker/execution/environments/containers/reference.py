@@ -50,3 +50,10 @@ class ContainerReference:
         if not self.image or not names_path or self.engine in ("podman", "docker"):
             return self
         return ContainerReference(self.engine, str(Path(self.image).expanduser().absolute()))
+
+
+def absolute_environment(choice: str) -> str:
+    """Return a relative path of an interpreter or an image as an absolute one, so that a command works anywhere."""
+    if is_container(choice):
+        return str(ContainerReference.parse(choice).absolute())
+    return str(Path(choice).absolute()) if "/" in choice else choice
