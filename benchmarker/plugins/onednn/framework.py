@@ -1,0 +1,59 @@
+"""oneDNN inside the worker."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from importlib import metadata
+from typing import TYPE_CHECKING, Any
+
+from benchmarker.api.framework import Device, Framework
+from benchmarker.api.optimizer import Optimizer
+from benchmarker.errors import UnsupportedError
+from benchmarker.graph.graph import Graph
+from benchmarker.plugins.onednn import DISTRIBUTION
+from benchmarker.plugins.onednn.library import Library
+from benchmarker.plugins.onednn.program import OnednnProgram
+from benchmarker.plugins.onednn.recurrent import RecurrentOperators
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+    from benchmarker.plugins.onednn import Options
+
+    Array = npt.NDArray[Any]
+
+
+class Onednn(Framework):
+    """oneDNN on a CPU: no framework, the library that some frameworks call."""
+
+    operators = RecurrentOperators
+
+    def __init__(self) -> None:
+        self._library = Library()
+
+    def version(self) -> str:
+        return metadata.version(DISTRIBUTION)
+
+    def configure(self, device: Device, *, threads: int, seed: int) -> str:
+        if device.type != "cpu":
+            raise UnsupportedError(f"framework 'onednn' runs on the cpu only, got device '{device.type}'")
+        self._library.set_threads(threads)
+        return "cpu"
+
+    def build(
+        self,
+        graph: Graph,
+        parameters: Mapping[str, Array],
+        *,
+        mode: str,
+        device: Device,
+        precision: str,
+        optimizer: Optimizer,
+        options: Options,
+    ) -> OnednnProgram:
+        if mode != "inference":
+            raise UnsupportedError(f"framework 'onednn' has no {mode}, only inference")
+        return OnednnProgram(graph, parameters, self._library, best=options.layout == "best")
+
+    def libraries(self) -> dict[str, str]:
+        return {"onednn": self._library.version()}
