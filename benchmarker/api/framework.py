@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 STEP_MODES = ("inference", "training", "gradient")
 """``gradient`` goes forward and backward and updates nothing."""
 MODES = (*STEP_MODES, "generation")
-PRECISIONS = ("fp32", "fp64", "tf32", "bf16", "fp16")
+PRECISIONS = ("fp32", "fp64", "tf32", "bf16", "fp16", "int8")
 
 
 @dataclass(frozen=True)

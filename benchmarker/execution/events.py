@@ -79,6 +79,7 @@ class Verification(Event, tag="verification"):
     tolerance_reason: str | None
     worst: Members | None
     tensors: list[Members]
+    quantization: Members | None = None
 
 
 class Progress(Event, tag="progress"):

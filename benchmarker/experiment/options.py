@@ -68,7 +68,7 @@ class RunOptions:
     )
     precision: str = option(
         Choice(PRECISIONS),
-        "number format: fp32, fp64, tf32, bf16 or fp16; default: fp32",
+        "number format: fp32, fp64, tf32, bf16, fp16 or int8 (quantized inference); default: fp32",
         default="fp32",
         axis="precisions",
         group="what",

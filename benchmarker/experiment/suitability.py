@@ -46,6 +46,7 @@ _DECISIVE = operator.attrgetter(
     "mode",
     "device",
     "precision",
+    "fold_batch_norm",
     "start",
     "launcher",
     "compile_cache",
@@ -89,6 +90,11 @@ def unsupported_reason(run: RunSpec) -> str | None:
         return (
             f"framework '{plugin.name}' has no {run.precision} on {run.device}; "
             f"it has {', '.join(able) or 'nothing there'}"
+        )
+    if run.precision == "int8" and (run.mode != "inference" or run.fold_batch_norm):
+        return (
+            "--precision=int8 is for --mode=inference, without --fold-batch-norm: scales are those of the weights as "
+            f"they are, got {run.mode}" + (" with --fold-batch-norm" if run.fold_batch_norm else "")
         )
     if run.micro_batch is not None and run.batch_size % run.micro_batch:
         return (

@@ -26,8 +26,12 @@ REAL_TYPES: Mapping[str, str] = {
     "fp64": "float64",
     "bf16": "bfloat16",
     "fp16": "float16",
+    "int8": "float32",
 }
-"""In what element type operators read and write real numbers in each precision."""
+"""In what element type operators read and write real numbers in each precision.
+
+Of a quantized graph only products take 8 bits, and which neighbours a framework fuses with them is its own affair.
+"""
 
 
 class Remembers(Protocol):

@@ -170,6 +170,8 @@ ELEMENTWISE: Mapping[str, Callable[[Application], int]] = {
     "floor": lambda a: a.out,
     "ceil": lambda a: a.out,
     "round": lambda a: a.out,
+    # Division, rounding, two sums, two comparisons, product.
+    "quantize_dequantize": lambda a: 7 * a.out,
     "integer_div": lambda a: a.out,
     "mod": lambda a: a.out,
     "equal": lambda a: a.out,

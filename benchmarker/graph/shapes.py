@@ -165,6 +165,23 @@ class Shapes(IndexShapes):
     def round(self, x: TensorType) -> TensorType:
         return x
 
+    def quantize_dequantize(
+        self,
+        x: TensorType,
+        *,
+        scale: tuple[float, ...],
+        zero_point: int = 0,
+        axis: int | None = None,
+        signed: bool = True,
+        bits: int = 8,
+    ) -> TensorType:
+        wanted = 1 if axis is None else x.shape[axis]
+        require(
+            len(scale) == wanted and min(scale) > 0,
+            f"quantize_dequantize of {x.shape} along axis {axis} needs {wanted} positive scales, got {len(scale)}",
+        )
+        return x
+
     def reciprocal(self, x: TensorType) -> TensorType:
         return x
 

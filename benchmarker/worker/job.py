@@ -426,7 +426,8 @@ def load_framework(plugin: FrameworkPlugin) -> Framework:
 def problem_graph(job: ProblemJob, batch_size: int) -> Graph:
     """Build the job's graph: with its loss in training, without in inference, else as it goes backward.
 
-    Of a generation it is that of the whole sequence, which the reference computes.
+    Of a generation it is that of the whole sequence, which the reference computes; in precision ``int8`` it is
+    quantized.
     """
     if job.mode == "generation":
         whole = Stage(WHOLE, *job.generated)
@@ -434,4 +435,9 @@ def problem_graph(job: ProblemJob, batch_size: int) -> Graph:
     graph = load_problem(job.problem).graph(batch_size, **job.problem_parameters)
     if job.mode == "gradient":
         return graph.for_gradient()
+    if job.precision == "int8":
+        # Imported here: it computes, and no other precision needs it.
+        from benchmarker.worker.quantization import quantized
+
+        return quantized(job, graph.without_loss())
     return graph if job.mode == "training" else graph.without_loss()

@@ -165,6 +165,26 @@ class ElementwiseOperators(Vocabulary):
 
     @stopping
     @primitive
+    def quantize_dequantize(
+        self,
+        x: Tensor,
+        *,
+        scale: tuple[float, ...],
+        zero_point: int = 0,
+        axis: int | None = None,
+        signed: bool = True,
+        bits: int = 8,
+    ) -> Tensor:
+        """``x`` as 8 bits hold it: ``(q - zero_point) * scale`` with ``q = clip(round(x / scale) + zero_point)``.
+
+        ``q`` is from -128 to 127 if ``signed``, else from 0 to 255; ``round`` takes the even one of two. ``scale`` is
+        one number, or one for each index of ``axis`` (ONNX ``QuantizeLinear`` and ``DequantizeLinear``). A bias has 32
+        ``bits``, signed, about zero.
+        """
+        return self._unsupported("quantize_dequantize")
+
+    @stopping
+    @primitive
     def integer_div(self, a: Tensor, b: Tensor) -> Tensor:
         """The quotient of integers, rounded towards 0 (ONNX ``Div``), with broadcasting."""
         return self._unsupported("integer_div")

@@ -128,6 +128,25 @@ class ElementwiseOperators(ArrayOperators):
     def round(self, x: Array) -> Array:
         return np.rint(x)
 
+    def quantize_dequantize(
+        self,
+        x: Array,
+        *,
+        scale: tuple[float, ...],
+        zero_point: int = 0,
+        axis: int | None = None,
+        signed: bool = True,
+        bits: int = 8,
+    ) -> Array:
+        shape = [1] * x.ndim
+        if axis is not None:
+            shape[axis] = len(scale)
+        step = np.asarray(scale, x.dtype).reshape(shape)
+        low = -(1 << (bits - 1)) if signed else 0
+        q = np.clip(np.rint(x / step) + zero_point, low, low + (1 << bits) - 1)
+        y: Array = (q - zero_point) * step
+        return y
+
     def integer_div(self, a: Array, b: Array) -> Array:
         quotient: Array = np.abs(a) // np.abs(b) * (np.sign(a) * np.sign(b))
         return quotient

@@ -55,5 +55,5 @@ def benchmarker_framework() -> FrameworkPlugin:
         modes=("inference", "generation"),
         colour=9,
         # On a CPU it casts float16 to float32 and back, and has no double convolution.
-        precisions={"cpu": ("fp32",), "cuda": ("fp32", "tf32", "fp16")},
+        precisions={"cpu": ("fp32", "int8"), "cuda": ("fp32", "tf32", "fp16")},
     )

@@ -61,6 +61,21 @@ class AfterTiming(Group, frozen=True, kw_only=True):
     """Every tensor that they compared."""
 
 
+class Quantization(Group, frozen=True, kw_only=True):
+    """What quantizing a graph to 8 bits has changed, and on what its ranges were measured."""
+
+    operands: Count
+    """How many tensors are quantized: weights, and what is computed."""
+    calibration_samples: Count
+    """Samples on which ranges were measured."""
+    max_relative_error: NonNegative | None
+    """Largest absolute difference between the framework's outputs and those of the graph as it is, in float64, divided
+    by the largest element of the output (a ratio); null if it was not a finite number."""
+    norm_error: NonNegative | None
+    """Euclidean norm of these differences divided by that of the output (a ratio), of the output for which it is
+    largest; null if it was not a finite number."""
+
+
 class Verification(Group, frozen=True, kw_only=True):
     """Proof that the framework computed the same function as the reference."""
 
@@ -81,3 +96,6 @@ class Verification(Group, frozen=True, kw_only=True):
     """Every tensor that was compared."""
     after_timing: AfterTiming | None = since("1.5")
     """What was found after the timed part; null if the run ended before it or was not verified."""
+    quantization: Quantization | None = None
+    """Of precision int8: how far outputs are from those of the graph before it was quantized, which no tolerance
+    bounds; absent otherwise."""

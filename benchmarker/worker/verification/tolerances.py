@@ -50,14 +50,26 @@ SWITCH_THRESHOLD = 1e-4
 """Rounding that moves a norm further, yet no further than switched rectifiers do, has switched some."""
 REVERSED_UPDATE = 2.0
 """An element of an update that goes as far the other way is off by twice its size."""
+INT8_MARGIN = 4.0
+"""Room over what float32 does to the quantized reference: both put elements into the next step by rounding alone."""
+INT8_STEP = 1 / 255
+"""A quantization step, as a share of a tensor that fills its range."""
+INT8_NORM_STEPS = 0.25
+"""Steps that a quantized network's output may be off in the norm at least: rounding puts few elements into the next
+step, while a scale that is wrong by a hundredth puts most there."""
+INT8_ELEMENT_STEPS = 4.0
+"""Steps of a single element: its own, and those of operands before it that rounding put into the next one."""
 EPSILON: Mapping[str, float] = {
     "fp64": 2.0**-53,
     "fp32": 2.0**-24,
     "tf32": 2.0**-11,
     "fp16": 2.0**-11,
     "bf16": 2.0**-8,
+    "int8": 2.0**-24,
 }
-"""Unit roundoff of each precision (IEEE 754; TF32 and bfloat16 have 10 and 7 bits of fraction)."""
+"""Unit roundoff of each precision (IEEE 754; TF32 and bfloat16 have 10 and 7 bits of fraction).
+
+What is not quantized of an int8 graph is float32."""
 
 
 @dataclass(frozen=True)
@@ -133,6 +145,7 @@ class _PrecisionMargins:
     projection: float = math.inf
     negligible: float = NEGLIGIBLE_ERROR
     pointwise: float = MAX_TOLERANCE
+    element: float = 0.0
 
 
 def _precision_margins(precision: str, tried: bool, floor: float = FLOOR) -> _PrecisionMargins:
@@ -140,6 +153,9 @@ def _precision_margins(precision: str, tried: bool, floor: float = FLOOR) -> _Pr
     if precision not in FRACTION_BITS:
         if precision == "fp64":
             return _PrecisionMargins(MARGIN, FP64_FLOOR, SWITCHING_MARGIN, 0.0, negligible=FP64_FLOOR)
+        if precision == "int8":
+            norm, element = INT8_NORM_STEPS * INT8_STEP, INT8_ELEMENT_STEPS * INT8_STEP
+            return _PrecisionMargins(INT8_MARGIN, norm, SWITCHING_MARGIN, 0.0, element=element)
         return _PrecisionMargins(MARGIN, floor, SWITCHING_MARGIN, 0.0)
     if tried:
         least = MODELLED_FLOOR[precision]
@@ -181,6 +197,7 @@ class _Kind:
         pointwise = self._margins.pointwise if e.kind == "gradient" else REVERSED_UPDATE
         if e.kind in ("output", "loss"):
             pointwise = self._limit(max(e.rounding.relative, self._usual(e, self._relative)))
+            pointwise = max(pointwise, self._margins.element)
         norm = max(norm, min(MAX_TOLERANCE, self._margins.switching * switched))
         limit = Tolerance(pointwise, norm, self._margins.scale * self._typical, self._projected(e))
         return self._with_stored(e, limit)
@@ -252,6 +269,12 @@ def tolerance_reason(precision: str, floor: float = FLOOR) -> str:
             f"{MARGIN:g} times the rounding error of the reference in float32 against float64, scaled to float64's "
             f"roundoff, at least {FP64_FLOOR:g}, for the norm of the differences and, for outputs and loss, the "
             f"largest one; or {SWITCHING_MARGIN:g} times what switching every rectifier that rounding might switch does"
+        )
+    if precision == "int8":
+        return (
+            f"of the quantized graph in float64 {INT8_NORM_STEPS:g} steps of 1/255 in the norm and "
+            f"{INT8_ELEMENT_STEPS:g} for the largest difference, since rounding puts single elements into the next "
+            f"step; or {INT8_MARGIN:g} times what it does so to the reference in float32"
         )
     if precision in FRACTION_BITS:
         return (

@@ -59,6 +59,7 @@ class Verification:
     samples: int
     tolerance_reason: str
     tensors: tuple[TensorVerdict, ...]
+    quantization: Mapping[str, Any] | None = None
 
     @property
     def worst(self) -> TensorVerdict | None:
@@ -69,8 +70,11 @@ class Verification:
     def to_json(self) -> dict[str, Any]:
         """Return the verdict as it stands in a record."""
         worst = self.worst
+        own = asdict(self)
+        if self.quantization is None:
+            del own["quantization"]
         return {
-            **asdict(self),
+            **own,
             "tensors": [asdict(t) for t in self.tensors],
             "worst": asdict(worst) if worst else None,
         }

@@ -12,6 +12,7 @@ from benchmarker.api.framework import Program
 from benchmarker.data import values
 from benchmarker.training.optimizers.advance import places
 from benchmarker.worker.job import RunJob, problem_graph
+from benchmarker.worker.quantization import quantization_errors
 from benchmarker.worker.stages import Stages
 from benchmarker.worker.verification import reference
 from benchmarker.worker.verification.findings import impossible_kinds, verdict
@@ -120,7 +121,8 @@ def _inference(
         if job.verification_samples != job.batch_size:
             arrays = tuple(array[: job.verification_samples] for array in arrays)
         tensors = [judge(e, array, limits[e.name]) for e, array in zip(expected, arrays)]
-    return output, _verdict(job, prepared, expected, tensors)
+        changed = quantization_errors(job, prepared, arrays) if job.precision == "int8" else None
+    return output, replace(_verdict(job, prepared, expected, tensors), quantization=changed)
 
 
 def _generation(

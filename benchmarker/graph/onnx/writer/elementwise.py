@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from benchmarker.graph.onnx.writer.nodes import NodeOperators
 from benchmarker.graph.operators import Tensor
 
@@ -100,6 +102,32 @@ class ElementwiseOperators(NodeOperators):
 
     def round(self, x: Tensor) -> Tensor:
         return self._add("Round", x)
+
+    def quantize_dequantize(
+        self,
+        x: Tensor,
+        *,
+        scale: tuple[float, ...],
+        zero_point: int = 0,
+        axis: int | None = None,
+        signed: bool = True,
+        bits: int = 8,
+    ) -> Tensor:
+        if bits == 32:
+            return self._in_steps(x, scale, axis)
+        steps = scale[0] if axis is None else scale
+        zero = np.asarray(zero_point, np.int8 if signed else np.uint8)
+        given = self._number(steps), self._constant(zero if axis is None else np.full(len(scale), zero))
+        along = {} if axis is None else {"axis": axis}
+        return self._add("DequantizeLinear", self._add("QuantizeLinear", x, *given, **along), *given, **along)
+
+    def _in_steps(self, x: Tensor, scale: tuple[float, ...], axis: int | None) -> Tensor:
+        """Return ``x`` in whole steps: ONNX quantizes to no more than 16 bits."""
+        shape = [1] * len(self._shape(x))
+        if axis is not None:
+            shape[axis] = len(scale)
+        step = self._constant(np.asarray(scale, self._dtype).reshape(shape))
+        return self._add("Mul", self._add("Round", self._add("Div", x, step)), step)
 
     def integer_div(self, a: Tensor, b: Tensor) -> Tensor:
         return self._add("Div", a, b)

@@ -78,7 +78,7 @@ class NodeOperators(Operators):
         self.constants[name] = value
         return name
 
-    def _number(self, value: float) -> str:
+    def _number(self, value: float | Sequence[float]) -> str:
         return self._constant(np.asarray(value, self._dtype))
 
     def _integers(self, values: Sequence[int]) -> str:

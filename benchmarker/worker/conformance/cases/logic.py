@@ -59,6 +59,22 @@ LOGIC_CASES = (
         for operator in ("add", "sub", "mul", "minimum", "maximum")
     ),
     OperatorCase("abs", "integers", (labels((4, 6), 9, low=-9),)),
+    OperatorCase("quantize_dequantize", "signed", (Operand((4, 6)),), {"scale": (0.02,), "zero_point": -3}),
+    OperatorCase(
+        "quantize_dequantize",
+        "unsigned-saturated",
+        (Operand((2, 3, 4, 4), values="wide"),),
+        {"scale": (0.007,), "zero_point": 100, "signed": False},
+    ),
+    OperatorCase(
+        "quantize_dequantize",
+        "by-channel",
+        (Operand((4, 6)),),
+        {"scale": (0.03, 0.01, 0.02, 0.05), "axis": 0},
+    ),
+    OperatorCase(
+        "quantize_dequantize", "bias", (Operand((3,)),), {"scale": (1e-4, 3e-5, 2e-4), "axis": 0, "bits": 32}
+    ),
     OperatorCase("integer_div", "signs", (labels((4, 6), 50, low=-50), labels((4, 6), 7, low=1))),
     OperatorCase("integer_div", "negative", (labels((4, 6), 50, low=-50), labels((6,), 0, low=-7))),
     OperatorCase("mod", "signs", (labels((4, 6), 50, low=-50), labels((4, 6), 7, low=1))),
