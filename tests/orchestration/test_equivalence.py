@@ -295,7 +295,7 @@ def test_tables_fit_the_terminal(wrong: Command) -> None:
         (("--framework=numpy", "--set=depth=3"), "none of 'mnist_mlp', 'numpy' has a parameter 'depth'"),
         (
             ("--framework=numpy", "--precision=fp8"),
-            "--precision must be 'fp32', 'fp64', 'tf32', 'bf16' or 'fp16', got",
+            "--precision must be 'fp32', 'fp64', 'tf32', 'bf16', 'fp16' or 'int8', got",
         ),
         (
             ("--framework=numpy", "--precision=bf16"),

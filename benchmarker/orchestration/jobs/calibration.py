@@ -121,6 +121,8 @@ def _check(plugin: FrameworkPlugin, precisions: Sequence[str], device: str, thre
             f"framework '{plugin.name}' does not run on {device}, only on {', '.join(plugin.devices)}"
         )
     for precision in precisions:
+        if precision == "int8":
+            raise UsageError("int8 is for runs: peaks are those of products of real numbers")
         if precision not in able:
             raise UsageError(
                 f"framework '{plugin.name}' has no {precision} on {device}; it has {', '.join(able)}"

@@ -68,6 +68,10 @@ def checked(request: VerificationRequest) -> VerificationRequest:
             if value not in known:
                 raise UsageError(f"unknown {kind} '{value}'{did_you_mean(value, known)}")
         _require_once(kind, values)
+    if request.precision == "int8":
+        raise UsageError(
+            "--precision=int8 is for runs of inference, which verify it themselves, not for 'verify'"
+        )
     _require_once("framework", request.frameworks)
     _require_once("problem", request.problems)
     single_values(request.settings, "verify")
