@@ -432,12 +432,17 @@ def problem_graph(job: ProblemJob, batch_size: int) -> Graph:
     if job.mode == "generation":
         whole = Stage(WHOLE, *job.generated)
         return load_problem(job.problem).stage(whole, batch_size, **job.problem_parameters)
-    graph = load_problem(job.problem).graph(batch_size, **job.problem_parameters)
+    problem = load_problem(job.problem)
+
+    def make(size: int) -> Graph:
+        graph = problem.graph(size, **job.problem_parameters)
+        return graph if job.mode == "training" else graph.without_loss()
+
     if job.mode == "gradient":
-        return graph.for_gradient()
+        return problem.graph(batch_size, **job.problem_parameters).for_gradient()
     if job.precision == "int8":
         # Imported here: it computes, and no other precision needs it.
         from benchmarker.worker.quantization import quantized
 
-        return quantized(job, graph.without_loss())
-    return graph if job.mode == "training" else graph.without_loss()
+        return quantized(job, make(batch_size), make)
+    return make(batch_size)

@@ -12,11 +12,11 @@ from benchmarker.api.framework import Program
 from benchmarker.data import values
 from benchmarker.training.optimizers.advance import places
 from benchmarker.worker.job import RunJob, problem_graph
-from benchmarker.worker.quantization import quantization_errors
 from benchmarker.worker.stages import Stages
 from benchmarker.worker.verification import reference
 from benchmarker.worker.verification.findings import impossible_kinds, verdict
 from benchmarker.worker.verification.generations import Generation, verified_generation
+from benchmarker.worker.verification.quantization_errors import quantization_errors
 from benchmarker.worker.verification.samples import tensor_sample
 from benchmarker.worker.verification.tolerances import (
     Expected,
