@@ -112,6 +112,7 @@ def test_a_base_record_knows_everything() -> None:
         "metrics.latency_bounded_throughput",
         "timing.generation",
         "timing.scenario",
+        "verification.quantization",
         "acceptance.",
         "timing.step_seconds.ci95_coverage",
         "platform.",
