@@ -104,7 +104,7 @@ def test_a_profile_is_read_step_by_step_without_the_warm_up(origins: Origins) ->
 def test_what_it_lacks_is_said_without_importing_it() -> None:
     plugin = benchmarker_framework()
     assert plugin.modes == ("inference", "generation")
-    assert plugin.precisions["cpu"] == ("fp32",)
+    assert plugin.precisions["cpu"] == ("fp32", "int8")
 
 
 def test_an_unknown_optimization_is_refused() -> None:
