@@ -109,6 +109,51 @@ MODELS = {
         w = ai.onnx.ml.LabelEncoder <keys_int64s = [1, 2], values_int64s = [50, 70], default_int64 = 3> (n)
         v = ai.onnx.ml.OneHotEncoder <cats_int64s = [0, 2]> (n)
     }""",
+    "linear": """agraph (float[5, 3] x) => (float[A, B] y, int64[C] label, float[D, E] scores,
+            int64[F] two, float[G, H] p) {
+        y = ai.onnx.ml.LinearRegressor <coefficients = [0.5, -1.0, 2.0, 0.1, 0.2, -0.3],
+            intercepts = [0.25, -0.5], targets = 2> (x)
+        label, scores = ai.onnx.ml.LinearClassifier <
+            coefficients = [0.5, -1.0, 2.0, 0.1, 0.2, -0.3, -0.7, 0.6, 0.4],
+            intercepts = [0.0, 0.3, -0.2], classlabels_ints = [4, 7, 9], post_transform = "SOFTMAX"> (x)
+        two, p = ai.onnx.ml.LinearClassifier <coefficients = [0.5, -1.0, 2.0, -0.5, 1.0, -2.0],
+            intercepts = [0.1, -0.1], classlabels_ints = [3, 8], post_transform = "LOGISTIC"> (x)
+    }""",
+    "vectors": """agraph (float[5, 2] x) => (int64[N] label, float[N, C] scores) {
+        label, scores = ai.onnx.ml.SVMClassifier <kernel_type = "RBF", kernel_params = [0.5, 0.0, 0.0],
+            vectors_per_class = [2, 1], support_vectors = [0.1, 0.5, -0.3, 1.0, 0.2, -0.8],
+            coefficients = [0.7, -0.4, 1.1], rho = [0.05], classlabels_ints = [2, 6]> (x)
+    }""",
+    "grown": """agraph (float[6, 2] x) => (float[N, C] y) {
+        y = ai.onnx.ml.TreeEnsembleRegressor <
+            nodes_treeids = [0, 0, 0, 1, 1, 1], nodes_nodeids = [0, 1, 2, 0, 1, 2],
+            nodes_featureids = [0, 0, 0, 1, 0, 0], nodes_values = [0.1, 0.0, 0.0, 0.3, 0.0, 0.0],
+            nodes_modes = ["BRANCH_LEQ", "LEAF", "LEAF", "BRANCH_GT", "LEAF", "LEAF"],
+            nodes_truenodeids = [1, 0, 0, 1, 0, 0], nodes_falsenodeids = [2, 0, 0, 2, 0, 0],
+            target_treeids = [0, 0, 1, 1], target_nodeids = [1, 2, 1, 2], target_ids = [0, 0, 1, 1],
+            target_weights = [0.7, 0.4, 0.9, -0.3], n_targets = 2, base_values = [0.5, -0.5]> (x)
+    }""",
+    "filled": """agraph (float[4, 3] x, int64[4, 3] n) => (int64[A, B] y, float[C, D] z) {
+        y = ai.onnx.ml.Imputer <imputed_value_int64s = [7, 8, 9], replaced_value_int64 = 1> (n)
+        z = ai.onnx.ml.FeatureVectorizer <inputdimensions = [3, 3]> (x, x)
+    }""",
+    "named": """agraph (float[4, 3] x) => (seq(map(int64, float)) y) {
+        y = ai.onnx.ml.ZipMap <classlabels_int64s = [5, 6, 7]> (x)
+    }""",
+    "lists": """agraph (float[3, 4] x) => (float[N, M] y) {
+        two = Constant <value = int64 {2}> ()
+        zero = Constant <value = int64 {0}> ()
+        one = Constant <value = int64 {1}> ()
+        parts = SplitToSequence <axis = 1> (x, two)
+        doubled = SequenceMap <body = step (float[3, 2] s) => (float[3, 2] d) { d = Add (s, s) }> (parts)
+        left = SequenceErase (doubled, zero)
+        count = SequenceLength (left)
+        empty = SequenceEmpty ()
+        last = Sub (count, one)
+        again = SequenceAt (left, last)
+        alone = SequenceInsert (empty, again)
+        y = ConcatFromSequence <axis = 1> (alone)
+    }""",
 }
 REFUSED = {
     "random": """agraph (float[2, 3] x) => (float[N, M] y) { y = RandomUniformLike (x) }""",

@@ -57,7 +57,10 @@ for name, (text, run) in models.items():
         else:
             arrays[given.name] = generator.integers(0, 3, shape).astype(onnx.helper.tensor_dtype_to_np_dtype(kind))
     session = onnxruntime.InferenceSession(model.SerializeToString(), providers=["CPUExecutionProvider"])
-    results = session.run(None, arrays)
+    results = [
+        np.array([list(row.values()) for row in y]) if isinstance(y, list) else y  # maps from labels to scores
+        for y in session.run(None, arrays)
+    ]
     np.savez(f"{folder}/{name}.npz", **arrays, **{f"output{i}": y for i, y in enumerate(results)})
 """
 
