@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from benchmarker.api.generation import CarriesState
 from benchmarker.api.native_scheme import NativeScheme as NativeScheme
+from benchmarker.api.options import NoOptions as NoOptions
 from benchmarker.errors import UnsupportedError
 
 if TYPE_CHECKING:
@@ -30,11 +31,6 @@ STEP_MODES = ("inference", "training", "gradient")
 """``gradient`` goes forward and backward and updates nothing."""
 MODES = (*STEP_MODES, "generation")
 PRECISIONS = ("fp32", "fp64", "tf32", "bf16", "fp16", "int8")
-
-
-@dataclass(frozen=True)
-class NoOptions:
-    """Options of a framework that has none."""
 
 
 @dataclass(frozen=True)

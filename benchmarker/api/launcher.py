@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from benchmarker.api.options import NoOptions
 from benchmarker.errors import UnsupportedError
 
 
@@ -144,11 +145,14 @@ class Launcher(ABC):
         Which values of :attr:`WorkerCommand.start` it knows.
     encloses : bool
         Whether it knows :attr:`WorkerCommand.enclosure`.
+    options : type
+        Frozen dataclass of what :meth:`around` takes, given as ``--set LAUNCHER.NAME=VALUE``.
     """
 
     name: str
     starts: tuple[str, ...] = ("spawn",)
     encloses: bool = False
+    options: type[Any] = NoOptions
 
     @abstractmethod
     def launch(self, command: WorkerCommand, handler: Handler) -> Outcome:
@@ -190,6 +194,18 @@ class Launcher(ABC):
             If the launcher starts single workers only.
         """
         raise UnsupportedError(f"the launcher '{self.name}' starts no groups of ranks; use --launcher=local")
+
+    def around(self, options: Any, program: Sequence[str]) -> list[str] | None:
+        """Return what must run benchmarker itself before this launcher can start anything; None if it runs there.
+
+        Parameters
+        ----------
+        options : object
+            Of :attr:`options`, of which at least one was given.
+        program : sequence of str
+            The command under way.
+        """
+        return None
 
     def rank_places(self, processes: int) -> Sequence[RankPlace] | None:
         """Return where :meth:`launch_group` will start so many processes; None where that is all this machine.

@@ -18,6 +18,11 @@ _TRUE = {"true", "yes", "on", "1"}
 _FALSE = {"false", "no", "off", "0"}
 
 
+@dataclasses.dataclass(frozen=True)
+class NoOptions:
+    """Options of a plug-in that has none."""
+
+
 def _parse_bool(text: str) -> bool:
     if text.lower() in _TRUE | _FALSE:
         return text.lower() in _TRUE

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import sys
 import textwrap
 from collections.abc import Sequence
@@ -63,6 +64,8 @@ def run_blueprint(arguments: argparse.Namespace, blueprint: Blueprint | None) ->
 
     permit(arguments)
     experiment_run = ExperimentRun.planned(given(arguments), blueprint, arguments.results, arguments.part)
+    if not arguments.dry_run:
+        _go_where_launchers_start(experiment_run.experiment)
     if arguments.resume:
         experiment_run.resume()
     notes = experiment_run.checkpoint(resumes=arguments.resume)
@@ -77,6 +80,19 @@ def run_blueprint(arguments: argparse.Namespace, blueprint: Blueprint | None) ->
     for note in notes if not arguments.quiet else ():
         _tell(note)
     return _show_plan(arguments, experiment_run) if arguments.dry_run else _run(arguments, experiment_run)
+
+
+def _go_where_launchers_start(experiment: Experiment) -> None:
+    """Become the command again where a launcher can start something, e.g. in a job that it asks for."""
+    from benchmarker import registry
+    from benchmarker.experiment.settings import launcher_options
+
+    for launcher in map(registry.launcher, experiment.launchers):
+        options = launcher_options(launcher, experiment.settings, "a launcher")
+        program = [sys.executable, "-m", "benchmarker", *sys.argv[1:]]
+        around = None if options is None else launcher.around(options, program)
+        if around is not None:
+            os.execvp(around[0], around)
 
 
 def _show_plan(arguments: argparse.Namespace, experiment_run: ExperimentRun) -> int:

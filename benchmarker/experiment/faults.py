@@ -11,7 +11,9 @@ from benchmarker import registry
 from benchmarker.api.framework import FrameworkPlugin
 from benchmarker.api.generation import WHOLE, Stage
 from benchmarker.api.given_values import repeated
+from benchmarker.api.launcher import Launcher
 from benchmarker.api.optimizer import constant_faults
+from benchmarker.api.options import NoOptions
 from benchmarker.api.problem import Problem
 from benchmarker.api.scenario import SERVER
 from benchmarker.api.suite import Request
@@ -81,6 +83,13 @@ def _frameworks(experiment: Experiment) -> dict[int, FrameworkPlugin]:
         except BenchmarkerError:
             continue
     return found
+
+
+def _launchers(experiment: Experiment) -> list[Launcher]:
+    """Return the launchers that have options; what is wrong with the others' names is told elsewhere."""
+    known = set(registry.names("launchers"))
+    found = [registry.launcher(name) for name in experiment.launchers if name in known]
+    return [one for one in found if one.options is not NoOptions]
 
 
 def _problems(experiment: Experiment) -> dict[int, Problem]:
@@ -202,6 +211,7 @@ def _settings(experiment: Experiment) -> Iterator[Fault]:
     frameworks, problems = _frameworks(experiment), _problems(experiment)
     owned = [(p.name, p.parameters, f"problem '{p.name}'") for p in problems.values()]
     owned += [(f.name, f.options, f"framework '{f.name}'") for f in frameworks.values()]
+    owned += [(one.name, one.options, f"launcher '{one.name}'") for one in _launchers(experiment)]
     if len(problems) < len(experiment.problems) or len(frameworks) < len(experiment.frameworks):
         return  # whose settings these are is not known
     yield from setting_faults(experiment.settings, owned)

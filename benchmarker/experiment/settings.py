@@ -8,6 +8,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from benchmarker.api.framework import FrameworkPlugin
+from benchmarker.api.launcher import Launcher
 from benchmarker.api.options import option_types, parse_options
 from benchmarker.api.suite import Request
 from benchmarker.errors import UsageError
@@ -66,6 +67,21 @@ def chosen_options(plugin: FrameworkPlugin, settings: Settings, command: str) ->
     """
     (chosen,) = choices(Request(plugin.name), single_values(settings, command), plugin.name, plugin.options)
     return dataclasses.asdict(parse_options(plugin.options, chosen, f"framework '{plugin.name}'"))
+
+
+def launcher_options(launcher: Launcher, settings: Settings, command: str) -> Any:
+    """Return a launcher's options; None where none was given.
+
+    Raises
+    ------
+    UsageError
+        On several values of one, or one that is not of the option's type.
+    """
+    given = single_values(owned(settings, launcher.name, option_types(launcher.options)), command)
+    if not given:
+        return None
+    values = {name: value for name, (value,) in given.items()}
+    return parse_options(launcher.options, values, f"launcher '{launcher.name}'")
 
 
 def changed_options(plugin: FrameworkPlugin, options: Mapping[str, Any]) -> dict[str, Any]:

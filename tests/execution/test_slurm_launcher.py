@@ -56,3 +56,27 @@ def test_outside_of_a_job_it_says_what_to_do(slurm: SlurmCluster, tmp_path: Path
     told, records = run(slurm, tmp_path / "r", options=("--steps=20",))
     assert "run benchmarker with salloc or sbatch" in told + json.dumps(records)
     assert not [record for record in records if record["status"] == "ok"]
+
+
+def test_outside_of_a_job_it_asks_for_one(slurm: SlurmCluster, tmp_path: Path) -> None:
+    asked = ("--set=slurm.partition=requeued", "--set=slurm.nodes=2", "--set=slurm.time=10")
+    told, records = run(slurm, tmp_path / "r", options=(*asked, "--steps=20", "--warmup=2", "--seed=3"))
+    assert [record["status"] for record in records] == ["ok"], told
+    assert records[0]["execution"]["launcher"] == "slurm"
+    # What was asked of Slurm is of the queue, not of the run.
+    assert not any("slurm." in word for word in records[0]["command"])
+    assert_nothing_is_left(slurm)
+
+
+def test_what_slurm_does_not_grant_is_told_in_its_words(slurm: SlurmCluster, tmp_path: Path) -> None:
+    told, records = run(slurm, tmp_path / "r", options=("--set=slurm.partition=absent", "--steps=20"))
+    assert "invalid partition specified: absent" in told
+    assert "Traceback" not in told
+    assert records == []
+    assert_nothing_is_left(slurm)
+
+
+def test_an_unknown_wish_is_refused_before_anything_is_asked(slurm: SlurmCluster, tmp_path: Path) -> None:
+    told, records = run(slurm, tmp_path / "r", options=("--set=slurm.partitoin=work", "--steps=20"))
+    assert "has a parameter 'slurm.partitoin'; did you mean 'slurm.partition'?" in told
+    assert records == []

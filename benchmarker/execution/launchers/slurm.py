@@ -23,6 +23,7 @@ from benchmarker.execution.launchers.engine_launcher import EngineLauncher, Open
 from benchmarker.execution.launchers.event_loop import EventLoop
 from benchmarker.execution.launchers.local import begin
 from benchmarker.execution.launchers.rank_link import STREAMS
+from benchmarker.execution.launchers.slurm_allocation import Allocation
 from benchmarker.execution.launchers.spawned import BOOTSTRAP, Spawned, send_message
 from benchmarker.execution.launchers.worker_process import WorkerProcess
 
@@ -41,6 +42,7 @@ class SlurmLauncher(EngineLauncher):
     """Starts workers as steps of the job that benchmarker runs in: a single one on this node, ranks over all nodes."""
 
     name = "slurm"
+    options = Allocation
     rank_variables = ("SLURM_PROCID",)
     kept = KEPT
     reasons = REASONS
@@ -71,6 +73,16 @@ class SlurmLauncher(EngineLauncher):
             outcome = replace(outcome, exit_status=128 - status)
         return with_reason(outcome, command.log, self.reasons)
 
+    def around(self, options: Allocation, program: Sequence[str]) -> list[str] | None:
+        """Return what runs benchmarker in a new job; None inside of one.
+
+        Raises
+        ------
+        EnvironmentCreationError
+            If there is no ``salloc``.
+        """
+        return None if _in_job() else options.command(program)
+
     def open_engine(
         self, processes: int, log: Path, doing: Sequence[str]
     ) -> AbstractContextManager[OpenEngine]:
@@ -91,10 +103,15 @@ class SlurmLauncher(EngineLauncher):
         return through_streams(lambda stdin, stdout: EngineClient(command, stdin, stdout, log), processes)
 
 
+def _in_job() -> bool:
+    return "SLURM_JOB_ID" in os.environ
+
+
 def _require_job() -> None:
-    if "SLURM_JOB_ID" not in os.environ:
+    if not _in_job():
         raise UnsupportedError(
-            "the launcher 'slurm' starts workers inside a job of Slurm; run benchmarker with salloc or sbatch"
+            "the launcher 'slurm' starts workers inside a job of Slurm; say what to ask for, e.g. --set slurm.nodes=1, "
+            "or run benchmarker with salloc or sbatch"
         )
 
 
