@@ -38,7 +38,7 @@ COMMANDS = {
     "track": "show how a number changed over time, and where",
     "plot": "draw a picture of records",
     "report": "write one page about records: tables, pictures, every run",
-    "list-site": "make a public list of records: contests, ranks, a site without a server",
+    "list-site": "make a public list of records: contests and ranks as a site",
     "validate": "check records against the schema",
     "doctor": "find what on this machine will distort measurements",
     "data": "time mini-batches of images from storage to memory",

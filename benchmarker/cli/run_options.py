@@ -15,7 +15,7 @@ from benchmarker.api.options import split_values
 from benchmarker.api.rules import MAX_COUNT, Real, Rule, Whole
 from benchmarker.cli.values import each_once, file_path, results_place, whole
 from benchmarker.errors import UsageError
-from benchmarker.experiment.options import OPTION_OF_KEY, OPTIONS, absolute_environment
+from benchmarker.experiment.options import OPTION_OF_KEY, OPTIONS
 from benchmarker.experiment.run_option import NONE, RunOption
 
 if TYPE_CHECKING:
@@ -340,6 +340,8 @@ def given(arguments: argparse.Namespace) -> dict[str, Any]:
     if arguments.gpus:
         named["devices"] = named["devices"] or ("cuda",)
     if arguments.env:
+        from benchmarker.execution.environments.containers.reference import absolute_environment
+
         named["environments"] = tuple(map(absolute_environment, arguments.env))
     named.update(
         frameworks=arguments.framework,

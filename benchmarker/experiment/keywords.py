@@ -10,9 +10,9 @@ from benchmarker.api.optimizer import hyperparameters, owners
 from benchmarker.api.rules import MAX_FLOAT, Real
 from benchmarker.api.suite import Request
 from benchmarker.errors import UsageError, nearest
+from benchmarker.execution.environments.containers.reference import absolute_environment
 from benchmarker.experiment.blueprint.fields import FIELDS
 from benchmarker.experiment.blueprint.loading import checked
-from benchmarker.experiment.options import absolute_environment
 
 _NOT_OF_A_RUN = ("description", "results")
 KEYWORDS: Mapping[str, str] = {

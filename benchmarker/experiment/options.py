@@ -8,9 +8,6 @@ from dataclasses import dataclass
 from benchmarker.api.framework import MODES, PRECISIONS
 from benchmarker.api.rules import MAX_COUNT, Choice, Flag, ListOf, Real, Text, Whole
 from benchmarker.api.scenario import SCENARIOS
-from benchmarker.execution.environments.containers.reference import (
-    absolute_environment as absolute_environment,
-)
 from benchmarker.experiment.experiment_options import LEVELS as LEVELS
 from benchmarker.experiment.experiment_options import ExperimentOptions
 from benchmarker.experiment.run_option import RunOption, option, options_of

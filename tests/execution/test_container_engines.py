@@ -18,9 +18,8 @@ from benchmarker.execution.environments.containers.engine import mount
 from benchmarker.execution.environments.containers.folder_image import Step, digest, layout, real_path
 from benchmarker.execution.environments.containers.opening import find_engine
 from benchmarker.execution.environments.containers.podman import Docker, Podman
-from benchmarker.execution.environments.containers.reference import ContainerReference
+from benchmarker.execution.environments.containers.reference import ContainerReference, absolute_environment
 from benchmarker.execution.import_roots import import_roots
-from benchmarker.experiment.options import absolute_environment
 
 MOUNTS = Mounts(("/opt/a/benchmarker",), ("/opt/results",))
 

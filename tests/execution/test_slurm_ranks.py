@@ -13,6 +13,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+import psutil
 import pytest
 
 from tests.conftest import CACHE_HOME
@@ -71,9 +72,16 @@ def measuring(slurm: SlurmCluster, process: subprocess.Popen[str]) -> None:
     raise AssertionError("".join(told))
 
 
+def job_of(process: psutil.Process) -> str | None:
+    try:
+        return process.environ().get("SLURM_JOB_ID")
+    except psutil.Error:  # it has just ended
+        return None
+
+
 def assert_nothing_is_left(slurm: SlurmCluster, job: str) -> None:
     limit = time.monotonic() + 30
-    while any(process.environ().get("SLURM_JOB_ID") == job for process in slurm.left()):
+    while any(job_of(process) == job for process in slurm.left()):
         assert time.monotonic() < limit, slurm.left()
         time.sleep(0.2)
 

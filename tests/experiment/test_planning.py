@@ -282,7 +282,10 @@ USAGE: tuple[tuple[dict[str, Any], str], ...] = (
         {"modes": ("sampling",)},
         "mode must be 'inference', 'training', 'gradient' or 'generation', got 'sampling'",
     ),
-    ({"precisions": ("fp8",)}, "precision must be 'fp32', 'fp64', 'tf32', 'bf16', 'fp16' or 'int8', got 'fp8'"),
+    (
+        {"precisions": ("fp8",)},
+        "precision must be 'fp32', 'fp64', 'tf32', 'bf16', 'fp16' or 'int8', got 'fp8'",
+    ),
     ({"optimizers": ("shampoo",)}, "unknown optimizer 'shampoo'; known: accelegrad, adafactor"),
     ({"devices": ("tpu",)}, "device must be 'cpu' or 'cuda', got 'tpu'"),
     ({"launchers": ("slrum",)}, "unknown launcher 'slrum'; did you mean 'slurm'"),

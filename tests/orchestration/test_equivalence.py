@@ -327,7 +327,7 @@ def test_tables_fit_the_terminal(wrong: Command) -> None:
         ),
         (
             ("--framework=numpy", "--env=/nowhere"),
-            "--env must be auto, current, managed or the path of a Python interpreter; there is no '/nowhere'",
+            "--env must be auto, current, managed, container:IMAGE or the path of a Python interpreter; there is no ",
         ),
     ],
 )

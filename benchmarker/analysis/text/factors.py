@@ -15,7 +15,7 @@ from benchmarker.experiment.keys import canonical
 from benchmarker.experiment.options import RUN_OPTIONS
 from benchmarker.experiment.run_option import RunOption
 from benchmarker.experiment.spec import UNSTATED
-from benchmarker.experiment.usual_sampling import usual_sampling
+from benchmarker.experiment.usual_sampling import DEFAULT_SAMPLING, usual_sampling
 from benchmarker.records.lookup import Record, value_at
 
 
@@ -293,7 +293,8 @@ class _Sampling:
     def factor(self, rows: Sequence[Specification]) -> Factor:
         texts = tuple(str(row["sampling"]) for row in rows)
         usual = all(
-            text == usual_sampling(row["mode"], row.get("scenario")) for text, row in zip(texts, rows)
+            row["mode"] in DEFAULT_SAMPLING and text == usual_sampling(row["mode"], row.get("scenario"))
+            for text, row in zip(texts, rows)
         )
         varies = not usual and len(set(texts)) > 1
         return Factor("sampling", texts, varies, "" if usual else f"sampling for {texts[0]}")

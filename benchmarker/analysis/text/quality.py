@@ -177,7 +177,7 @@ def beside(record: Record) -> Iterator[tuple[str, str]]:
         energy = f"{significant(metrics['joules_per_sample'])} J a sample, idle draw left out"
         rate = metrics["flop_per_joule"]
         yield "energy", energy + (f", {count(rate, 'FLOP/J')}" if rate else "")
-    if metrics.get("cost_per_million_samples") is not None:
+    if metrics.get("cost_per_million_samples") is not None and metrics.get("cost_of_run") is not None:
         yield (
             "cost",
             (

@@ -145,7 +145,7 @@ class ElementwiseOperators(ArrayOperators):
         low = -(1 << (bits - 1)) if signed else 0
         q = np.clip(np.rint(x / step) + zero_point, low, low + (1 << bits) - 1)
         y: Array = (q - zero_point) * step
-        return y
+        return y.astype(x.dtype, copy=False)  # NumPy 1 clips by numbers of 32 bits in float64
 
     def integer_div(self, a: Array, b: Array) -> Array:
         quotient: Array = np.abs(a) // np.abs(b) * (np.sign(a) * np.sign(b))
