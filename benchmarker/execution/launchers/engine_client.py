@@ -59,7 +59,7 @@ class EngineClient(GuardedProcess):
                 raise EnvironmentCreationError(
                     f"'{arguments[0]}' could not be started: {error.strerror}"
                 ) from error
-        self._guard = Guard(self.process.pid)
+        self._guard = Guard(self.process.pid, asks=True)
 
     def leave(self) -> int:
         """Let it end by itself, for a while; return its exit status."""

@@ -15,6 +15,9 @@ SHELL = "/bin/sh"  # of 0.3 MiB; an interpreter takes ten times as much
 END_AFTER_US = 'read -r nothing; kill -9 "-$1"'  # in the form that every shell takes
 
 
+ASK_BEFORE = 'read -r nothing; kill -TERM "-$1"; sleep 2; kill -9 "-$1"'
+
+
 class Guard:
     """Ends a process group if this process dies before the guard is dismissed.
 
@@ -22,6 +25,8 @@ class Guard:
     ----------
     group : int
         The process group.
+    asks : bool
+        Whether it asks the group to end first, so that a client of an engine ends what that has started.
 
     Raises
     ------
@@ -29,10 +34,10 @@ class Guard:
         If no process can be started.
     """
 
-    def __init__(self, group: int) -> None:
+    def __init__(self, group: int, *, asks: bool = False) -> None:
         try:
             self._process = subprocess.Popen(
-                [SHELL, "-c", END_AFTER_US, "guard", str(group)],
+                [SHELL, "-c", ASK_BEFORE if asks else END_AFTER_US, "guard", str(group)],
                 stdin=subprocess.PIPE,
                 stdout=subprocess.DEVNULL,
                 stderr=subprocess.DEVNULL,
