@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from benchmarker.api.scenario import FEWEST_OF_SERVER, SERVER
+from benchmarker.api.scenario import MIN_SERVER_STEPS, SERVER
 from benchmarker.experiment.spec import RunSpec
 from benchmarker.experiment.usual_sampling import usual_sampling
 
@@ -22,8 +22,8 @@ def _reasons(run: RunSpec) -> Iterator[str]:
     usual = usual_sampling(run.mode, run.scenario)
     if run.sampling != usual:
         yield f"the scenario {run.scenario} has --sampling={usual}, got {run.sampling}"
-    if run.scenario == SERVER and run.steps is not None and run.steps < FEWEST_OF_SERVER:
+    if run.scenario == SERVER and run.steps is not None and run.steps < MIN_SERVER_STEPS:
         yield (
-            f"the scenario server needs at least {FEWEST_OF_SERVER} steps a trial, with fewer a 99th percentile is not "
+            f"the scenario server needs at least {MIN_SERVER_STEPS} steps a trial, with fewer a 99th percentile is not "
             f"known with 99 % confidence, got {run.steps}"
         )

@@ -131,7 +131,7 @@ def make_image(folder: Path) -> Path:
 
 def test_an_image_is_bound_whole_but_for_the_way_to_what_is_added(tmp_path: Path) -> None:
     image = make_image(tmp_path / "image")
-    steps = layout(image, ["/usr/lib/benchmarker", "/work/a"])
+    steps = layout(image, ["/usr/lib/benchmarker", "/data/a"])
     assert steps == [
         Step("bind", "/etc", str(image / "etc")),
         Step("bind", "/home", str(image / "home")),

@@ -7,7 +7,7 @@ import random
 
 import pytest
 
-from benchmarker.api.scenario import FEWEST_OF_SERVER
+from benchmarker.api.scenario import MIN_SERVER_STEPS
 from benchmarker.worker.measurement.percentile_bounds import (
     CONFIDENCE,
     MET,
@@ -42,7 +42,7 @@ def test_so_many_queries_are_needed_as_loadgen_needs() -> None:
     """With one late: 64 for the 90th percentile, 662 for the 99th; with none, 459."""
     assert [most_late(n, 90) for n in (43, 44, 63, 64)] == [None, 0, 0, 1]
     assert [most_late(n, 99) for n in (458, 459, 661, 662)] == [None, 0, 0, 1]
-    assert most_late(FEWEST_OF_SERVER, 99) == 0
+    assert most_late(MIN_SERVER_STEPS, 99) == 0
     assert all(most_late(count, percent) == 1 for count, percent in zip(USUAL_FEWEST.values(), (90, 99)))
 
 
