@@ -48,7 +48,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         nargs="+",
         metavar="RECORD",
         help="a record's file, or its name, the beginning or end of its id, or last with the folder as --results; "
-        "the other processes of its number and its rerun are looked for there, or else beside the file",
+        "the other processes of its number and its rerun are looked for there, or else beside the file; a record of a "
+        "rerun stands for what was run again",
     )
     add_results(check, elsewhere=False)
     for action in (build, check):
@@ -137,7 +138,10 @@ def _is_in(path: Path, folder: Path) -> bool:
 
 
 def _entry(path: Path, repository: Repository) -> Entry | str | None:
-    """Return the entry that a record's file is of, or why it is of none; None if it is part of a rerun."""
+    """Return the entry that a record's file is of, or was made again for, or why it is of none.
+
+    None of a rerun whose entry is not there.
+    """
     for damaged, why in repository.skipped.items():
         if damaged.exists() and damaged.samefile(path):
             return f"the file {why}"
@@ -146,10 +150,19 @@ def _entry(path: Path, repository: Repository) -> Entry | str | None:
             return entry
     for name, file in repository.files.items():
         if file.samefile(path):
-            return INTERRUPTED_RUN if repository.records[name]["status"] == "interrupted" else None
+            return (
+                INTERRUPTED_RUN
+                if repository.records[name]["status"] == "interrupted"
+                else _run_again(name, repository)
+            )
     raise UsageError(
         f"'{path}' is not among the records of its folder: a record is named NAME.json (--results)"
     )
+
+
+def _run_again(name: str, repository: Repository) -> Entry | None:
+    """Return the entry of which a record is the rerun."""
+    return next((e for e in repository.entries if any(name in rerun.new for rerun in e.reruns)), None)
 
 
 def _as_text(found: Mapping[Path, Sequence[str]]) -> str:

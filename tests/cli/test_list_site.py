@@ -79,12 +79,15 @@ def test_processes_of_one_entry_are_told_once(place: Path, capsys: pytest.Captur
     assert out.splitlines()[-1] == "entries: 1, 1 would not count"
 
 
-def test_records_of_a_rerun_have_nothing_to_be_checked(
+def test_a_record_of_a_rerun_stands_for_what_was_run_again(
     place: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     verdict = json.loads(verdict_file(place / file_of(place, "mxnet")).read_text(encoding="utf-8"))
     again = [str(next((place / "results").glob(f"*{name[:12]}.json"))) for name in verdict["new_records"]]
-    assert called(capsys, "check", *again) == (0, "entries: 0, nothing to check\n", "")
+    status, out, _ = called(capsys, "check", *again)
+    assert (status, out.splitlines()[-1]) == (1, "entries: 1, 1 would not count")
+    verdict_file(place / file_of(place, "mxnet")).unlink()
+    assert called(capsys, "check", again[0])[1].count("it is not shown to be reproduced") == 1
     (path,) = write(place / "elsewhere", [make_failed_record("interrupted")])
     assert called(capsys, "check", str(path))[1].startswith(f"{path}: its run was interrupted")
 
@@ -153,8 +156,8 @@ def test_the_kept_example_makes_a_site(tmp_path: Path, capsys: pytest.CaptureFix
     )
     assert (status, err) == (0, "")
     told = json.loads((tmp_path / "site" / "list.json").read_text(encoding="utf-8"))["contests"]
-    found = {one["contest"]: len(one["entries"]) + len(one["not_counted"]) for one in told}
-    assert found == {"digits_mlp": 0, "mnist_mlp_training": 2}
+    found = {one["contest"]: (len(one["entries"]), len(one["not_counted"])) for one in told}
+    assert found == {"digits_mlp": (2, 0), "mnist_mlp_training": (2, 0)}
 
 
 @pytest.mark.framework("numpy")

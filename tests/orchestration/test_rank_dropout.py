@@ -48,7 +48,9 @@ benchmarker_scheme = Summed
 
 def verification(command: Command, *arguments: str) -> dict[str, Any]:
     (record,) = command("run", *PROBLEM, "--framework=numpy", "--ranks=2", *arguments, "--json").records
+    assert record["status"] in ("ok", "failed"), record["error"]
     found: dict[str, Any] = record["verification"]
+    assert found["status"] != "skipped", record["error"]
     return found
 
 

@@ -9,6 +9,8 @@ from benchmarker.analysis.text.units import duration, significant
 from benchmarker.records.lookup import Record, value_at
 from benchmarker.records.timestamps import from_record
 
+MIN_PLAIN_AMOUNT = 1e-3
+"""Less is told with an exponent, so that an interval fits a narrow screen."""
 _SECONDS_PER_HOUR = 3600
 MIN_VALUE, MAX_VALUE = 1e-12, 1e12
 """In any unit: beyond them is nothing that was measured, and intervals of what is far apart are not finite."""
@@ -40,6 +42,11 @@ class Measure:
     needs: str
     fixes: str | None = None
     is_money: bool = False
+
+
+def money(value: float) -> str:
+    """Return an amount, the zeros of a tiny one as an exponent."""
+    return significant(value) if value == 0 or abs(value) >= MIN_PLAIN_AMOUNT else f"{value:.3e}"
 
 
 def _at(path: str) -> Callable[[Record], float | None]:
@@ -89,12 +96,12 @@ MEASURES: Mapping[str, Measure] = {
     "cost_per_million_samples": Measure(
         "cost of a million samples",
         _at("metrics.cost_per_million_samples"),
-        significant,
+        money,
         _NO_PRICE,
         is_money=True,
     ),
     "cost_to_target": Measure(
-        "cost to accuracy", _cost_to_target, significant, f"{_NO_TARGET}, or {_NO_PRICE}", is_money=True
+        "cost to accuracy", _cost_to_target, money, f"{_NO_TARGET}, or {_NO_PRICE}", is_money=True
     ),
 }
 """By the name that a contest has for each."""
