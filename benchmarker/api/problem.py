@@ -95,6 +95,9 @@ class Problem:
         Of :data:`~benchmarker.api.collective.COLLECTIVES`: what several ranks exchange in a step, instead of computing
         the graph, whose input is then a vector for each of them; its parameters are those of
         :func:`~benchmarker.api.collective.of_problem`.
+    whole_only : callable or None
+        ``whole_only(parameters)`` returns why the loss of a mini-batch is not the mean of the losses of its parts, so
+        that neither several ranks nor micro-batches can train it, or None if it is.
     """
 
     name: str
@@ -111,6 +114,7 @@ class Problem:
     modes: tuple[str, ...] = STEP_MODES
     decode: Callable[[Network, Any, Stage], None] | None = None
     collective: str | None = None
+    whole_only: Callable[[Any], str | None] | None = None
 
     def benchmarker_problem(self) -> Problem:
         """The hook: a problem is a plug-in by itself, so that an entry point may name a member of a family."""
@@ -125,6 +129,25 @@ class Problem:
             On an unknown name or a value of the wrong type.
         """
         return dataclasses.asdict(parse_options(self.parameters, values, f"problem '{self.name}'"))
+
+    def fault_of_parts(self, values: Mapping[str, Any]) -> str | None:
+        """Return why a mini-batch cannot be trained in parts, or None.
+
+        Raises
+        ------
+        UsageError
+            On an unknown parameter or a value of the wrong type.
+        PluginError
+            If the problem is broken.
+        """
+        if self.whole_only is None:
+            return None
+        parameters = parse_options(self.parameters, values, f"problem '{self.name}'")
+        try:
+            with self._building():
+                return self.whole_only(parameters)
+        except (Exception, SystemExit) as error:
+            raise PluginError(f"problem '{self.name}' failed in whole_only(): {first_line(error)}") from error
 
     def graph(self, batch_size: int | None = None, **values: Any) -> Graph:
         """Build the graph for a mini-batch of ``batch_size`` samples.

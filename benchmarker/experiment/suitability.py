@@ -64,12 +64,12 @@ _DECISIVE = operator.attrgetter(
     "steps",
     "environment",
 )
-"""All that :func:`unsupported_reason` looks at, beside the collective that a problem is."""
+"""All that :func:`unsupported_reason` looks at, beside what the problem itself says."""
 
 
 def unsupported_reasons(runs: Sequence[RunSpec]) -> list[str | None]:
     """Return the :func:`unsupported_reason` of each run, worked out once for those that have one in common."""
-    keys = [(_DECISIVE(run), _collective(run)) for run in runs]
+    keys = [(_DECISIVE(run), _collective(run), _unsuited_parts(run)) for run in runs]
     found = {key: unsupported_reason(run) for key, run in dict(zip(keys, runs)).items()}
     return [found[key] for key in keys]
 
@@ -102,6 +102,9 @@ def unsupported_reason(run: RunSpec) -> str | None:
             f"for a batch size of {run.batch_size}"
         )
     collective = _collective(run)
+    refused = _unsuited_parts(run)
+    if refused is not None:
+        return refused
     refused = unsuited_collective(run, plugin, collective) if collective else None
     if refused is None and run.ranks > 1:
         refused = unsuited_ranks(run, plugin)
@@ -123,6 +126,18 @@ def unsupported_reason(run: RunSpec) -> str | None:
             "its first worker, so a fresh one for each would be a new interpreter for each"
         )
     return None
+
+
+def _unsuited_parts(run: RunSpec) -> str | None:
+    """Return why parts of a run's mini-batches cannot be trained, or None."""
+    part = min(run.batch_size // run.ranks, run.micro_batch or run.batch_size)
+    if run.mode != "training" or part == run.batch_size:
+        return None
+    fault = registry.problem(run.problem).fault_of_parts(run.problem_parameters)
+    if fault is None:
+        return None
+    by = "--ranks" if run.ranks > 1 else "--micro-batch"
+    return f"problem '{run.problem.name}' is trained by whole mini-batches, without {by}: {fault}"
 
 
 def _unsuited_container(run: RunSpec) -> str | None:

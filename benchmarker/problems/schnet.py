@@ -14,7 +14,13 @@ from benchmarker.graph.network import Network
 from benchmarker.graph.recorder import Value
 from benchmarker.graph.types import Distribution
 from benchmarker.problems.layers.glorot import glorot_dense
-from benchmarker.problems.layers.molecules import helix, neighbours, pair_distances, require_within
+from benchmarker.problems.layers.molecules import (
+    atoms_of_all,
+    helix,
+    neighbours,
+    pair_distances,
+    require_within,
+)
 
 QM9 = {"width": 64, "interactions": 3, "gaussians": 300, "radius": 30.0}
 """Sizes of the paper's network for QM9."""
@@ -130,4 +136,5 @@ def benchmarker_problem() -> Problem:
             Published(116_033, 44_173_440, QM9),
         ),
         reduced={"atoms": 4, "elements": 6, "width": 8, "interactions": 2, "gaussians": 7},
+        whole_only=atoms_of_all,
     )

@@ -20,7 +20,7 @@ from benchmarker.errors import UnsupportedError
 from benchmarker.experiment.fault import ExperimentError
 from benchmarker.experiment.planning import plan
 from benchmarker.experiment.spec import Experiment, RunSpec
-from benchmarker.experiment.suitability import unsupported_reason
+from benchmarker.experiment.suitability import unsupported_reason, unsupported_reasons
 from benchmarker.graph.cost import graph_cost
 from benchmarker.graph.graph import Graph
 from benchmarker.graph.network import Network
@@ -161,6 +161,27 @@ def test_a_mean_over_those_words_that_count_is_none_over_samples() -> None:
         check_mean(whole, part, draw_parameters(whole, 0), draw_batch(whole, 0))
 
 
+def test_what_problems_say_of_their_parts_is_so() -> None:
+    """Of every problem that trains: those whose loss is no mean over samples, and no others, say so."""
+    wrong = []
+    for name in registry.names("problems", ours=True):
+        problem = registry.problem(name)
+        size = problem.reduced_batch_size
+        if problem.collective or size == 1:
+            continue
+        whole, part = graphs(name, 2 * size, size)
+        if whole.loss is None:
+            continue
+        try:
+            check_mean(whole, part, draw_parameters(whole, 0), draw_batch(whole, 0))
+            refused = False
+        except UnsupportedError:
+            refused = True
+        if refused != (problem.fault_of_parts(problem.reduced) is not None):
+            wrong.append(name)
+    assert wrong == []
+
+
 class Plain(NumpyProgram):
     """Cannot train in micro-batches."""
 
@@ -182,6 +203,29 @@ def test_micro_batches_divide_the_mini_batch(micro_batch: int, refused: bool) ->
     reason = unsupported_reason(replace(SPEC, micro_batch=micro_batch))
     assert (reason is not None) == refused
     assert not refused or f"got {micro_batch} for a batch size of 8" in str(reason)
+
+
+MASKED = replace(SPEC, problem=ProblemReference("bert_base"), problem_parameters={"length": 16})
+
+
+@pytest.mark.parametrize(
+    ("run", "without"),
+    [
+        (MASKED, "--micro-batch"),
+        (replace(MASKED, micro_batch=None, ranks=2, scheme="all-reduce", exchange="mpi"), "--ranks"),
+        (replace(MASKED, micro_batch=8), None),
+        (replace(MASKED, mode="gradient", micro_batch=None), None),
+        (replace(MASKED, problem_parameters={"head": "classification"}), None),
+    ],
+)
+def test_a_problem_that_is_trained_whole_is_refused_by_name(run: RunSpec, without: str | None) -> None:
+    reason = unsupported_reason(run)
+    if without is None:
+        assert reason is None
+    else:
+        rule = f"problem 'bert_base' is trained by whole mini-batches, without {without}: its loss is a mean over"
+        assert str(reason).startswith(rule)
+    assert unsupported_reasons([SPEC, run]) == [None, reason]
 
 
 def test_the_record_says_what_was_done_and_what_it_saves() -> None:

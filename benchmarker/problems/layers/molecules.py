@@ -106,3 +106,8 @@ class Molecule:
         own = net.reshape(self.position, shape=(net.batch_size, self.atoms, *ones, 3))
         result: Value = net.sub(other, own)
         return result
+
+
+def atoms_of_all(parameters: object) -> str:
+    """Return why a mini-batch cannot be trained in parts."""
+    return "its neighbours are numbered among the atoms of the whole mini-batch, of which no part has all"

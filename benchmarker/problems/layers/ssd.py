@@ -66,6 +66,11 @@ def loss(net: Network, scores: Value, offsets: Value, positives: int) -> Value:
     return result
 
 
+def matched_boxes(parameters: object) -> str:
+    """Return why a mini-batch cannot be trained in parts."""
+    return "its loss is a mean over matched boxes, of which parts of a mini-batch have different numbers"
+
+
 def detect(net: Network, features: Sequence[Value], classes: int, positives: int) -> None:
     """Make each default box's logits and offsets the outputs, and their loss the network's."""
     scores = head(net, "class", features, classes)
