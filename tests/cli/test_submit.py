@@ -117,6 +117,29 @@ def test_a_task_that_is_killed_while_it_runs_goes_on_with_what_is_missing(
 
 
 @pytest.mark.framework("numpy")
+def test_a_preempted_job_is_queued_again_and_goes_on_with_what_is_missing(
+    cluster: Command, slurm: SlurmCluster
+) -> None:
+    name = submit(cluster, "--cells-per-job=4", "--option=partition=requeued", "--", "--steps=20000")
+    results = cluster.folder / "results-submissions" / name / "part-1" / "results"
+    limit = time.monotonic() + TIMEOUT
+    while not list(results.glob("*.json")):
+        assert time.monotonic() < limit
+        time.sleep(0.05)
+    (first,) = results.glob("*.json")
+    slurm.run("srun", "--partition=urgent", "--nodes=2", "--ntasks=2", "--exclusive", "true")
+    parts = wait(cluster, name, lambda states: states == {1: "queued"})
+    # Slurm lets a job that it queues again wait for two minutes.
+    slurm.run("scontrol", "update", f"jobid={parts[1]['job']}", "StartTime=now")
+    wait(cluster, name, lambda states: states == {1: "done"})
+    records = [json.loads(path.read_text()) for path in results.glob("*.json")]
+    measured = [record for record in records if record["status"] == "ok"]
+    assert sorted(record["batch_size"] for record in measured) == [4, 8, 16, 32]
+    assert json.loads(first.read_text())["id"] in [record["id"] for record in measured]
+    assert {record["status"] for record in records} <= {"ok", "interrupted", "crashed"}
+
+
+@pytest.mark.framework("numpy")
 def test_a_blueprint_that_changes_after_it_was_submitted_is_not_run(cluster: Command) -> None:
     name = submit(cluster, "--option=begin=now+3", "--cells-per-job=2")
     blueprint = cluster.folder / "four.toml"

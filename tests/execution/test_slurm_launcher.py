@@ -44,14 +44,6 @@ def test_a_run_is_a_step_of_the_job(slurm: SlurmCluster, tmp_path: Path) -> None
     assert_nothing_is_left(slurm)
 
 
-def test_slurm_ends_the_run_at_the_time_limit_of_its_step(slurm: SlurmCluster, tmp_path: Path) -> None:
-    slurm_job = ("srun", "-N1", "-n1", "env", "SLURM_TIMELIMIT=0:2")
-    _, records = run(slurm, tmp_path / "r", *slurm_job, options=("--steps=100000000",))
-    assert [record["status"] for record in records] == ["crashed"]
-    assert "DUE TO TIME LIMIT" in records[0]["error"]["message"]
-    assert_nothing_is_left(slurm)
-
-
 def test_outside_of_a_job_it_says_what_to_do(slurm: SlurmCluster, tmp_path: Path) -> None:
     told, records = run(slurm, tmp_path / "r", options=("--steps=20",))
     assert "run benchmarker with salloc or sbatch" in told + json.dumps(records)

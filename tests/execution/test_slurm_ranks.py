@@ -121,6 +121,34 @@ def test_a_preempted_job_is_a_record_with_slurms_reason(slurm: SlurmCluster, tmp
         assert_nothing_is_left(slurm, environment["SLURM_JOB_ID"])
 
 
+def test_slurm_ends_one_worker_and_two_ranks_at_the_time_limit_of_their_step(
+    slurm: SlurmCluster, tmp_path: Path
+) -> None:
+    with allocation(slurm) as environment:
+        # Slurm counts in minutes.
+        limited = {**environment, "SLURM_TIMELIMIT": "1"}
+        places = {ranks: tmp_path / str(ranks) for ranks in (1, 2)}
+        begun = {}
+        for ranks, place in places.items():
+            place.mkdir()
+            begun[ranks] = start(limited, place, ENDLESS, f"--ranks={ranks}")
+        for process in begun.values():
+            measuring(slurm, process)
+        rest(slurm, environment["SLURM_JOB_ID"])
+        for ranks, place in places.items():
+            record = ended(begun[ranks], place)
+            assert record["status"] == "crashed"
+            assert "DUE TO TIME LIMIT" in record["error"]["message"]
+        assert_nothing_is_left(slurm, environment["SLURM_JOB_ID"])
+
+
+def rest(slurm: SlurmCluster, job: str) -> None:
+    """Stop the workers, so that a minute of waiting is none of computing."""
+    for process in slurm.left():
+        if job_of(process) == job and "SLURM_PROCID" in process.environ():
+            process.suspend()
+
+
 def test_a_killed_node_is_a_record_with_slurms_reason(slurm: SlurmCluster, tmp_path: Path) -> None:
     with allocation(slurm) as environment:
         process = start(environment, tmp_path, ENDLESS)
