@@ -155,10 +155,12 @@ class Command:
     folder: Path
     environment: dict[str, str]
 
-    def start(self, *arguments: str, **options: Any) -> subprocess.Popen[str]:
-        """Start it in a new interpreter."""
+    def start(
+        self, *arguments: str, program: Sequence[str] = ("-m", "benchmarker"), **options: Any
+    ) -> subprocess.Popen[str]:
+        """Start it, or a program that changes something in it before, in a new interpreter."""
         return subprocess.Popen(
-            [sys.executable, "-m", "benchmarker", *arguments],
+            [sys.executable, *program, *arguments],
             cwd=self.folder,
             env=self.environment,
             stdout=subprocess.PIPE,

@@ -88,8 +88,9 @@ class Outcome:
     ----------
     exit_status : int or None
         As :mod:`subprocess` tells it: negative for a signal; ``None`` if it never started.
-    ended_by : {"itself", "timeout", "silence", "interrupt", "group"}
-        Who ended it; ``group`` where another one of its group came to no good end first.
+    ended_by : {"itself", "timeout", "silence", "stopped", "interrupt", "group"}
+        Why it ended; ``stopped`` where a signal had stopped it for too long, ``group`` where another one of its group
+        came to no good end first.
     unreadable_events : int
         Lines on the event pipe that were no events.
     reason : str or None
@@ -184,7 +185,7 @@ class Launcher(ABC):
         handler : callable
             Takes each event with its rank.
         silence : float, optional
-            Seconds that a rank may say nothing while another waits for an answer.
+            Seconds that a rank may say nothing while another waits for an answer, or be stopped by a signal.
         answered : collection of str, optional
             The kinds of events that their sender waits for an answer to.
 

@@ -245,7 +245,7 @@ def run_isolated_group(
     handler : callable
         Is told of each event with its rank, one at a time; returns ranks, each with what is sent to it.
     silence : float, optional
-        Seconds that a rank may say nothing while another waits for an answer.
+        Seconds that a rank may say nothing while another waits for an answer, or be stopped by a signal.
     answered : collection of str, optional
         The kinds of events that their sender waits for an answer to.
 

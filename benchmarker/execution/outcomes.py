@@ -108,7 +108,7 @@ def failure(
     timeout : float or None
         The run's time limit in seconds.
     silence : float, optional
-        Seconds that a rank may say nothing while another waits.
+        Seconds that a rank may say nothing while another waits, or be stopped by a signal.
     """
     if outcome.ended_by == "interrupt":
         return Failure("interrupted", stage, "KeyboardInterrupt", "interrupted by the user")
@@ -117,6 +117,11 @@ def failure(
     if outcome.ended_by == "silence":
         message = f"the worker said nothing for {silence:g} s in stage '{stage}' while other ranks waited"
         return Failure("timeout", stage, "Silence", message)
+    if outcome.ended_by == "stopped":
+        message = (
+            f"the worker was stopped by a signal for {silence:g} s in stage '{stage}' while other ranks ran"
+        )
+        return Failure("timeout", stage, "Stopped", message)
     if outcome.ended_by == "group":
         message = f"the worker was ended in stage '{stage}' because another rank had ended"
         return Failure("failed", stage, ENDED_WITH_GROUP, message)

@@ -34,7 +34,7 @@ MEETING = ("rendezvous", "serve")
 """The stages in which a port is taken; a helper has the second for all that it does."""
 RENDEZVOUS_SECONDS = 300.0
 MIN_SILENCE_SECONDS = 120.0
-"""How long a rank may say nothing while others wait for it, at least."""
+"""How long a rank may say nothing while others wait for it, or be stopped by a signal, at least."""
 
 
 @dataclass(frozen=True)

@@ -212,6 +212,28 @@ def test_one_that_is_stopped_while_others_wait_is_found_sooner(ranks: Ranks) -> 
     assert ranks.left() == []
 
 
+def test_one_that_is_stopped_is_found_though_no_event_tells_that_others_wait(ranks: Ranks) -> None:
+    def stop(seen: Ranks) -> None:
+        os.kill(seen.processes[1], signal.SIGSTOP)
+
+    start = time.monotonic()
+    handler = when_all(3, "started", stop, ranks)
+    outcomes = ranks("time.sleep(1000)", "time.sleep(1000)", WAITS, handler=handler, silence=1.0)
+    assert 1.0 < time.monotonic() - start < 10
+    assert [outcome.ended_by for outcome in outcomes] == ["group", "stopped", "group"]
+    assert ranks.left() == []
+
+
+def test_one_that_is_stopped_for_a_moment_goes_on(ranks: Ranks) -> None:
+    # For half of what is allowed, twice.
+    code = (
+        'import signal; pid = os.getpid(); send("stops"); '
+        'wake = f"sleep 0.6; kill -CONT {pid}; sleep 0.4; kill -STOP {pid}; sleep 0.6; kill -CONT {pid}"; '
+        'subprocess.Popen(["sh", "-c", wake]); os.kill(pid, signal.SIGSTOP); time.sleep(1.6)'
+    )
+    assert ranks(code, "time.sleep(2)", silence=1.2) == [Outcome(0)] * 2
+
+
 def test_nobody_is_silent_that_waits_itself_or_speaks_or_was_just_told_something(ranks: Ranks) -> None:
     speaks = '[(send("progress"), time.sleep(0.2)) for _ in range(8)]; send("ready"); line(); time.sleep(0.3)'
     waits = 'send("ready"); line(); time.sleep(0.3)'

@@ -184,6 +184,19 @@ def test_one_that_says_nothing_while_another_waits_for_its_answer_is_named(comma
     assert left(command) == []
 
 
+def test_one_that_is_stopped_in_an_exchange_is_named_without_a_time_limit(
+    command: Command, long: Long
+) -> None:
+    rank = long(program=("-c", IMPATIENT)).rank(1)
+    os.kill(rank, signal.SIGSTOP)
+    stopped = time.monotonic()
+    status, record = long.end()
+    assert 1.5 < time.monotonic() - stopped < 10
+    message = "rank 1 of 2 was stopped by a signal for 1.5 s in stage 'measure' while other ranks ran"
+    assert (status, *told(record)) == (1, "timeout", "Stopped", message)
+    assert left(command) == []
+
+
 # --- by others' hands -----------------------------------------------------------------------------
 
 
@@ -194,9 +207,9 @@ class Long:
         self._command = command
         self.process: subprocess.Popen[str] | None = None
 
-    def __call__(self, *arguments: str) -> Long:
+    def __call__(self, *arguments: str, **options: Any) -> Long:
         """Start it, and return once its steps are timed."""
-        self.process = self._command.start(*LONG, *arguments)
+        self.process = self._command.start(*LONG, *arguments, **options)
         assert self.process.stderr is not None
         if not any("measuring" in line for line in self.process.stderr):
             raise AssertionError(self.process.communicate())

@@ -18,6 +18,8 @@ STACKS_SECONDS = 0.3
 """How long one that ran out of time may take to print where it stands."""
 LEAVE_SECONDS = 60.0
 """How long workers may take to leave once all have sent their last event."""
+LOOKS = 4
+"""How often one looks for ranks that are stopped while one may say nothing."""
 MAX_WAIT_SECONDS = 86400.0
 """The kernel's own limit of one wait is about 24 days; a longer timeout takes several."""
 
@@ -32,7 +34,7 @@ class EventLoop:
     handler : callable
         Takes each event with its rank.
     silence : float or None
-        Seconds that a rank may say nothing while another waits.
+        Seconds that a rank may say nothing while another waits, or be stopped by a signal.
     answered : collection of str
         The kinds of events that a rank waits for an answer to.
     """
@@ -51,6 +53,9 @@ class EventLoop:
         self._running = dict(enumerate(ranks))
         self._waiting: dict[int, float] = {}
         """Since when ranks wait for an answer."""
+        self._stopped: dict[int, float] = {}
+        """Since when ranks are seen stopped."""
+        self._next_look = time.monotonic()
         self._outcomes: dict[int, Outcome] = {}
 
     def run(self) -> list[Outcome]:
@@ -149,10 +154,11 @@ class EventLoop:
         if not late:
             late, by = self._silent(now), "silence"
         if not late:
+            late, by = self._stopped_long(now), "stopped"
+        if not late:
             return False
-        if by == "timeout":
-            late = [n for n in late if n not in self._waiting] or late
-            late = [n for n in late if self._running[n].worker.is_stopped()] or late
+        late = [n for n in late if n not in self._waiting] or late
+        late = [n for n in late if self._running[n].worker.is_stopped()] or late
         # This signal makes them print the stacks of all their threads.
         self._end(signal.SIGUSR1, STACKS_SECONDS, dict.fromkeys(late, by))
         return True
@@ -172,11 +178,22 @@ class EventLoop:
             if number not in self._waiting and rank.last_event is None
         }
 
+    def _stopped_long(self, now: float) -> list[int]:
+        """Return the ranks that are stopped for too long: in an exchange others wait for them and no event tells so."""
+        if self._silence is None or now < self._next_look:
+            return []
+        self._next_look = now + self._silence / LOOKS
+        stopped = [number for number, rank in self._running.items() if rank.worker.is_stopped()]
+        self._stopped = {number: self._stopped.get(number, now) for number in stopped}
+        return [number for number, since in self._stopped.items() if since <= now - self._silence]
+
     def _wait(self) -> float | None:
         """Return how long there is nothing to do unless something arrives."""
         moments = [moment for rank in self._running.values() for moment in rank.moments()]
         if self._silence is not None and self._waiting:
             moments += [since + self._silence for since in self._silences().values()]
+        if self._silence is not None:
+            moments.append(self._next_look)
         return min(max(0.0, min(moments) - time.monotonic()), MAX_WAIT_SECONDS) if moments else None
 
     def _end(self, first: signal.Signals | None, seconds: float, ended_by: dict[int, str]) -> None:
