@@ -352,6 +352,10 @@ class Program(CarriesState, ABC):
         """Return the device's own time between two events that it has come to, in seconds."""
         raise NotImplementedError
 
+    def integer_products(self) -> int | None:
+        """Return how many products of an ``int8`` graph its steps compute in integers; None if it does not say."""
+        return None
+
     def compilations(self) -> int | None:
         """Return how often the framework has compiled the program so far; None if it does not say."""
         return None

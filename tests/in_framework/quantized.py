@@ -1,15 +1,16 @@
-"""Quantized graphs in ONNX Runtime, as they are and with a scale that is wrong; prints verdicts as JSON."""
+"""Quantized graphs in a framework, as they are and with a scale that is wrong; prints verdicts as JSON."""
 
 from __future__ import annotations
 
+import importlib
 import json
+import sys
 from dataclasses import replace
 
 from benchmarker.api.framework import Device
 from benchmarker.graph.graph import Graph
 from benchmarker.graph.network import Network
 from benchmarker.graph.transformations.quantize import Operand, Scale, quantize
-from benchmarker.plugins.onnxruntime import benchmarker_framework
 from benchmarker.worker.conformance.subject import Subject, draw_batch, draw_parameters, fetch_outputs
 from benchmarker.worker.job import load_framework
 from benchmarker.worker.quantization import measured
@@ -30,7 +31,7 @@ def network() -> Graph:
 
 
 def main() -> None:
-    plugin = benchmarker_framework()
+    plugin = importlib.import_module(f"benchmarker.plugins.{sys.argv[1]}").benchmarker_framework()
     framework = load_framework(plugin)
     framework.configure(Device("cpu"), threads=1, seed=0)
     subject = Subject(framework, plugin, Device("cpu"))

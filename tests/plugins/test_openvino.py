@@ -77,7 +77,7 @@ def test_each_step_has_its_part_of_the_time_of_all() -> None:
 def test_what_it_can_do_is_said_without_importing_it() -> None:
     plugin = benchmarker_framework()
     assert plugin.modes == ("inference", "generation")
-    assert plugin.precisions["cpu"] == ("fp32", "bf16", "fp16")
+    assert plugin.precisions["cpu"] == ("fp32", "bf16", "fp16", "int8")
 
 
 def test_an_unknown_hint_is_refused() -> None:

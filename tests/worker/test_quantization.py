@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import replace
 
 import numpy as np
@@ -16,7 +15,7 @@ from benchmarker.worker.job import problem_graph
 from benchmarker.worker.quantization import SAMPLES, measured
 from benchmarker.worker.verification import reference
 from tests.conftest import Command
-from tests.support.framework_process import output
+from tests.support.framework_process import answer
 from tests.worker.test_verified_start import JOB
 
 INT8 = replace(JOB, mode="inference", precision="int8")
@@ -52,23 +51,46 @@ def test_ranges_are_those_of_weights_by_channel_and_of_tensors_on_the_mini_batch
 
 
 @pytest.mark.framework
-def test_a_scale_that_is_wrong_in_onnx_runtime_is_found() -> None:
+@pytest.mark.parametrize("framework", ["onnxruntime", "openvino"])
+def test_a_scale_that_is_wrong_is_found(framework: str) -> None:
     """The tolerance has room for rounding, and none for a scale that is off by a twentieth."""
-    found = json.loads(output("onnxruntime", "-m", "tests.in_framework.quantized"))
+    found = answer(framework, "-m", "tests.in_framework.quantized", framework)
     assert found["right"] is True
     assert len(found["wrong"]) == 9
     assert [name for name, passed in found["wrong"].items() if passed] == []
 
 
+RUN = ("--mode=inference", "--batch-size=8", "--steps=2", "--warmup=1", "--json")
+
+
+@pytest.mark.framework
+def test_openvino_computes_every_product_in_integers(command: Command) -> None:
+    (record,) = command(*RUN, "--framework=openvino", "--problem=simple_cnn", "--precision=int8").records
+    assert (record["status"], record["verification"]["status"]) == ("ok", "passed")
+    told = record["verification"]["quantization"]
+    assert (told["products"], told["integer_products"]) == (4, 4)
+
+
+@pytest.mark.framework
+def test_what_only_rounds_and_computes_no_integers_is_no_int8(command: Command) -> None:
+    options = ("--framework=onnxruntime", "--problem=mnist_mlp", "--precision=int8")
+    (record,) = command(*RUN, *options, "--set=optimization=basic").records
+    assert record["status"] == "failed"
+    assert record["error"]["message"].startswith("none of the 3 products is computed in integers here")
+
+
 @pytest.mark.framework
 def test_a_run_in_int8_is_verified_and_says_how_far_it_is_from_the_exact_model(command: Command) -> None:
-    run = ("--framework=onnxruntime", "--problem=simple_cnn", "--batch-size=8", "--mode=inference")
-    full, quantized = command(*run, "--precision=fp32,int8", "--steps=2", "--warmup=1", "--json").records
+    full, quantized = command(
+        *RUN, "--framework=onnxruntime", "--problem=simple_cnn", "--precision=fp32,int8"
+    ).records
     assert (quantized["status"], quantized["verification"]["status"]) == ("ok", "passed")
     assert "quantization" not in full["verification"]
     told = quantized["verification"]["quantization"]
     assert told["calibration_samples"] == SAMPLES
     assert told["operands"] == 14
+    # The last layer it takes out of the integers, as nothing rounds its result.
+    assert (told["products"], told["integer_products"]) == (4, 3)
     # What 8 bits change is far more than what is left between the framework and the quantized reference.
     assert 1e-3 < told["norm_error"] < 0.1
     assert quantized["verification"]["worst"]["norm_error"] < 1e-5

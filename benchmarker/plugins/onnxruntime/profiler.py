@@ -14,6 +14,10 @@ from benchmarker.plugins.onnxruntime.sessions import Sessions
 
 _SUFFIX = "_kernel_time"
 _WARM_UP = 2
+INTEGER_PRODUCTS = frozenset(
+    {"ConvInteger", "MatMulInteger", "MatMulIntegerToFloat", "QGemm", "QLinearConv", "QLinearMatMul"}
+)
+"""Its operators that compute products of integers."""
 
 
 def profile(sessions: Sessions, run: Callable[[Any], None], steps: int) -> Profile:

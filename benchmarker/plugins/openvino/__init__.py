@@ -46,6 +46,6 @@ def benchmarker_framework() -> FrameworkPlugin:
         options=Options,
         recorded_variables=_RECORDED,
         modes=("inference", "generation"),
-        # Of the last two what the processor has; where it lacks them a run is refused.
-        precisions={"cpu": ("fp32", "bf16", "fp16")},
+        # Of all but fp32 what the processor has; where it lacks them a run is refused.
+        precisions={"cpu": ("fp32", "bf16", "fp16", "int8")},
     )

@@ -13,7 +13,12 @@ if TYPE_CHECKING:
     from benchmarker.plugins.openvino import Options
 
 DEVICE = "CPU"
-_PRECISIONS = {"fp32": ("f32", "FP32"), "bf16": ("bf16", "BF16"), "fp16": ("f16", "FP16")}
+_PRECISIONS = {
+    "fp32": ("f32", "FP32"),
+    "int8": ("f32", "INT8"),
+    "bf16": ("bf16", "BF16"),
+    "fp16": ("f16", "FP16"),
+}
 """OpenVINO's name of each precision, and that of the processor's capability."""
 
 

@@ -11,6 +11,7 @@ from benchmarker.api.generation import OWN_OUTPUTS
 from benchmarker.plugins.common.onnx.model import OnnxModel
 from benchmarker.plugins.common.onnx.program import OnnxProgram
 from benchmarker.plugins.openvino.compiling import Compiler
+from benchmarker.plugins.openvino.integers import integer_products
 from benchmarker.plugins.openvino.profiler import profile
 
 if TYPE_CHECKING:
@@ -75,6 +76,9 @@ class OpenVinoProgram(OnnxProgram):
         else:
             request.infer(share_outputs=True)
         return request
+
+    def integer_products(self) -> int:
+        return integer_products(self._requests[0].get_compiled_model())
 
     def compilations(self) -> int:
         return int(bool(self._requests))

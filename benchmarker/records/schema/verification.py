@@ -74,6 +74,10 @@ class Quantization(Group, frozen=True, kw_only=True):
     norm_error: NonNegative | None
     """Euclidean norm of these differences divided by that of the output (a ratio), of the output for which it is
     largest; null if it was not a finite number."""
+    products: Count | None = None
+    """Convolutions and matrix products of the graph; absent from records of before they were counted."""
+    integer_products: Count | None = None
+    """How many of them the framework says that it computed in integers; null or absent if it does not say."""
 
 
 class Verification(Group, frozen=True, kw_only=True):

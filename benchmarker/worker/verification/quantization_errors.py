@@ -7,7 +7,8 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from benchmarker.data import values
-from benchmarker.graph.transformations.quantize import OPERATOR
+from benchmarker.errors import UnsupportedError
+from benchmarker.graph.transformations.quantize import OPERATOR, quantized_operands
 from benchmarker.worker.job import RunJob, problem_graph
 from benchmarker.worker.quantization import calibration_samples
 from benchmarker.worker.verification import reference
@@ -32,9 +33,17 @@ def quantization_errors(job: RunJob, prepared: Prepared, found: Sequence[Array])
         for name, array in zip(graph.outputs, found)
     ]
     worst = largest(told)
+    products = len(quantized_operands(graph))
+    computed = prepared.program.integer_products()
+    if computed == 0 < products:
+        raise UnsupportedError(
+            f"none of the {products} products is computed in integers here, so this is no int8; use fp32"
+        )
     return {
         "operands": sum(node.operator == OPERATOR for node in prepared.graph.nodes),
         "calibration_samples": calibration_samples(graph),
         "max_relative_error": worst.relative,
         "norm_error": worst.norm,
+        "products": products,
+        "integer_products": computed,
     }

@@ -54,7 +54,7 @@ INT8_MARGIN = 4.0
 """Room over what float32 does to the quantized reference: both put elements into the next step by rounding alone."""
 INT8_STEP = 1 / 255
 """A quantization step, as a share of a tensor that fills its range."""
-INT8_NORM_STEPS = 0.25
+INT8_NORM_STEPS = 0.5
 """Steps that a quantized network's output may be off in the norm at least: rounding puts few elements into the next
 step, while a scale that is wrong by a hundredth puts most there."""
 INT8_ELEMENT_STEPS = 4.0
