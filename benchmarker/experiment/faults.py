@@ -424,7 +424,7 @@ def _graphs(experiment: Experiment) -> Iterator[Fault]:
         except UsageError as error:
             yield Fault(("problem", index), str(error))
             continue
-        unable = wrong_modes(experiment.modes, problem)
+        unable = wrong_modes(experiment.modes, problem, are_given=bool(experiment.modes_are_given))
         if unable:
             yield Fault(("mode",), unable)
             continue

@@ -140,6 +140,8 @@ class Experiment(_AxesAndValues, ExperimentOptions):  # type: ignore[misc]
         Constants of every optimizer that has them, over those of the requests.
     training : Training or None
         The table of the recipe that is trained by.
+    modes_are_given : bool, optional
+        Whether the modes were asked for; those of the level, if not. By default it is told from the modes.
     accept : mapping
         ``min_`` or ``max_`` of a metric to its limit; see :mod:`benchmarker.experiment.acceptance`.
     Other fields
@@ -154,8 +156,11 @@ class Experiment(_AxesAndValues, ExperimentOptions):  # type: ignore[misc]
     hyperparameters: Mapping[str, tuple[float, ...]] = field(default_factory=dict)
     accept: Mapping[str, float] = field(default_factory=dict)
     training: Training | None = None
+    modes_are_given: bool | None = None
 
     def __post_init__(self) -> None:
+        if self.modes_are_given is None:
+            object.__setattr__(self, "modes_are_given", bool(self.modes))
         if not self.modes:
             object.__setattr__(self, "modes", MODES_OF_LEVEL.get(self.level, MODES_OF_LEVEL[None]))
         if self.breakdown is None:

@@ -27,10 +27,15 @@ def wrong_level(level: str | None, problem: Problem) -> str | None:
     return f"the level {level} is {rule}; the task of problem '{problem.name}' is {problem.task}"
 
 
-def wrong_modes(modes: Sequence[str], problem: Problem) -> str | None:
-    """Return why no mode of an experiment is one of a problem, None if one is; a collective has no mode to choose."""
-    if problem.collective or set(problem.modes) & set(modes):
+def wrong_modes(modes: Sequence[str], problem: Problem, *, are_given: bool = True) -> str | None:
+    """Return why no mode of an experiment is one of a problem, None if one is; a collective needs none to be given."""
+    if set(problem.modes) & set(modes) or (problem.collective and not are_given):
         return None
+    if problem.collective:
+        return (
+            f"problem '{problem.name}' is a collective, which has the mode {problem.modes[0]} and trains nothing, got "
+            f"{' and '.join(modes)}; leave out --mode"
+        )
     return f"problem '{problem.name}' is for {' and '.join(problem.modes)} only, got {' and '.join(modes)}"
 
 

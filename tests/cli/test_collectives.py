@@ -217,6 +217,10 @@ def test_a_wrong_collective_fails(command: Command, distribution: Callable[..., 
         (["--problem=all_reduce", "--ranks=2", "--scaling=weak"], "a collective has no scaling"),
         (["--problem=all_reduce", "--ranks=2", "--batch-size=8"], "a collective has no batch size"),
         (["--problem=all_reduce", "--ranks=2", "--mode=inference", "--window=2"], "got --window"),
+        (
+            ["--suite=deepbench-allreduce", "--ranks=2", "--mode=training,gradient"],
+            "which has the mode inference and trains nothing, got training and gradient; leave out --mode",
+        ),
     ],
 )
 def test_what_cannot_be_is_refused_in_a_sentence(command: Command, arguments: list[str], told: str) -> None:
