@@ -4,31 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from pathlib import Path
 
 from benchmarker.api.launcher import Enclosure
-from benchmarker.execution.environments.containers import driver_libraries, folder_image
+from benchmarker.execution.environments.containers import driver_libraries
 from benchmarker.execution.environments.containers.container import Mounts
-from benchmarker.execution.environments.containers.engine import Engine
+from benchmarker.execution.environments.containers.folder_engine import FolderEngine
 from benchmarker.execution.environments.containers.folder_image import Step, layout, require_folder
 
 _OPTIONS = {"folder": "--dir", "link": "--symlink", "bind": "--ro-bind"}
 
 
-class Bubblewrap(Engine):
+class Bubblewrap(FolderEngine):
     """Builds the root of each container anew, from read-only mounts."""
 
     name = "bubblewrap"
     program = "bwrap"
-
-    def takes(self, image: str) -> bool:
-        return Path(image).is_dir()
-
-    def digest(self, image: str) -> str:
-        return folder_image.digest(require_folder(image))
-
-    def variables(self, image: str) -> dict[str, str]:
-        return folder_image.variables(require_folder(image))
 
     @contextmanager
     def enclosure(

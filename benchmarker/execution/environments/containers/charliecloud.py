@@ -9,13 +9,13 @@ from pathlib import Path
 from benchmarker.api.launcher import Enclosure
 from benchmarker.cache import temporary_folder
 from benchmarker.errors import UnsupportedError
-from benchmarker.execution.environments.containers import driver_libraries, folder_image
+from benchmarker.execution.environments.containers import driver_libraries
 from benchmarker.execution.environments.containers.container import HOME, Mounts
-from benchmarker.execution.environments.containers.engine import Engine
+from benchmarker.execution.environments.containers.folder_engine import FolderEngine
 from benchmarker.execution.environments.containers.folder_image import OURS, Step, layout, require_folder
 
 
-class Charliecloud(Engine):
+class Charliecloud(FolderEngine):
     """Mounts an image's folders on a root of ours, which has the places that an image lacks.
 
     ``ch-run`` makes no mount points in a read-only image. It becomes the worker itself.
@@ -23,15 +23,6 @@ class Charliecloud(Engine):
 
     name = "charliecloud"
     program = "ch-run"
-
-    def takes(self, image: str) -> bool:
-        return Path(image).is_dir()
-
-    def digest(self, image: str) -> str:
-        return folder_image.digest(require_folder(image))
-
-    def variables(self, image: str) -> dict[str, str]:
-        return folder_image.variables(require_folder(image))
 
     @contextmanager
     def enclosure(
