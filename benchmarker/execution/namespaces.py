@@ -119,13 +119,18 @@ class Namespace:
         UnsupportedError
             If it fails, with its last words.
         """
-        done = subprocess.run(
-            [*self.prefix, *command],
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            timeout=_SECONDS,
-            check=False,
-        )
+        try:
+            done = subprocess.run(
+                [*self.prefix, *command],
+                stdin=subprocess.DEVNULL,
+                capture_output=True,
+                timeout=_SECONDS,
+                check=False,
+            )
+        except subprocess.TimeoutExpired as late:
+            raise UnsupportedError(
+                f"a network namespace cannot be {doing} here: no answer within {_SECONDS:g} s"
+            ) from late
         if done.returncode != 0:
             said = _last_line(done.stderr) or f"status {done.returncode}"
             raise UnsupportedError(f"a network namespace cannot be {doing} here: {said}")

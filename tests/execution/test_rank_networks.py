@@ -412,3 +412,11 @@ def test_where_no_namespace_may_be_made_the_reason_is_told(
     for options in ({"wanted": "counted"}, {"rate": "10mbit"}):
         with pytest.raises(UnsupportedError, match=f"^{reason}$"), open_rank_network(2, **options):
             pass
+
+
+@counted
+def test_a_command_inside_that_does_not_end_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    with contextlib.closing(namespaces.Namespace()) as own:
+        monkeypatch.setattr(namespaces, "_SECONDS", 0.3)
+        with pytest.raises(UnsupportedError, match=r"cannot be set up here: no answer within 0\.3 s$"):
+            own.run("sleep", "60")

@@ -105,6 +105,7 @@ def test_one_that_is_stopped_is_named_at_the_time_limit(command: Command) -> Non
     ("fault", "arguments", "message"),
     [
         ("start", NATIVE, "rank 1 has other weights than rank 0"),
+        ("untold", NATIVE, "rank 1 has other weights than rank 0"),
         ("apart", NATIVE, "update .* differs"),
         ("rows", (*STUMBLING, "--json"), "(gradient|loss) .* differs"),
     ],
@@ -116,6 +117,7 @@ def test_a_rank_that_trains_something_else_is_found(
     record = failed(command(*arguments, f"--set=fault={fault}"))
     assert told(record)[:2] == ("failed", "VerificationFailed")
     assert re.match(message, record["error"]["message"])
+    assert record["verification"]["status"] == "failed"
 
 
 @pytest.mark.parametrize("fault", ["none", "statistics"])

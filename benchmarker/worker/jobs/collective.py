@@ -16,18 +16,21 @@ def run_collective(job: CollectiveJob, channel: Channel, stages: Stages) -> None
     from benchmarker.worker.ranks.group import Group
     from benchmarker.worker.ranks.timing import measure_rank
 
-    ready = prepare_collective(job, Group(job.world, channel, Path(job.folder)), channel, stages)
+    group = Group(job.world, channel, Path(job.folder))
+    ready = prepare_collective(job, group, channel, stages)
     proof = CollectiveProof(job, ready, stages)
     first, verification = proof.start()
     if verification is not None:
         channel.send("verification", **verification.to_json())
         if verification.status == "failed":
+            group.leave_unfinished()
             return
     measured = measure_rank(job, ready.rank, channel, stages, first)
     with stages.stage("verify_again"):
         found = proof.after_timing(measured)
     channel.send("proof", **found.to_json())
     if found.failed:
+        group.leave_unfinished()
         return
     framework = ready.rank.prepared.framework
     if job.exchange == "native":

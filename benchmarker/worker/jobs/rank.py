@@ -29,6 +29,7 @@ def run_rank(job: RankJob, channel: Channel, stages: Stages) -> None:
     if verification is not None:
         channel.send("verification", **verification.to_json())
         if verification.status == "failed":
+            group.leave_unfinished()
             return
     program = rank.prepared.program
     loss_first = loss_of(program, first)
@@ -44,6 +45,7 @@ def run_rank(job: RankJob, channel: Channel, stages: Stages) -> None:
         found = proof.after_timing(measured)
     channel.send("proof", **found.to_json())
     if found.failed:
+        group.leave_unfinished()
         return
     rank.leave()
     framework = rank.prepared.framework

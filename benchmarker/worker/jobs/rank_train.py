@@ -47,6 +47,7 @@ def train_rank(job: RankTrainJob, channel: Channel, stages: Stages) -> None:
     if verification is not None:
         channel.send("verification", **verification.to_json())
         if verification.status == "failed":
+            group.leave_unfinished()
             return
     loss_first = steps.loss_first
     with session.open_feed() as feed:

@@ -56,6 +56,10 @@ class Group:
         """Return what rank 0 says."""
         return self.gather(name, value)[0]
 
+    def leave_unfinished(self) -> None:
+        """Return once all ranks have said why they end without a result: the first that leaves ends the others."""
+        self.gather("unfinished", None)
+
     def working(self) -> AbstractContextManager[None]:
         """Return what lets this rank do by itself what takes long, and all others wait for."""
         return self._channel.alive()
