@@ -22,7 +22,7 @@ RANK_PARTS = _kind(
     each=("problem.name", "framework.name"),
 )
 COMMUNICATION = _kind(
-    "communication", "bytes per step by scheme and ranks: formula beside count", each=("problem.name",)
+    "communication", "bytes per step by scheme and ranks: formula and count", each=("problem.name",)
 )
 LATENCY = _kind("latency", "distribution of step times: violins, and the share of steps within a time")
 SAMPLES = _kind("samples", "every sample over time: warm-up, steady state, change points")
@@ -39,7 +39,7 @@ PERFORMANCE_PROFILE = _kind(
 )
 DIVERGENCE = _kind("divergence", "how far trainings are from the float64 reference, over steps", each=_RECIPE)
 DIVERGENCE_MAP = _kind("divergence_map", "the same as a heat map of parameters by steps", each=_RECIPE)
-MEMORY = _kind("memory", "peak memory beside what the graph predicts, and energy per sample")
+MEMORY = _kind("memory", "peak memory and what the graph predicts, and energy per sample")
 SPEEDUP = _kind("speedup", "heat map of problems by frameworks: step time over a baseline's")
 DIFFERENCES = _kind(
     "differences", "heat map of where an operator differs from float64, by framework", "error_map"

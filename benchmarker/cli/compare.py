@@ -32,7 +32,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options of ``compare``."""
     parser.epilog = (
         "exit status: 0 compared; 1 shown to be slower than --fail-if-slower allows; 2 what was asked makes no "
-        "sense, or the sides are not comparable; 4 nothing can be told and --require-conclusive asks for it"
+        "sense, or the sides are not comparable; 4 there is no answer and --require-conclusive asks for one"
     )
     parser.add_argument(
         "sides",
@@ -64,7 +64,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--turns",
         action=argparse.BooleanOptionalAction,
         default=True,
-        help="whether both processes of a pair that is made take turns in short windows, where they can",
+        help="whether the two processes of a new pair take turns in short windows, where they can",
     )
     parser.add_argument(
         "--margin",
@@ -76,9 +76,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--include-contaminated", action="store_true", help="count processes that the machine disturbed"
     )
     parser.add_argument(
-        "--fail-if-slower", type=share, metavar="SHARE", help="status 1 if a row is shown to be, e.g. 5%%"
+        "--fail-if-slower",
+        type=share,
+        metavar="SHARE",
+        help="exit status 1 if a row is shown to be slower by more",
     )
-    parser.add_argument("--require-conclusive", action="store_true", help="status 4 if a row has no answer")
+    parser.add_argument(
+        "--require-conclusive", action="store_true", help="exit status 4 if a row has no answer"
+    )
     add_results(parser)
     parser.add_argument(
         "--summary", metavar="FILE", type=file_path, help="append a summary in Markdown, as CI shows it"
@@ -160,7 +165,7 @@ def _without_what_is_asked(arguments: argparse.Namespace) -> list[str]:
     ):
         other = rest[0]
         raise UsageError(
-            "--run makes pairs of commits, of versions or of records, and not of several kinds: got "
+            "--run makes pairs of commits, of versions or of records, all of one kind: got "
             f"'{variants[0]}' and '{other}'"
         )
     arguments.sides = words[:count]

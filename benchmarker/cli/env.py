@@ -32,7 +32,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     removed = actions.add_parser("remove", help="remove managed environments")
     chosen = removed.add_mutually_exclusive_group(required=True)
     chosen.add_argument(
-        "name", nargs="?", metavar="NAME", help="an environment, or a framework for all of its"
+        "name", nargs="?", metavar="NAME", help="an environment, or a framework for all of its environments"
     )
     chosen.add_argument("--all", action="store_true", help="every managed environment")
     path = actions.add_parser("path", help="print the interpreter that a run with --env auto would use")

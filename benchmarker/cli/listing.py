@@ -112,7 +112,7 @@ def _matrix(arguments: argparse.Namespace) -> int:
     from benchmarker.experiment.catalogue import Support, framework_class, support
 
     if arguments.kind not in (None, "problems"):
-        raise UsageError(f"--matrix is of problems by framework, not of {arguments.kind}")
+        raise UsageError(f"--matrix shows problems by framework, not {arguments.kind}")
 
     def whole(name: str) -> FrameworkPlugin:
         plugin = registry.framework(name)

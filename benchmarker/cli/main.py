@@ -27,7 +27,7 @@ COMMANDS = {
     "blueprint": "check blueprint files, or print their schema for editors",
     "check": "run the conformance suite over a framework",
     "new": "write the package of a plug-in to start from",
-    "submit": "give a blueprint's cells to a batch system as jobs",
+    "submit": "submit a blueprint's cells to a batch system as jobs",
     "jobs": "show what has become of submitted jobs, or end them",
     "collect": "bring the records of submitted jobs home",
     "env": "list, create and remove the environments of frameworks",
@@ -42,7 +42,7 @@ COMMANDS = {
     "validate": "check records against the schema",
     "doctor": "find what on this machine will distort measurements",
     "data": "time mini-batches of images from storage to memory",
-    "calibrate": "measure this machine's peaks, of which records give the share",
+    "calibrate": "measure this machine's peaks, which records are held against",
     "completion": "print the completion script for bash, zsh or fish",
 }
 EXIT_INTERRUPTED = 130

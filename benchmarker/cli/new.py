@@ -127,7 +127,7 @@ def main(arguments: argparse.Namespace) -> int:
     skeleton = _checked(arguments.name, arguments.kind)
     folder = Path(skeleton.distribution)
     if folder.exists() or folder.is_symlink():
-        raise UsageError(f"'{folder}' is there already; choose another name, or remove it")
+        raise UsageError(f"'{folder}' already exists; choose another name, or remove it")
     for path, content in skeleton.files().items():
         place = folder / path
         place.parent.mkdir(parents=True, exist_ok=True)

@@ -32,14 +32,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options of ``rerun``."""
     parser.epilog = (
         "exit status: 0 reproduced; 1 not reproduced, or a new record is not in the results folder; "
-        "2 what was asked makes no sense; 4 nothing can be told"
+        "2 what was asked makes no sense; 4 it cannot be told"
     )
     parser.add_argument(
         "records",
         nargs="+",
         metavar="RECORD",
         help="a record's file, or its name, the beginning or end of its id, or last with the folder as --results; "
-        "processes of the same number that lie beside it count with it",
+        "processes of the same number in the same folder count with it",
     )
     parser.add_argument(
         "--env",
@@ -68,7 +68,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--keep-verdict",
         action="store_true",
-        help="write the verdict beside the record too, as NAME.rerun, which a list of records asks for",
+        help="also write the verdict next to the record, as NAME.rerun, which a list of records asks for",
     )
     parser.add_argument("--json", action="store_true", help="print one JSON object per record")
     parser.add_argument("--quiet", action="store_true", help="no progress")

@@ -73,7 +73,7 @@ def _add_table(actions: Any) -> None:
 def _add_choice(parser: argparse.ArgumentParser) -> None:
     """Add which records a table has, in which order and with which columns."""
     add_filters(parser)
-    parser.add_argument("--limit", type=whole(), metavar="N", help="the first so many of them")
+    parser.add_argument("--limit", type=whole(), metavar="N", help="only the first of them")
     parser.add_argument(
         "--sort",
         metavar="FIELD",
@@ -133,13 +133,13 @@ def _add_merge(actions: Any) -> None:
     parser.add_argument(
         "--into", required=True, type=results_place, metavar="DIR", help="the folder that takes them"
     )
-    parser.add_argument("--dry-run", action="store_true", help="only tell what would be added")
+    parser.add_argument("--dry-run", action="store_true", help="only say what would be added")
 
 
 def _add_prune(actions: Any) -> None:
-    parser = _action(actions, "prune", "remove records and their logs; without --yes only tell which")
+    parser = _action(actions, "prune", "remove records and their logs; without --yes only say which")
     add_filters(parser)
-    parser.add_argument("--status", metavar="STATUS,...", help="those that ended so, e.g. failed,crashed")
+    parser.add_argument("--status", metavar="STATUS,...", help="those with this outcome, e.g. failed,crashed")
     parser.add_argument(
         "--older-than", metavar="AGE", help="those that started before, e.g. 30d or 2026-11-01"
     )
@@ -149,7 +149,7 @@ def _add_prune(actions: Any) -> None:
         metavar="N",
         help="all but the N newest of the same work, framework, machine and outcome",
     )
-    parser.add_argument("--yes", action="store_true", help="do remove them")
+    parser.add_argument("--yes", action="store_true", help="really remove them")
 
 
 def _add_import(actions: Any) -> None:
@@ -322,7 +322,7 @@ def _export(arguments: argparse.Namespace) -> int:
     if to_stdout and arguments.json:
         raise UsageError("an export to - prints the records themselves, so --json cannot be given with it")
     if to_stdout and kind == "parquet" and sys.stdout.isatty():
-        raise UsageError("Parquet is no text, so it is not printed to a terminal; name a file")
+        raise UsageError("Parquet is not text, so it is not printed to a terminal; name a file")
     results = chosen_records(arguments)
     if to_stdout:
         write(results, sys.stdout.buffer, kind)
@@ -375,7 +375,7 @@ def _prune(arguments: argparse.Namespace) -> int:
     words = [f"status={arguments.status}"] if arguments.status else []
     if not (words or arguments.filters or arguments.older_than or arguments.keep is not None):
         raise UsageError(
-            "prune removes what is asked for: give filters, --status, --older-than or --keep, got none"
+            "prune removes only what is asked for: give filters, --status, --older-than or --keep, got none"
         )
     if places.place_at(arguments.results):
         raise UsageError(

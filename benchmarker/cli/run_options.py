@@ -150,9 +150,12 @@ def add_recipe_arguments(parser: argparse.ArgumentParser) -> None:
         help="N trainings each, with seeds 0 to N - 1",
     )
     _option(
-        what, "--no-early-stop", action="store_true", help="go on to the recipe's limits, for whole curves"
+        what,
+        "--no-early-stop",
+        action="store_true",
+        help="continue to the recipe's limits, for complete curves",
     )
-    words = "leave each training after N updates, of the whole one's schedules; default: none"
+    words = "stop each training after N updates, on the schedules of the whole one; default: none"
     _option(what, "--max-steps", type=whole(2, MAX_COUNT), metavar="N", help=words)
     _add_options(parser, what, of_recipes=True)
 
@@ -191,7 +194,9 @@ def _add_table(group: Any, name: str, of_recipes: bool) -> None:
 
 def add_permission(group: Any) -> None:
     """Add what allows the CUDA build of PyTorch where its CPU build cannot be had."""
-    words = "where PyTorch's CPU build cannot be had, make its environment with the CUDA build (several GiB)"
+    words = (
+        "where PyTorch's CPU build is not available, make its environment with the CUDA build (several GiB)"
+    )
     _option(group, "--allow-cuda-build", action="store_true", help=words)
 
 

@@ -33,7 +33,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         nargs="+",
         metavar="RECORD",
         help="a training's record on one rank: its file, or its name, the beginning or end of its id, or last with the "
-        "folder as --results; several of other batch sizes for strong scaling",
+        "folder as --results; several of different batch sizes for strong scaling",
     )
     parser.add_argument(
         "--ranks",

@@ -40,7 +40,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--results",
         metavar="DIR",
-        help="folder of records; the submission lies in DIR-submissions; default: the blueprint's, or results; "
+        help="folder of records; the submission is kept in DIR-submissions; default: the blueprint's, or results; "
         "for kubernetes and aws-batch an object store's address, e.g. s3://bucket/folder",
     )
     parser.add_argument(
@@ -51,11 +51,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="cells that one job runs in rounds on one machine, such as the frameworks of a comparison; default: 1",
     )
     parser.add_argument(
-        "--resume", metavar="ID", help="submit again what of a submission ended without all its records"
+        "--resume",
+        metavar="ID",
+        help="submit again those parts of a submission that ended without all their records",
     )
     for name, metavar, words in _ASKED:
         parser.add_argument(f"--{name}", type=whole(1, _MAX_CELLS), metavar=metavar, help=words)
-    parser.add_argument("--queue", metavar="NAME", help="queue, of Slurm a partition")
+    parser.add_argument("--queue", metavar="NAME", help="queue; in Slurm, a partition")
     parser.add_argument("--account", metavar="NAME", help="who pays")
     parser.add_argument("--exclusive", action="store_true", help="share no node with other jobs")
     parser.add_argument(
@@ -64,7 +66,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         action="append",
         default=[],
         metavar="KEY=VALUE",
-        help="an option of the engine's own, e.g. constraint=skylake",
+        help="an option of the engine itself, e.g. constraint=skylake",
     )
     parser.add_argument("--image", metavar="IMAGE", help="container with benchmarker (kubernetes, aws-batch)")
     parser.add_argument("--dry-run", action="store_true", help="print the scripts and submit nothing")
@@ -139,7 +141,9 @@ def _planned(blueprint: Path, options: list[str]) -> tuple[int, str | None]:
 
     wrong = next((word for word in options if not word.startswith("--")), None)
     if wrong is not None:
-        raise UsageError(f"what follows the blueprint are options of run as --NAME=VALUE, got {shown(wrong)}")
+        raise UsageError(
+            f"what follows the blueprint must be options of run as --NAME=VALUE, got {shown(wrong)}"
+        )
     asked = command_parser("run").parse_args([str(blueprint), *options])
     for name in ("results", "resume", "dry_run", "part", "json", "recipe"):
         if getattr(asked, name):
@@ -184,7 +188,7 @@ def _print_manifest(arguments: argparse.Namespace, blueprint: Path, options: lis
 
     if not arguments.dry_run:
         raise UsageError(
-            f"--to={arguments.to} is only printed: give --dry-run, and what it prints to the client that you use"
+            f"--to={arguments.to} is only printed: give --dry-run, and pass what it prints to the client that you use"
         )
     submission = new_submission(
         blueprint,

@@ -115,7 +115,7 @@ def _made(folder: Path, names: tuple[str, ...]) -> dict[str, str]:
             (folder / name).mkdir(parents=True, exist_ok=True)
         except OSError as error:
             raise EnvironmentCreationError(
-                f"the folder '{folder / name}' for what is compiled cannot be made: {error.strerror}"
+                f"the folder '{folder / name}' for compiled code cannot be made: {error.strerror}"
             ) from error
     return {name: str(folder / name) for name in names}
 

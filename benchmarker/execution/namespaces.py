@@ -34,7 +34,7 @@ def tool(name: str) -> str:
     path = os.pathsep.join([os.environ.get("PATH", os.defpath), *_FOLDERS])
     found = shutil.which(name, path=path)
     if found is None:
-        raise UnsupportedError(f"'{name}' is not here, which '{_PACKAGES[name]}' brings")
+        raise UnsupportedError(f"'{name}' is not installed; it comes with '{_PACKAGES[name]}'")
     return found
 
 

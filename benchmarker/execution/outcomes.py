@@ -145,7 +145,7 @@ def _died(outcome: Outcome, stage: str, tail: str, killed_for_memory: bool) -> F
     if status is None or status >= 0:
         message = f"the worker ended with exit status {status} in stage '{stage}' without a result"
         if outcome.unreadable_events:
-            message += f"; {outcome.unreadable_events} lines on its event pipe were no events"
+            message += f"; {outcome.unreadable_events} lines on its event pipe were not events"
         return Failure("crashed", stage, "Exit", message + said)
     number = -status
     try:

@@ -38,7 +38,7 @@ def placed_network(places: Sequence[RankPlace], asked: str | None) -> RankNetwor
     """
     if asked not in (None, SHARED):
         raise UnsupportedError(
-            f"a network of its own, such as {asked}, is for ranks that benchmarker itself starts; use --launcher=local"
+            f"a private network, such as {asked}, is for ranks that benchmarker itself starts; use --launcher=local"
         )
     require_described(places)
     hosts, interface = _meeting(places)
@@ -68,9 +68,9 @@ def require_described(places: Sequence[RankPlace]) -> None:
         for what, value in first.machine.items():
             if what != "boot" and place.machine.get(what) != value:
                 raise UnsupportedError(
-                    f"all ranks must be on machines alike, as one record describes them; rank {rank} was placed on "
-                    f"'{place.host}', whose {what} is '{place.machine.get(what)}', rank 0 on '{first.host}', whose is "
-                    f"'{value}'"
+                    f"all ranks must be on machines that are alike, as one record describes them; rank {rank} was "
+                    f"placed on '{place.host}', whose {what} is '{place.machine.get(what)}', and rank 0 on "
+                    f"'{first.host}', where it is '{value}'"
                 )
 
 
@@ -84,6 +84,6 @@ def _meeting(places: Sequence[RankPlace]) -> tuple[tuple[str, ...], str]:
         if interface != LOOPBACK and all(hosts) and len(set(hosts)) == machines:
             return hosts, interface
     raise UnsupportedError(
-        "ranks on several machines meet by a network interface of one name, and theirs have none in common: "
+        "ranks on several machines meet over a network interface of the same name, and theirs have none in common: "
         + "; ".join(f"'{place.host}' has {', '.join(place.addresses)}" for place in places)
     )

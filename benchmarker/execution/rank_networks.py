@@ -86,7 +86,7 @@ def open_rank_network(size: int, *, rate: str | None = None, wanted: str = "auto
     require(1 <= size <= MAX_RANKS, f"a network has 1 to {MAX_RANKS} ranks; got {size}")
     with ExitStack() as cleanup:
         if rate is not None:
-            require(wanted != "shared", "an emulated link needs a network of the run's own, not a shared one")
+            require(wanted != "shared", "an emulated link needs a private network, not a shared one")
             yield _emulated(size, rate, parse_link(rate), cleanup)
             return
         absent = "the ranks share the machine's network, as asked"

@@ -58,7 +58,7 @@ METRICS: Mapping[str, Metric] = {
     "memory_bytes": Metric("memory.peak_bytes", "largest resident size on the host, in bytes"),
     "loss": Metric("metrics.loss_last", "loss of the last timed step", ("training",), least=-math.inf),
     "accuracy": Metric(
-        "metrics.accuracy", "share of samples classified rightly, 0 to 1", needs_data=True, most=1.0
+        "metrics.accuracy", "share of samples classified correctly, from 0 to 1", needs_data=True, most=1.0
     ),
 }
 """What can be given a limit, by name."""

@@ -45,11 +45,15 @@ class ExperimentOptions:
         "relative half-width of the 95 % interval to reach, e.g. 0.02",
         of_recipes=False,
     )
-    min_processes: int | None = option(_PROCESSES, "fresh processes of a run at least", of_recipes=False)
-    max_processes: int | None = option(_PROCESSES, "fresh processes of a run at most", of_recipes=False)
+    min_processes: int | None = option(
+        _PROCESSES, "least number of fresh processes per run", of_recipes=False
+    )
+    max_processes: int | None = option(
+        _PROCESSES, "largest number of fresh processes per run", of_recipes=False
+    )
     budget: float | None = option(
         _SECONDS,
-        "seconds that the processes of a run may take together",
+        "seconds that all processes of a run may take in total",
         metavar="SECONDS",
         of_recipes=False,
     )
@@ -61,7 +65,7 @@ class ExperimentOptions:
     )
     checkpoint_every: int | None = option(
         _COUNT,
-        "of a recipe, write a checkpoint every so many evaluations, from which --resume goes on",
+        "in a training by a recipe, write a checkpoint every so many evaluations, from which --resume continues",
         group="checkpoints",
         only_recipes=True,
     )
@@ -75,7 +79,7 @@ class ExperimentOptions:
     )
     resume_from: str | None = option(
         Text("a file"),
-        "a checkpoint to go on from, whichever framework wrote it",
+        "a checkpoint to continue from, whichever framework wrote it",
         group="checkpoints",
         metavar="FILE",
         holds_path=True,

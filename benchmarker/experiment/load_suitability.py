@@ -24,6 +24,6 @@ def _reasons(run: RunSpec) -> Iterator[str]:
         yield f"the scenario {run.scenario} has --sampling={usual}, got {run.sampling}"
     if run.scenario == SERVER and run.steps is not None and run.steps < MIN_SERVER_STEPS:
         yield (
-            f"the scenario server needs at least {MIN_SERVER_STEPS} steps a trial, with fewer a 99th percentile is not "
-            f"known with 99 % confidence, got {run.steps}"
+            f"the scenario server needs at least {MIN_SERVER_STEPS} steps per trial; with fewer, a 99th percentile "
+            f"is not known with 99 % confidence, got {run.steps}"
         )

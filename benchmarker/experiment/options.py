@@ -77,7 +77,7 @@ class RunOptions:
     )
     device: str = option(
         Choice(DEVICES),
-        "where it computes: cpu or cuda; default: cpu",
+        "where to compute: cpu or cuda; default: cpu",
         default="cpu",
         axis="devices",
         group="where",
@@ -224,7 +224,7 @@ class RunOptions:
     )
     breakdown: bool = option(
         Flag(),
-        "time the parts of a step, and its operators, too, in passes of their own",
+        "also time the parts of a step and its operators, in separate passes",
         default=False,
         computed=True,
         measures=True,
@@ -232,7 +232,7 @@ class RunOptions:
     )
     divergence: int | None = option(
         _COUNT,
-        "repeat this many of a recipe's first steps after the training, beside the float64 reference, and report "
+        "repeat this many of a recipe's first steps after the training, alongside the float64 reference, and report "
         "how far each parameter is from it",
         modes=("training",),
         measures=True,
@@ -290,7 +290,7 @@ class RunOptions:
     network: str | None = option(
         Text("a rate, or shared"),
         "emulate links of a rate between ranks, such as 100mbit, or shared: the machine's memory, where no bytes are "
-        "counted; default: a network of the run's own that counts them",
+        "counted; default: a private network for the run, which counts them",
         axis="networks",
         group="ranks",
         metavar="RATE|shared",
@@ -300,7 +300,7 @@ class RunOptions:
     )
     prompt_length: int = option(
         _COUNT,
-        "tokens of the prompt of a generation; default: 128",
+        "tokens in the prompt of a generation; default: 128",
         default=128,
         axis="prompt_lengths",
         group="what",
@@ -313,7 +313,7 @@ class RunOptions:
     )
     output_length: int = option(
         Whole(2, MAX_COUNT),
-        "tokens that are generated after it; default: 32",
+        "tokens to generate after it; default: 32",
         default=32,
         axis="output_lengths",
         group="what",
@@ -326,8 +326,8 @@ class RunOptions:
     )
     scenario: str | None = option(
         Choice(SCENARIOS),
-        "how load comes: single-stream, one query after the other; offline, all at once; or server, Poisson arrivals; "
-        "default: step after step",
+        "how load arrives: single-stream, one query after the other; offline, all at once; or server, Poisson "
+        "arrivals; default: step after step",
         axis="scenarios",
         modes=("inference", "generation"),
         compares="changed",
@@ -355,8 +355,8 @@ class RunOptions:
     )
     prefetch: str = option(
         Choice(PREFETCH),
-        "where a recipe's training makes mini-batches: none, as they are taken, or ahead in a thread or a process; "
-        "default: none",
+        "how a recipe's training prepares mini-batches: none, as they are taken; ahead of time in a thread or a "
+        "process; default: none",
         default="none",
         axis="prefetches",
         modes=("training",),
@@ -365,7 +365,7 @@ class RunOptions:
     )
     garbage_collector: str = option(
         Choice(GARBAGE_COLLECTORS),
-        "Python's garbage collector in the timed part: on, for objects made in it alone, or off; default: on",
+        "Python's garbage collector in the timed part: on, only for objects made in it, or off; default: on",
         default="on",
         axis="garbage_collectors",
         key="gc",
@@ -407,7 +407,7 @@ class RunOptions:
     )
     allocator: str = option(
         Choice(ALLOCATORS),
-        "memory that is freed: default, as the C library does, or no-trim: kept by the process; default: default",
+        "freed memory: default, as the C library handles it, or no-trim, kept by the process; default: default",
         default="default",
         axis="allocators",
         group="where",

@@ -111,8 +111,8 @@ def _gpu_faults(experiment: Experiment) -> Iterator[Fault]:
         return
     missing = sorted({gpu for gpus in experiment.gpus for gpu in gpus if gpu >= there})
     if missing:
-        known = f"0 to {there - 1}" if there > 1 else "0 alone"
-        yield Fault(("gpus",), f"GPU {missing[0]} cannot be used; here is {known}")
+        known = f"0 to {there - 1}" if there > 1 else "only 0"
+        yield Fault(("gpus",), f"GPU {missing[0]} cannot be used; available: {known}")
 
 
 Cell = Mapping[str, Any]

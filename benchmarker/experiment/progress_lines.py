@@ -31,7 +31,7 @@ STAGES = {
     "exactness": "comparing with the reference, repeatedly",
     "evaluate": "evaluating",
     "verify_again": "verifying again",
-    "divergence": "training beside the reference",
+    "divergence": "training alongside the reference",
     "monitor": "monitoring, untimed",
     "breakdown": "timing the parts of a step",
     "profile": "profiling operators",

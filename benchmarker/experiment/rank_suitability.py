@@ -42,7 +42,7 @@ def _reasons(run: RunSpec, plugin: FrameworkPlugin, scheme: Scheme) -> Iterator[
     if scheme.needs_elementwise and run.exchange == "mpi" and not _by_element(run):
         yield (
             f"scheme '{run.scheme}' updates parts of the weights on each rank, which optimizer '{run.optimizer.kind}' "
-            "with what is done around it cannot: it looks at more than each element by itself"
+            "and what is done around it do not allow: they look at more than one element at a time"
         )
     yield from _of_processes(run)
     if run.training is not None:
@@ -77,8 +77,8 @@ def _of_recipe(run: RunSpec, plugin: FrameworkPlugin, scheme: Scheme) -> Iterato
     in_parts = scheme.needs_elementwise and own is None
     if (is_served or in_parts) and not run.optimizer.rule.evaluates_weights:
         yield (
-            f"optimizer '{run.optimizer.kind}' evaluates other weights than it trains, which with scheme "
-            f"'{run.scheme}' no rank has whole"
+            f"optimizer '{run.optimizer.kind}' evaluates weights other than those it trains, and with "
+            f"scheme '{run.scheme}' no rank has all of those"
         )
 
 

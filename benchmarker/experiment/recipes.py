@@ -51,7 +51,7 @@ def recipe(name: str) -> Blueprint:
     blueprint = load(path)
     if "training" not in blueprint.values:
         raise UsageError(
-            f"'{path}' has no [training] table, so it is no recipe; benchmarker run takes other blueprints"
+            f"'{path}' has no [training] table, so it is not a recipe; benchmarker run takes other blueprints"
         )
     if installed is not None and installed.reference_runs is not None:
         ReferenceRuns.read(installed.reference_runs).check(blueprint.values["training"].target, name)

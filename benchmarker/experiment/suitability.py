@@ -23,7 +23,7 @@ def wrong_level(level: str | None, problem: Problem) -> str | None:
     operation = problem.task == OPERATOR or problem.collective is not None
     if level not in ("operator", "network") or operation == (level == "operator"):
         return None
-    rule = "of operators alone" if level == "operator" else "of networks, no operators"
+    rule = "of operators alone" if level == "operator" else "of networks, not of operators"
     return f"the level {level} is {rule}; the task of problem '{problem.name}' is {problem.task}"
 
 
@@ -118,7 +118,7 @@ def unsupported_reason(run: RunSpec) -> str | None:
         return refused
     if run.start == "fork" and run.device != "cpu":
         return (
-            f"--start=fork is for the cpu, not for {run.device}: a GPU's driver does not outlive a fork, and "
+            f"--start=fork is for the cpu, not for {run.device}: a GPU's driver does not survive a fork, and "
             "not every framework leaves it alone while it is imported; use --start=spawn"
         )
     if run.start not in registry.launcher(run.launcher).starts:
@@ -127,8 +127,8 @@ def unsupported_reason(run: RunSpec) -> str | None:
         return _unsuited_container(run)
     if run.start == "fork" and run.compile_cache == "cold" and plugin.compile_caches:
         return (
-            "--compile-cache=cold is for --start=spawn, not for fork: a warm server has its folders from before "
-            "its first worker, so a fresh one for each would be a new interpreter for each"
+            "--compile-cache=cold is for --start=spawn, not for fork: a warm server's folders are set before its "
+            "first worker, so a fresh one for each would take a new interpreter for each"
         )
     return None
 

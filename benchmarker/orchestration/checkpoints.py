@@ -93,10 +93,10 @@ class Checkpointing:
                 continue
             _check(found, run)
             self._starts[identity(run)] = found.path
-            self.notes.append(f"{run.label}: goes on from step {found.about.place.step} ('{found.path}')")
+            self.notes.append(f"{run.label}: continues from step {found.about.place.step} ('{found.path}')")
         if without:
             self.notes.append(
-                f"{without} of {len(runs)} trainings have no checkpoint in {self.folder} and begin anew"
+                f"{without} of {len(runs)} trainings have no checkpoint in {self.folder} and start from the beginning"
             )
 
     def _furthest(self, files: Sequence[Path]) -> Checkpoint | None:
@@ -107,11 +107,11 @@ class Checkpointing:
             except CheckpointError as error:
                 faults.append(error)
                 continue
-            self.notes += [f"{fault}; an earlier one is taken" for fault in faults]
+            self.notes += [f"{fault}; an earlier one is used" for fault in faults]
             return found
         if faults:
             raise CheckpointError(
-                f"{faults[0]}, and there is no earlier one: leave out --resume to begin anew"
+                f"{faults[0]}, and there is no earlier one: leave out --resume to start from the beginning"
             )
         return None
 
@@ -144,7 +144,7 @@ def _check(checkpoint: Checkpoint, run: RunSpec) -> None:
 
     data = prepared_data(run)
     if data is None or run.training is None:
-        raise UsageError("only trainings by a recipe go on from a checkpoint")
+        raise UsageError("only trainings by a recipe can continue from a checkpoint")
     graph = registry.problem(run.problem).graph(run.batch_size, **run.problem_parameters)
     training = made(Training, run.training, "the recipe")
     trained, _, rates = plan_of(training, data.folder, graph, run.seed, run.optimizer)

@@ -139,7 +139,7 @@ class RunEvents:
             return  # it waited for another one in between
         if told > passed + MAX_EARLY_SECONDS or passed > (1 + MAX_LATE_SHARE) * told + MAX_LATE_SECONDS:
             raise ProtocolError(
-                f"its timed part lasted {told:.4g} s by its own clock, and {passed:.4g} s passed between its events"
+                f"its timed part lasted {told:.4g} s by its own clock, but {passed:.4g} s passed between its events"
             )
 
 

@@ -176,12 +176,12 @@ class ExperimentRun:
         every, start = asked.checkpoint_every, Path(asked.resume_from) if asked.resume_from else None
         if start and resumes:
             raise UsageError(
-                "give either resume, for each training's own checkpoint, or resume_from, which it is"
+                "give either resume, for each training's own checkpoint, or resume_from, which names one"
             )
         if asked.checkpoints and not (every or resumes):
             raise UsageError(
                 f"the folder of checkpoints '{asked.checkpoints}' is not used: give checkpoint_every, to write some, "
-                "or resume, to go on from those that there are"
+                "or resume, to continue from those that exist"
             )
         open_runs = [run for run in self.campaign.every() if identity(run) not in self.before]
         several = next((run for run in open_runs if run.ranks > 1), None)

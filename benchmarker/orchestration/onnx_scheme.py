@@ -26,7 +26,7 @@ class OnnxModels(ProblemScheme):
 
         if not path.is_file():
             given = problem.commanded_name.partition(":")[2]
-            raise UsageError(f"onnx: needs the path of a model that is there, got '{given}'")
+            raise UsageError(f"onnx: needs the path of a model that exists, got '{given}'")
         folder, digest = unpacked_model(path)
         return ResolvedProblem(_MAKER, (problem.name, str(folder), digest), "ONNX file", f"sha256:{digest}")
 

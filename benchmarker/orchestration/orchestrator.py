@@ -241,7 +241,7 @@ class Orchestrator:
         try:
             path = rescue(record, log_text, trace, error)
         except StoreError:
-            self._trouble(f"{error}, nor anywhere else: what is told of it here is all that is left")
+            self._trouble(f"{error}, nor anywhere else: what is said of it here is all that is left")
             return self._store.folder / f"{record_name(record)}.json"
         self._trouble(f"{error}; it is kept as '{path}'")
         return path
@@ -394,4 +394,4 @@ def _check_unchanged(spec: RunSpec) -> None:
     """Refuse a file that is not what it was when the runs were planned: they would be of two problems."""
     if spec.problem.digest not in (None, registry.with_digest(spec.problem).digest):
         name = spec.problem.name
-        raise UsageError(f"'{name}' must stay as it is while its experiment goes on, and it was changed")
+        raise UsageError(f"'{name}' must stay as it is while its experiment runs, but it was changed")

@@ -175,12 +175,12 @@ def _located(
         return requested
     name = problem.name
     if digest is None:
-        raise UsageError(f"its problem '{name}' is a file, and the record does not tell the file's content")
+        raise UsageError(f"its problem '{name}' is a file, and the record does not hold the file's contents")
     path = _found(name, problem.file.name, record["command"], given)
     here = registry.with_digest(problem.at(path))
     if here.digest != digest:
         raise UsageError(
-            f"its problem '{name}' must have the content that was recorded, {digest[:_SHOWN]}, and '{path}' has "
+            f"its problem '{name}' must have the contents that were recorded, {digest[:_SHOWN]}, and '{path}' has "
             f"{str(here.digest)[:_SHOWN]}"
         )
     return replace(request, name=here.located_name)

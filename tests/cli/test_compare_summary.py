@@ -60,9 +60,9 @@ def test_without_a_limit_verdicts_are_counted(compare: Command) -> None:
 def test_what_cannot_be_told_fails_where_an_answer_is_required(compare: Command) -> None:
     words = (BASE, SLOW, "--fail-if-slower=10%")
     assert "**Passed**" in summary(compare, *words, status=0)
-    assert "it cannot be told of 1." in summary(compare, *words, status=0)
+    assert "no answer for 1." in summary(compare, *words, status=0)
     text = summary(compare, *words, "--require-conclusive", status=4)
-    assert "**Failed**: it cannot be told of 1 of 1 row." in text
+    assert "**Failed**: no answer for 1 of 1 row." in text
 
 
 def test_why_there_is_no_comparison_is_told(compare: Command) -> None:

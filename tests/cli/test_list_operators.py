@@ -48,5 +48,5 @@ def test_a_matrix_of_operators_is_refused(command: Command) -> None:
     done = command("list", "operators", "--matrix")
     assert (done.status, done.stderr) == (
         2,
-        "benchmarker: --matrix is of problems by framework, not of operators\n",
+        "benchmarker: --matrix shows problems by framework, not operators\n",
     )

@@ -113,6 +113,6 @@ def test_a_folder_that_is_there_is_refused(command: Command) -> None:
     done = command("new", "plugin", "mine", "--problem")
     assert (done.status, done.stderr) == (
         2,
-        "benchmarker: 'benchmarker-mine' is there already; choose another name, or remove it\n",
+        "benchmarker: 'benchmarker-mine' already exists; choose another name, or remove it\n",
     )
     assert [*kept.parent.iterdir()] == [kept]

@@ -57,8 +57,8 @@ def refused(command: Command, *arguments: str) -> str:
         (
             (*TWO, "--scheme=sharded", "--clip-norm=0.1"),
             (
-                "scheme 'sharded' updates parts of the weights on each rank, which optimizer 'sgd' with what is done "
-                "around it cannot: it looks at more than each element by itself"
+                "scheme 'sharded' updates parts of the weights on each rank, which optimizer 'sgd' and what is done "
+                "around it do not allow: they look at more than one element at a time"
             ),
         ),
         ((*TWO, "--start=fork"), "--start=fork is for a run of one rank; use --start=spawn"),

@@ -234,7 +234,7 @@ def refusal(finished: Finished) -> str:
 def test_what_is_wrong_is_one_sentence(command: Command) -> None:
     name = blueprint(command, SMALL.replace("steps = 3", "stesp = 3").replace("warmup = 0", "warmup = -1"))
     sentence = refusal(command("run", name))
-    assert "bp.toml:4: stesp is no field of a blueprint; did you mean 'steps'?" in sentence
+    assert "bp.toml:4: stesp is not a field of a blueprint; did you mean 'steps'?" in sentence
     assert "and 1 more fault, which 'python -m benchmarker blueprint check bp.toml' names" in sentence
     checked = command("blueprint", "check", name)
     assert checked.status == 1

@@ -93,7 +93,11 @@ def test_a_table_has_them_beside_one_process(command: Command) -> None:
         ),
         ("", ["--divergence=5"], "--divergence is for a training of one rank"),
         ("", ["--checkpoint-every=1"], "checkpoints are for trainings of one rank"),
-        ("", ["--scheme=sharded", "--optimizer=schedule_free_sgd"], "evaluates other weights than it trains"),
+        (
+            "",
+            ["--scheme=sharded", "--optimizer=schedule_free_sgd"],
+            "evaluates weights other than those it trains",
+        ),
     ],
     ids=["schedules", "divergence", "checkpoints", "evaluated"],
 )

@@ -174,7 +174,7 @@ def test_a_folder_that_is_not_there_is_one_sentence(tmp_path: Path) -> None:
         (tmp_path / "file").touch()
         with pytest.raises(UsageError) as caught:
             list(measure_latency(path, formats=["npy"], batch_size=1, size=8, repeats=1))
-        assert str(caught.value) == f"images are stored in a folder that is there, got '{path}'"
+        assert str(caught.value) == f"images must be stored in a folder that exists, got '{path}'"
 
 
 def test_a_folder_that_cannot_be_written_is_one_sentence(

@@ -122,7 +122,7 @@ def test_an_environment_is_removed_with_what_was_compiled_in_it(home: Path) -> N
 def test_a_folder_that_cannot_be_made_is_told_in_a_sentence(home: Path) -> None:
     home.write_text("a file")
     with (
-        pytest.raises(EnvironmentCreationError, match="for what is compiled cannot be made: Not a directory"),
+        pytest.raises(EnvironmentCreationError, match="for compiled code cannot be made: Not a directory"),
         open_compile_cache("kept", THRIFTY, MANAGED, {}),
     ):
         raise AssertionError("it was made")

@@ -165,7 +165,7 @@ def test_a_flood_of_lines_that_are_no_events_ends_the_worker(
     fake: Fake, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(event_lines, "MAX_UNREADABLE", 1000)
-    with pytest.raises(ProtocolError, match=r"it sent more than 1,000 lines that are no events$"):
+    with pytest.raises(ProtocolError, match=r"it sent more than 1,000 lines that are not events$"):
         fake('while True: write(b"\\n" * 1000)')
 
 

@@ -185,7 +185,7 @@ def test_kills_are_counted_as_far_as_they_are_told(tmp_path: Path, monkeypatch: 
 def test_lines_that_were_no_events_are_told_of_where_a_result_is_missing() -> None:
     failed = failure(Outcome(0, "itself", 3), "build", {}, "", False, None)
     assert failed is not None
-    assert failed.message.endswith("without a result; 3 lines on its event pipe were no events")
+    assert failed.message.endswith("without a result; 3 lines on its event pipe were not events")
 
 
 def test_what_the_engine_says_of_an_end_is_in_the_sentence() -> None:

@@ -42,7 +42,7 @@ def test_ranks_of_several_machines_meet_by_the_interface_that_all_have() -> None
         (
             [HERE],
             "100mbit",
-            "a network of its own, such as 100mbit, is for ranks that benchmarker itself starts",
+            "a private network, such as 100mbit, is for ranks that benchmarker itself starts",
         ),
         (
             [place("n9", "other", "10.0.0.9"), HERE],

@@ -85,7 +85,7 @@ def test_what_is_no_link_is_one_sentence(text: str, sentence: str) -> None:
         ({"size": 2, "wanted": "none"}, "must be one of auto, counted, shared; got 'none'"),
         (
             {"size": 2, "wanted": "shared", "rate": "10mbit"},
-            "an emulated link needs a network of the run's own",
+            "an emulated link needs a private network",
         ),
     ],
 )
@@ -382,7 +382,7 @@ def test_a_tool_that_is_not_here_is_named(
         namespaces.shutil, "which", lambda tool, path: None if tool == name else which(tool, path=path)
     )
     clean_tools()
-    sentence = f"'{name}' is not here, which '{package}' brings"
+    sentence = f"'{name}' is not installed; it comes with '{package}'"
     with pytest.raises(UnsupportedError, match=f"^{sentence}$"):
         _open_and_leave(2, "10mbit")
     with open_rank_network(2) as network:

@@ -194,7 +194,7 @@ def test_aws_is_refused(tmp_path: Path) -> None:
         load(path)
     line = path.read_text().splitlines().index("aws = True") + 1
     assert str(error.value).startswith(
-        f"{path}:{line}: aws must be False, got true: runs are on this machine"
+        f"{path}:{line}: aws must be False, got true: runs happen on this machine"
     )
 
 
@@ -240,7 +240,7 @@ def test_every_fault_is_told_at_once_with_its_line(tmp_path: Path) -> None:
     ]
     text = "\n".join(map(str, found))
     assert "layer 2 (FullyConnected): 'activation' must be 'linear'" in text
-    assert "learning_rte is no field of a blueprint; did you mean 'learning_rate'?" in text
+    assert "learning_rte is not a field of a blueprint; did you mean 'learning_rate'?" in text
     assert "unknown framework 'caffe'" in text
     assert "a name of your own begins with _" in text
 
@@ -266,7 +266,7 @@ def test_layers_that_do_not_fit_are_told_with_the_line_of_the_architecture(tmp_p
         ("def f():\n    return 1 / 0\n\nf()\n", ":2: the blueprint ended with ZeroDivisionError"),
         ("raise ValueError('one\\ntwo\\n\\nthree')\n", ":1: the blueprint ended with ValueError: one"),
         ("raise ValueError\n", ":1: the blueprint ended with ValueError"),
-        ("x = 1\ny = '\0'\n", ":2: a blueprint is text, but here it has a null character"),
+        ("x = 1\ny = '\0'\n", ":2: a blueprint is text, but there is a null character here"),
         ("x = " + "-" * 99999 + "1\n", "' is nested too deeply"),
         (
             IMPORT + "_x = bp.Dropout()\nbp.Residual(_x, layers=[_x])\n",

@@ -120,7 +120,7 @@ min_thruput = 3
 when = 1979-05-27
 """
 FAULTS = [
-    (2, "frameworks", "is no field of a blueprint; did you mean 'framework'?"),
+    (2, "frameworks", "is not a field of a blueprint; did you mean 'framework'?"),
     (3, "framework[1]", "unknown framework 'numppy'; did you mean 'numpy'?"),
     (3, "framework[2].compile", "'compile' must be true or false, got 'often'"),
     (3, "framework[2].compil", "has no parameter 'compil'; did you mean 'compile'?"),
@@ -169,12 +169,12 @@ SINGLE = [
     (
         'framework = "numpy"\n[problem]\nname = "x"\n[[problem.layers]]\nlayer = "Dropout"',
         4,
-        "problem.layers cannot stand beside 'name': a problem is either named or described by its layers",
+        "problem.layers cannot be given together with 'name': a problem is either named or described by its layers",
     ),
     ('framework = "numpy"\nproblem.layers = [{layer = ["LSTM"]},\n{layer = "Dropout"}]', 2, "layer 1 must be 'Input"),
     ('framework = "numpy"\nproblem.layers = [{layer = {a = 1}},\n{layer = "Dropout"}]', 2, 'got {"a": 1}'),
     ('framework = "numpy"\nproblem = "mnist_mlp"\nresults = "a\\u0000"', 3, "no null character, got 'a\\x00'"),
-    ('framework = "numpy"\nproblem = "mnist_mlp"\n"a\\nb" = 3', 3, "a\\nb is no field of a blueprint"),
+    ('framework = "numpy"\nproblem = "mnist_mlp"\n"a\\nb" = 3', 3, "a\\nb is not a field of a blueprint"),
     ('framework = "numpy"\nproblem = "mnist_mlp"\ntimeout = 1' + "0" * 400, 3, "a number above 0, got 1000"),
     ('framework = "numpy"\nproblem = {loss = "x"}', 2, "needs 'name', the name of a problem, or 'layers'"),
     ('framework = {version = "2"}\nproblem = "mnist_mlp"', 1, "framework needs 'name', a name"),
@@ -227,7 +227,7 @@ def test_a_single_fault(tmp_path: Path, text: str, line: int | None, message: st
             "bp.toml:2: the blueprint is not TOML: Cannot overwrite a value, at column 6",
         ),
         ("# x\n[a\n", "bp.toml:2: the blueprint is not TOML: "),
-        ("a = 1\nb = '\0'", "bp.toml:2: a blueprint is text, but here it has a null character"),
+        ("a = 1\nb = '\0'", "bp.toml:2: a blueprint is text, but there is a null character here"),
         ("a = " + "[" * 9999 + "]" * 9999, "bp.toml' is nested too deeply"),
         ("a = 1" + "0" * 9999, "bp.toml' has a value that cannot be read: ValueError: "),
     ],
@@ -250,7 +250,7 @@ def test_a_file_that_cannot_be_read_is_told(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match=r"none\.toml' cannot be read: No such file"):
         load(tmp_path / "none.toml")
     (tmp_path / "latin.toml").write_bytes(b"description = '\xff'")
-    with pytest.raises(UsageError, match="must be UTF-8, byte 15 is not"):
+    with pytest.raises(UsageError, match="must be UTF-8, but byte 15 is not"):
         load(tmp_path / "latin.toml")
 
 

@@ -429,12 +429,12 @@ def test_cuda_needs_a_driver(monkeypatch: pytest.MonkeyPatch) -> None:
     assert "does not run on cuda" in refused("numpy", devices=("cuda",))
 
 
-@pytest.mark.parametrize(("there", "known"), [(1, "0 alone"), (4, "0 to 3")])
+@pytest.mark.parametrize(("there", "known"), [(1, "only 0"), (4, "0 to 3")])
 def test_a_gpu_that_is_not_there_is_refused(monkeypatch: pytest.MonkeyPatch, there: int, known: str) -> None:
     monkeypatch.setattr(planning, "nvidia_driver_present", lambda: True)
     monkeypatch.setattr(planning, "gpu_count", lambda: there)
     found = refused("pytorch", devices=("cuda",), gpus=((0,), (there,)))
-    assert found == f"GPU {there} cannot be used; here is {known}"
+    assert found == f"GPU {there} cannot be used; available: {known}"
     assert planned("pytorch", devices=("cuda",), gpus=((there - 1,),))[0].gpus == (there - 1,)
 
 

@@ -143,11 +143,11 @@ def test_a_level_decides_what_is_not_given(
         ),
         (
             {"level": "network", "problems": ("gemm",)},
-            "of networks, no operators; the task of problem 'gemm' is",
+            "of networks, not of operators; the task of problem 'gemm' is",
         ),
         (
             {"level": "network", "problems": ("all_reduce",), "ranks": (2,)},
-            "of networks, no operators; the task of problem 'all_reduce' is collective",
+            "of networks, not of operators; the task of problem 'all_reduce' is collective",
         ),
         ({"modes": ("gradient",)}, "'deepbench_sparse_gemm' is for inference only, got gradient"),
     ],
@@ -241,7 +241,7 @@ def test_a_blueprint_has_suites_beside_problems(tmp_path: Path) -> None:
     ("lines", "fault"),
     [
         (('suite = "deepbench-gem"',), ":2: suite must be the name of a suite"),
-        (('problem = "gemm"', "sample = 2"), ":3: sample is of a suite, and there is no field suite"),
+        (('problem = "gemm"', "sample = 2"), ":3: sample picks from a suite, and there is no field suite"),
         (('suite = "deepbench-gemm"', 'level = "network"'), ":2: suite: the level network is of networks"),
         ((), ": problem is missing"),
     ],

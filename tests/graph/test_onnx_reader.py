@@ -248,7 +248,7 @@ def test_a_file_that_is_no_model_is_refused(tmp_path: Path) -> None:
     (tmp_path / "text.onnx").write_text("no model")
     with pytest.raises(UsageError, match="is no ONNX model"):
         registry.find("problems", f"onnx:{tmp_path / 'text.onnx'}")
-    with pytest.raises(UsageError, match="needs the path of a model that is there"):
+    with pytest.raises(UsageError, match="needs the path of a model that exists"):
         registry.find("problems", f"onnx:{tmp_path / 'absent.onnx'}")
 
 

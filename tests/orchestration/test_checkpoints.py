@@ -153,7 +153,7 @@ def test_a_killed_training_goes_on_to_the_same_end(who: str, doomed: Doomed) -> 
     record = only(again)
     assert not left.exists()
     assert course(record) == course(whole)
-    assert f"goes on from step {3 * EVERY}" in again.stderr
+    assert f"continues from step {3 * EVERY}" in again.stderr
     (resumed,) = record["training"]["checkpoints"]["resumed"]
     assert (resumed["step"], resumed["framework"], resumed["native"]) == (3 * EVERY, "doomed", True)
     assert resumed["not_restored"] is None
@@ -175,7 +175,7 @@ def test_run_goes_on_by_its_own_options(doomed: Doomed) -> None:
     assert process.returncode == -signal.SIGKILL
     again = doomed.command(*arguments, "--resume")
     assert course(only(again)) == course(whole)
-    assert f"goes on from step {3 * EVERY} ('kept/" in again.stderr
+    assert f"continues from step {3 * EVERY} ('kept/" in again.stderr
     (last,) = doomed.command(*arguments, "--resume", "--dry-run").records
     assert last["record"] is not None
     (*_, path) = sorted((doomed.folder / "kept").rglob("*.safetensors"))
@@ -276,7 +276,7 @@ def test_a_damaged_checkpoint_is_passed_over_for_an_earlier_one(written: Doomed)
     earlier, last = written.checkpoints("results")
     last.write_bytes(last.read_bytes()[:-100])
     again = written.train("results", "--resume")
-    assert "is cut short; go on from an earlier one; an earlier one is taken" in again.stderr
+    assert "is cut short; go on from an earlier one; an earlier one is used" in again.stderr
     assert only(again)["training"]["checkpoints"]["resumed"][0]["step"] == 2 * EVERY
     assert earlier.exists()
 
@@ -288,7 +288,9 @@ def test_where_no_checkpoint_is_whole_nothing_is_begun_anew(written: Doomed) -> 
     before = {path: path.read_bytes() for path in files}
     assert_refused(written.train("results", f"--resume-from={files[-1]}"), "is cut short")
     refused = written.train("results", "--resume", "--checkpoint-every=1")
-    assert_refused(refused, "is cut short; .* there is no earlier one: leave out --resume to begin anew")
+    assert_refused(
+        refused, "is cut short; .* there is no earlier one: leave out --resume to start from the beginning"
+    )
     assert {path: path.read_bytes() for path in written.checkpoints("results")} == before
 
 

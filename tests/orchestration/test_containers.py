@@ -228,7 +228,7 @@ def test_an_image_without_what_is_needed_is_refused(
     cases = {
         f"container:{engine}:{empty}": "there is no python3 in the image",
         f"container:{engine}:{tmp_path / 'absent'}": "there is no image",
-        f"container:{engine}:{tmp_path}": "is no root file system",
+        f"container:{engine}:{tmp_path}": "is not a root file system",
         "container:": "got no image",
         f"container:{tmp_path}/absent.sif": "needs apptainer"
         if not shutil.which("apptainer")

@@ -145,7 +145,7 @@ def test_a_file_that_is_there_is_replaced_only_when_asked_to(command: Command) -
     refused = command("export", *MLP, "-o", "m.onnx")
     assert refused.status == 2
     assert refused.stderr == (
-        "benchmarker: 'm.onnx' is there already; choose another name, or replace it with --force\n"
+        "benchmarker: 'm.onnx' already exists; choose another name, or replace it with --force\n"
     )
     assert target.read_text() == "mine"
     assert command("export", *MLP, "-o", "m.onnx", "--force", "--no-verify", "--quiet").status == 0
@@ -163,7 +163,7 @@ def test_a_seed_keeps_the_rule_of_the_option_from_python_too(tmp_path: Path) -> 
     ("arguments", "sentence"),
     [
         (("mnist_mlp", "-o", "m.pb"), "the file of a model must end in .onnx, got 'm.pb'"),
-        (("mnist_mlp", "-o", "no/m.onnx"), "the folder of the model must be there, got 'no'; make it first"),
+        (("mnist_mlp", "-o", "no/m.onnx"), "the folder of the model must exist, got 'no'; make it first"),
         (("mnist_mpl", "-o", "m.onnx"), "unknown problem 'mnist_mpl'; did you mean 'mnist_mlp'?"),
         (("mnist_mlp", "-o", "m.onnx", "--set=hiden=4"), "problem 'mnist_mlp' has no parameter 'hiden'"),
         (("mnist_mlp", "-o", "m.onnx", "--batch-size=0"), "got 0"),

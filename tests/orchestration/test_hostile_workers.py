@@ -25,7 +25,7 @@ SAID = {
     "result_first": "it sent the event 'result' before 'timed'",
     "ready_first": "it sent the event 'ready' before 'prepared'",
     "many_stages": "events, 'stage' the last",
-    "many_lines": "more than 100,000 lines that are no events",
+    "many_lines": "more than 100,000 lines that are not events",
     "endless_log": "it printed more than 256 MiB",
     "nan": "its event 'progress' is wrong at $.step_seconds: expected float >= 0.0",
     "infinite": "its event 'progress' is wrong at $.step_seconds: expected float <= ",

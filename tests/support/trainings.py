@@ -61,7 +61,7 @@ Shares = dict[str, list[float | None]]
 
 
 def diverging(followed: Shares, free: Shares | None = None, **options: Any) -> dict[str, Any]:
-    """A training beside the reference, of the same shares in both norms."""
+    """A training alongside the reference, of the same shares in both norms."""
     record = trained([10, 95], **options)
     free = free or followed
     parameters = [

@@ -26,7 +26,7 @@ _MAX_OPERATORS, _MIN_SHARE = 7, 1.0
 """Operators that have a name, and the percentage that one must have somewhere."""
 _UPDATE, _UNEXPLAINED, _OTHER = "update", "unexplained", "other"
 _MEASURED = (
-    "Measured: medians, in a pass of its own with a synchronisation after each part, so a step takes longer than "
+    "Measured: medians, in a separate pass with a synchronisation after each part, so a step takes longer than "
     "in the other pictures."
 )
 _PROFILED = (
@@ -77,7 +77,7 @@ def chart(records: Sequence[Record], *, problems: int = 2) -> Chart:
         title=title_of("Parts of a step", gathered.cells),
         caption=caption(
             gathered,
-            _MEASURED if measured else "No run has measured parts: --breakdown does.",
+            _MEASURED if measured else "No run has measured its parts; --breakdown does that.",
             _PROFILED if profiled else _PREDICTED if operators else _UNKNOWN,
         ),
         panels=tuple(panel for pair in _side_by_side(measured, operators) for panel in pair),

@@ -56,12 +56,12 @@ def chart(records: Sequence[Record], *, norm: Norm = "l2", parameter: str | None
     of_each = f"of {parameter}" if parameter else "the largest of all parameters" if several else ""
     return Chart(
         kind="divergence",
-        title=f"Away from the float64 reference: {trainings.recipe}, {trainings.seeds} each",
+        title=f"Distance from the float64 reference: {trainings.recipe}, {trainings.seeds} each",
         caption=caption(
             trainings.selection,
             EXPLAINED,
             f"Lines: {', '.join(filter(None, ('medians over seeds', of_each)))}.",
-            f"{left} further parameters, which end nearer, are not shown." if left else "",
+            f"{left} further parameters, which end closer to it, are not shown." if left else "",
         ),
         panels=tuple(_panel(kind, lines[kind], shown, norm) for kind in kinds),
     )

@@ -55,7 +55,7 @@ def chart(records: Sequence[Record], *, norm: Norm = "l2") -> Chart:
     ]
     return Chart(
         kind="divergence_map",
-        title=f"Away from the float64 reference, by parameter: {trainings.recipe}, {trainings.seeds} each",
+        title=f"Distance from the float64 reference, by parameter: {trainings.recipe}, {trainings.seeds} each",
         caption=caption(
             trainings.selection,
             EXPLAINED,

@@ -35,7 +35,7 @@ def gather_divergences(records: Sequence[Record]) -> Trainings:
     """
     return gather_trainings(
         records,
-        "runs of a recipe beside the reference ('benchmarker train --divergence')",
+        "runs of a recipe alongside the reference ('benchmarker train --divergence')",
         lambda record: bool(value_at(record, "training.divergence.step")),
         "without a divergence",
     )

@@ -14,7 +14,7 @@ from benchmarker.api.chart import Axis, Chart, Mark, Panel, Series
 from benchmarker.errors import UsageError
 
 _INTERVALS = "Intervals: 95 %, between the fresh processes of a point, of a single one within it."
-_NO_VERDICT = "Points of different days are no pairs: levels describe, and give no verdict."
+_NO_VERDICT = "Points of different days are not pairs: levels describe and give no verdict."
 
 
 def chart(records: Sequence[dict[str, Any]], *, panels: int = 4) -> Chart:

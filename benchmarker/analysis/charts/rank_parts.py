@@ -25,14 +25,14 @@ from benchmarker.records.lookup import Record, value_at, work_name
 
 MAX_PANELS = 8
 _PARTS = {"compute": "computing", "exchange": "exchange and update", "waiting": "waiting for the slowest"}
-_REST = "rest of the step, not told apart"
+_REST = "rest of the step, not broken down"
 BETWEEN_EXCHANGES = "Averaging: the steps between exchanges of weights, which these parts leave out."
 _NATIVE = (
     "A native exchange overlaps with computing: what a timed step takes beyond computing alone is one part."
 )
 _HOW = (
-    "Medians of steps made in their parts after the timed ones. Computing: forward and backward of the slowest rank, "
-    "all of them at work; exchange: from when the last rank has come to it; waiting: for that rank, mean over ranks."
+    "Medians of steps made part by part after the timed ones. Computing: forward and backward of the slowest rank, "
+    "all of them at work; exchange: from when the last rank has reached it; waiting: for that rank, mean over ranks."
 )
 
 

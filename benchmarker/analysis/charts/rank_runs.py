@@ -73,7 +73,9 @@ def emulation(cells: Iterable[Cell]) -> str:
     }
     if not rates:
         return ""
-    return f"Emulated: links of {' or '.join(sorted(rates))} between ranks on one machine, no real network."
+    return (
+        f"Emulated: links of {' or '.join(sorted(rates))} between ranks on one machine, not a real network."
+    )
 
 
 def scheme_names(cells: Sequence[Cell]) -> tuple[str, ...]:

@@ -33,7 +33,7 @@ MAX_PAIRS, MAX_PANELS = 3, 12
 """Most panels that have the speed-up above the efficiency, and most that have one of them."""
 _LOW = 0.1
 """An efficiency below which lines would lie upon each other on an axis from 0."""
-_NEEDS = "runs of several ranks, each beside one of a single rank of the same framework, machine, problem and settings"
+_NEEDS = "runs of several ranks, each with one of a single rank of the same framework, machine, problem and settings"
 _HOW = (
     "Speed-up: samples per second over those of one rank, of weak scaling with a rank's mini-batch; efficiency: over "
     "the number of ranks. Their intervals are the widest that those of both step times allow."

@@ -55,7 +55,7 @@ def chart(records: Sequence[Record], *, baseline: str = FASTEST) -> Chart:
         caption=caption(
             gathered,
             "Above 1 is slower. The ratios have no intervals here: 'benchmarker compare' tells what they show.",
-            f"{_OTHER_VALUES}: computed with other values, not comparable." if other else "",
+            f"{_OTHER_VALUES}: computed with different values, not comparable." if other else "",
         ),
         panels=(
             Panel(

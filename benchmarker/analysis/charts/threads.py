@@ -19,8 +19,8 @@ _PAIRED = (
     "there are fewer than 3."
 )
 _UNPAIRED = (
-    "The runs belong to no campaign and are no pairs: the speed-up has no interval, and what else changed between "
-    "them is in it."
+    "The runs belong to no campaign and are not pairs: the speed-up has no interval, and includes whatever else "
+    "changed between them."
 )
 
 

@@ -68,7 +68,7 @@ def coinciding(labels: Sequence[str], drawn: Sequence[Hashable]) -> str:
     for name, line in zip(labels, drawn):
         alike.setdefault(line, []).append(name)
     same = [names for names in alike.values() if len(names) > 1]
-    return " ".join(f"Over steps the same at every seed: {', '.join(names)}." for names in same)
+    return " ".join(f"The same over steps at every seed: {', '.join(names)}." for names in same)
 
 
 def is_training(record: Record) -> bool:

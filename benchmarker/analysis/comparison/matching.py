@@ -208,7 +208,7 @@ def _nothing_in_common(
     told = [f"{name} ({_text(a)} and {_text(b)})" for name, (a, b) in list(nearest.items())[:_SHOWN]]
     more = f" and {len(nearest) - _SHOWN} more" if len(nearest) > _SHOWN else ""
     return (
-        f"step times are compared of the same work only, '{first.name}' and '{other.name}' differ in "
+        f"step times are compared for the same work only: '{first.name}' and '{other.name}' differ in "
         f"{', '.join(told)}{more}"
     )
 
@@ -262,7 +262,7 @@ def _measured_otherwise(matches: Sequence[Match]) -> list[str]:
     if not told:
         return []
     more = f" and {len(told) - _SHOWN} more" if len(told) > _SHOWN else ""
-    return [f"measured otherwise, which changes no step: {', '.join(list(told)[:_SHOWN])}{more}"]
+    return [f"measured differently, which changes no step: {', '.join(list(told)[:_SHOWN])}{more}"]
 
 
 def _text(value: Any) -> str:

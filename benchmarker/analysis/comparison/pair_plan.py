@@ -149,7 +149,7 @@ def _specs(found: Match, amount: Amount) -> list[tuple[RunSpec, Precision | None
 def _spec(record: Record, amount: Amount) -> tuple[RunSpec, Precision | None]:
     if not record.get("specification"):
         raise UsageError(
-            f"record {record['id']} is of before schema 1.1 and does not tell what to run; rerun it"
+            f"record {record['id']} is from before schema 1.1 and does not say what to run; rerun it"
         )
     try:
         experiment = with_problem_file(experiment_from_record(record), record)

@@ -108,7 +108,7 @@ class ComparisonRequest:
             raise UsageError(f"a comparison must have at least two sides, got {len(names)}")
         if len(set(names)) < len(names):
             raise UsageError(
-                "the sides of a comparison must differ, one is there twice; --aa compares a record with itself"
+                "the sides of a comparison must differ, but one is given twice; --aa compares a record with itself"
             )
 
     @property

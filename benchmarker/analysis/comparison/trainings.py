@@ -272,15 +272,15 @@ def _check_comparable(records: Sequence[Record]) -> None:
     recipes = list(dict.fromkeys(map(work_name, records)))
     if len(recipes) > 1:
         raise UsageError(
-            f"trainings are compared of one recipe, got {', '.join(recipes)}: choose one on each side, e.g. with "
-            f"specification.training.name={recipes[0]}"
+            f"only trainings by the same recipe can be compared, got {', '.join(recipes)}: choose one on each side, "
+            f"e.g. with specification.training.name={recipes[0]}"
         )
     for record in others:
         unequal = differences(first["comparable"], record["comparable"])
         if unequal:
             name, (ours, theirs) = next(iter(unequal.items()))
             raise UsageError(
-                f"trainings are compared of one recipe that does the same work: {name} is {ours} and {theirs}"
+                f"only trainings by a recipe that does the same work can be compared: {name} is {ours} and {theirs}"
             )
 
 

@@ -289,7 +289,7 @@ def _run(process: _Process, words: Sequence[str], results: Path) -> tuple[Record
     if "replication" not in record:
         version = record["schema_version"]
         raise UsageError(
-            f"pairs are known since records of schema 1.2, '{variant.name}' makes those of {version}"
+            f"pairs need records of schema 1.2 or later, '{variant.name}' makes those of {version}"
         )
     taken = process.campaign.take(process.turn, record)
     record["replication"] = {**taken, "cells": process.sides}

@@ -101,7 +101,7 @@ def read(path: Path) -> LegacyRun:
         If it cannot be read.
     """
     if not path.is_file() or path.stat().st_size > MAX_FILE_BYTES:
-        raise NotEarlierError("is no file, or larger than any result")
+        raise NotEarlierError("is not a file, or larger than any result")
     try:
         # It wrote NaN where a power meter had no reading; that is not known here.
         content = json.loads(path.read_bytes().decode("utf-8"), parse_constant=lambda _: None)
@@ -110,7 +110,7 @@ def read(path: Path) -> LegacyRun:
     if isinstance(content, dict) and "schema_version" in content:
         raise NotEarlierError("is a record already: results merge takes it")
     if not isinstance(content, dict) or not _text(content.get("framework")) or "problem" not in content:
-        raise NotEarlierError("has no framework and problem, so it is no result of the earlier tool")
+        raise NotEarlierError("has no framework and problem, so it is not a result of the earlier tool")
     moment = datetime.fromtimestamp(path.stat().st_mtime, timezone.utc)
     return _run(content, path.name, moment)
 

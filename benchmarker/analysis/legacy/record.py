@@ -165,7 +165,7 @@ def _timing(run: LegacyRun) -> dict[str, Any]:
             "kind": None,
             "start": 0,
             "segments": [{"start": 0, "end": 1, "median_seconds": step}],
-            "reason": "one number tells of no course",
+            "reason": "one number shows no course over time",
         },
         "step_seconds": asdict(summarise([step], block_steps=run.steps)),
         "total_seconds": run.total_seconds,

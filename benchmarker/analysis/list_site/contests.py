@@ -158,7 +158,7 @@ def read_contest(path: Path) -> Contest:
         fixed=reader.mapping("fixed"),
     )
     for name in reader.table:
-        raise reader.refuse(f"has {_shown(name)}, which is no part of a contest")
+        raise reader.refuse(f"has {_shown(name)}, which is not part of a contest")
     _check(contest, reader)
     return contest
 
@@ -185,7 +185,9 @@ def _check(contest: Contest, reader: _Reader) -> None:
         if "." in name and name in contest.fixed:
             check_field(name)
         elif name not in KEYS:
-            raise reader.refuse(f"names {_shown(name)}, which is no key of a work{did_you_mean(name, KEYS)}")
+            raise reader.refuse(
+                f"names {_shown(name)}, which is not a key of a work{did_you_mean(name, KEYS)}"
+            )
     for name in set(contest.fixed) & set(contest.may_change):
         raise reader.refuse(f"fixes '{name}' and lets it change")
     needed = MEASURES[contest.ranked_by].fixes
@@ -204,7 +206,7 @@ def departures(contest: Contest, record: Record) -> list[str]:
             found.append(f"{name} must be {_shown(wanted)}, is {_shown(given)}")
     free = {*contest.fixed, *contest.may_change, *HARDWARE}
     found += [
-        f"{name} is {_shown(given)}, of which the contest says nothing"
+        f"{name} is {_shown(given)}, about which the contest says nothing"
         for name, given in keys.items()
         if name not in free and given is not None
     ]

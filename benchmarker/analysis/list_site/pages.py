@@ -30,7 +30,7 @@ RANKS_ARE = (
 )
 COUNTING_IS = (
     "An entry counts when every process is verified, at least "
-    f"{MIN_UNDISTURBED} are undisturbed, its hardware and price are said, and benchmarker rerun has reproduced it on "
+    f"{MIN_UNDISTURBED} are undisturbed, its hardware and price are stated, and benchmarker rerun has reproduced it on "
     "the submitter’s machine. All of that is read from the records, which are here too."
 )
 
@@ -158,7 +158,7 @@ def _rules(contest: Contest) -> Iterator[tuple[str, str]]:
         yield "may change", ", ".join(contest.may_change)
     free = [name for name in HARDWARE if name not in contest.fixed]
     if free:
-        yield "of the machine", f"{', '.join(free)}: as the entry likes"
+        yield "of the machine", f"{', '.join(free)}: as the entry chooses"
     yield "trust", " or ".join(grades_of(contest))
     yield "prices in", contest.currency
 

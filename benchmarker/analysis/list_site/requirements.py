@@ -74,7 +74,9 @@ def no_contest(entry: Entry, contests: Sequence[Contest]) -> list[str]:
         for contest in contests
     }
     nearest = min(found, key=lambda name: len(found[name]))
-    return [f"it is of no contest; of '{nearest}' it would be, but: {text}" for text in found[nearest]]
+    return [
+        f"it belongs to no contest; it would belong to '{nearest}', but: {text}" for text in found[nearest]
+    ]
 
 
 def reasons_against(entry: Entry, contests: Sequence[Contest], repository: Repository) -> list[str]:
@@ -123,11 +125,11 @@ def _disturbance(record: Record) -> str:
 
 def _unsaid(processes: Sequence[Record]) -> Iterator[str]:
     if any(not value_at(record, "platform.cpu.model") for record in processes):
-        yield "its hardware is not said: a record has no model of the processor"
+        yield "its hardware is not stated: a record has no model of the processor"
     if any(record["device"]["type"] != "cpu" and not record["device"]["name"] for record in processes):
-        yield "its hardware is not said: a record has no name of the device"
+        yield "its hardware is not stated: a record has no name of the device"
     if any(price_per_hour(record) is None for record in processes if record["status"] == "ok"):
-        yield "its price is not said: measure with --price-per-hour"
+        yield "its price is not stated: measure with --price-per-hour"
 
 
 def _unmeasured(counted: Sequence[Record], contest: Contest) -> Iterator[str]:
@@ -150,5 +152,5 @@ def _reproduced(entry: Entry, known: Mapping[str, Record]) -> tuple[Rerun | None
     name = entry.files[0].with_suffix(ENDING).name
     return (
         None,
-        f"it is not shown to be reproduced: no '{name}' beside it (benchmarker rerun RECORD --keep-verdict)",
+        f"it is not shown to be reproduced: no '{name}' next to it (benchmarker rerun RECORD --keep-verdict)",
     )

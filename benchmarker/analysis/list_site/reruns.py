@@ -63,7 +63,7 @@ def check_free(record: Path) -> None:
     """
     if places.shown(record) != str(record):
         raise UsageError(
-            "a verdict is kept beside a record of this machine, got one of an address; benchmarker results merge "
+            "a verdict is kept next to a record on this machine, got one at an address; benchmarker results merge "
             f"brings it here: '{places.shown(record)}'"
         )
     if verdict_file(record).exists():
@@ -161,7 +161,7 @@ def rerun_fault(rerun: Rerun, processes: Sequence[Record], known: Mapping[str, R
         return "is of another machine"
     found = compare(originals, again)
     if found.verdict != REPRODUCED:
-        return f"comes to: {sentence(found)}"
+        return f"has the outcome: {sentence(found)}"
     if rerun.verdict != REPRODUCED:
         return f"says '{shortened(rerun.verdict, _MAX_SHOWN)}', and its records say otherwise"
     return None

@@ -37,8 +37,8 @@ _EVIDENCE = (
     ("foreign_cores", "cores that others used", 1, ""),
     ("involuntary_switches", "times the kernel took a core away", 1, ""),
     ("major_faults", "pages that came from a disk", 1, ""),
-    ("throttled_seconds", "stood still by a limit", 1, "s"),
-    ("thermal_throttles", "slowed down for heat", 1, ""),
+    ("throttled_seconds", "held up by a limit", 1, "s"),
+    ("thermal_throttles", "throttled because of heat", 1, ""),
 )
 
 
@@ -254,7 +254,7 @@ def _platform(record: Record) -> list[Part]:
     rest = [(name, text) for name, text in _flat(record["platform"], "") if name.split(".")[0] != "load"]
     return [
         _pairs([*main, ("memory", size(memory) if memory else None), *_gpus(record)]),
-        _pairs(rest, fold="everything that was read of the machine"),
+        _pairs(rest, fold="everything that was read about the machine"),
         _pairs(absent, fold="what could not be read"),
     ]
 
@@ -317,7 +317,7 @@ def _variables(record: Record) -> dict[str, str]:
 def _log(record: Record) -> list[Part]:
     error = record["error"] or {}
     rows = [(name, error.get(name)) for name in ("stage", "type", "message")]
-    told = _pairs([*rows, ("whole log, beside the record", record["log"])])
+    told = _pairs([*rows, ("whole log, next to the record", record["log"])])
     tail = error.get("log_tail")
     parts = [told, *([_code(tail[-_MAX_LOG:])] if tail else [])]
     return [part for part in parts if part.get("rows") or part.get("text")]

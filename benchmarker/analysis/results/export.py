@@ -53,9 +53,9 @@ def export(results: Results, target: Path, kind: str, *, replace: bool = False) 
     BenchmarkerError
         If the format needs pyarrow, which is not installed.
     """
-    taken = UsageError(f"an export replaces no file, '{target}' is there already; --force replaces it")
+    taken = UsageError(f"an export does not overwrite a file, and '{target}' exists; --force replaces it")
     if target.is_dir():
-        raise UsageError(f"an export needs a file, '{target}' is a folder")
+        raise UsageError(f"an export needs a file, and '{target}' is a folder")
     if target.exists() and not replace:
         raise taken
     try:

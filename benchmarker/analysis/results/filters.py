@@ -297,7 +297,7 @@ def _check_kind(name: str, value: Any) -> None:
         if not isinstance(value, bool):
             raise UsageError(f"'{name}' must be true, false or null, got {_told(value)}")
     elif kind is not None and is_range:
-        raise UsageError(f"a range must be of numbers, and '{name}' is none, got {_told(value)}")
+        raise UsageError(f"a range must be of numbers, and '{name}' is not one, got {_told(value)}")
 
 
 def _told(value: Any) -> str:

@@ -104,7 +104,7 @@ class _Columns:
         # Of one record this is the number of its values, and of several no less than that of any of them.
         self._room -= max(map(len, objects), default=0)
         if self._room < 0:
-            raise _NoRecordError(f"has more than {MAX_CELLS} values, so it is no record")
+            raise _NoRecordError(f"has more than {MAX_CELLS} values, so it is not a record")
         for name in dict.fromkeys(chain.from_iterable(objects)):
             self._add(f"{before}{encodable(name)}", depth, rows, _members(objects, name))
 

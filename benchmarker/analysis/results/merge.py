@@ -75,7 +75,7 @@ def plan_merge(sources: Sequence[Path], into: Path, told: Told = lambda done, to
         first, same = known.setdefault(identifier, (file, content))
         if same != content:
             raise UsageError(
-                f"one id must be of one record, but '{first}' and '{file}' are different records of id "
+                f"an id must belong to one record, but '{first}' and '{file}' are different records with id "
                 f"'{printable(identifier)}'; remove one of them"
             )
         if first is not file:

@@ -49,8 +49,8 @@ def scaling_of(paths: Sequence[Path], kind: str) -> tuple[str, Scaling]:
         for place in _ALIKE:
             if value_at(number[0], place) != value_at(first, place):
                 raise UsageError(
-                    f"records of one scaling are alike in {place}, and '{path}' has {value_at(number[0], place)}, the "
-                    f"first {value_at(first, place)}"
+                    f"records of one scaling must be alike in {place}, and '{path}' has "
+                    f"{value_at(number[0], place)}, the first {value_at(first, place)}"
                 )
     workloads = {number[0]["batch_size"]: workload_of(number) for number in numbers}
     if len(workloads) < len(paths):

@@ -36,10 +36,14 @@ _MAX_EFFECT, _MAX_PAIRS = 10, 1000
 _MAX_WITHOUT = 20
 """Rows without a verdict that are shown below others."""
 _RATIO = "Base and other: geometric means of the median steps. Ratio: other over base, above 1 is slower."
-_TURNS = "In turns: of each pair the median of the ratios of neighbouring windows, while the other side stood still."
-_INTERVAL = "95 % interval: Student's t on the logarithms of the ratios of pairs of fresh processes; of each row alone."
+_TURNS = (
+    "Taking turns: for each pair, the median ratio of neighbouring windows, while the other side was paused."
+)
+_INTERVAL = (
+    "95 % interval: Student's t on the logarithms of the ratios of pairs of fresh processes, each row alone."
+)
 _UNPAIRED = (
-    "Unpaired: the numbers are of different campaigns, between which the machine may have changed, so there is no "
+    "Unpaired: the numbers are from different campaigns, between which the machine may have changed, so there is no "
     "interval and no verdict; --run makes pairs."
 )
 
@@ -141,7 +145,7 @@ def _numbers(rows: Sequence[Row]) -> list[Column]:
     if len(set(counts)) > 1:
         columns.append(Column("pairs", counts, numeric=True))
     if any(row.smallest_effect is not None for row in rows):
-        columns.append(Column("least effect", tuple(map(_effect, rows)), numeric=True))
+        columns.append(Column("smallest effect", tuple(map(_effect, rows)), numeric=True))
     return columns
 
 
@@ -218,7 +222,7 @@ def _verdict(rows: Sequence[Row]) -> str:
 
 def _smallest(judged: Sequence[Row]) -> str:
     corrected = ", with the correction" if len(judged) > 1 else ""
-    return f"Least effect: how much slower is shown in 80 % of such comparisons{corrected}."
+    return f"Smallest effect: the slowdown that would be shown in 80 % of such comparisons{corrected}."
 
 
 def _of_row(row: Row) -> Iterator[str]:

@@ -54,10 +54,10 @@ def _outcome(comparison: Comparison, passed: Gate | None, *, require_conclusive:
     if passed and passed.slower:
         return f"**Failed**: {slower}: {len(passed.slower)} of {every}."
     if untold and require_conclusive:
-        return f"**Failed**: it cannot be told of {untold} of {every}."
+        return f"**Failed**: no answer for {untold} of {every}."
     if passed is None:
         return f"**Compared**: {every}: {counts}."
-    unknown = f"; it cannot be told of {untold}" if untold else ""
+    unknown = f"; no answer for {untold}" if untold else ""
     return f"**Passed**: {slower}: none of {every}{unknown}."
 
 

@@ -99,7 +99,7 @@ def self_comparison_text(found: SelfComparison) -> str:
     out = skipped_text(pairing.skipped)
     if resolution is None:
         return (
-            f"nothing can be told of what this machine resolves: {plural(len(pairing.pairs), 'pair')}, of which "
+            f"nothing can be said about what this machine resolves: {plural(len(pairing.pairs), 'pair')}, of which "
             f"{len(pairing.counting)} count{f' ({out})' if out else ''}"
         )
     verdict, width = resolution.verdict, resolution.half_width

@@ -40,11 +40,11 @@ _WITHIN = (
 )
 _BETWEEN = "Of several processes: the geometric mean of their medians, and Student's 95 % t interval between processes."
 _OF_TWO = (
-    "Of two processes: the geometric mean of their medians, and the smaller to the larger of them; an interval "
+    "Of two processes: the geometric mean of their medians, and the range from the smaller to the larger; an interval "
     f"between processes needs at least {MIN_PROCESSES} (--repeats)."
 )
 _IN_BRACKETS = "Relative in brackets: one of the two rows is not usable for comparisons."
-_ABOVE = "Usable above: the smallest difference that two numbers known as well both show."
+_ABOVE = "Usable above: the smallest difference that two numbers known this well can show."
 _OF_ALL = "Samples/s: of all timed steps; the median is of those from the steady state on."
 
 

@@ -20,8 +20,8 @@ MAX_WHOLE = 3
 NEWEST = 30
 """Points of one that are shown."""
 NOTE = (
-    "Points of different days are no pairs: a level that changed says when and beside what, not what caused it, and "
-    "is no verdict. 'benchmarker compare --run' makes pairs, which can give one."
+    "Points of different days are not pairs: a change of level says when and alongside what, not what caused it, and "
+    "is not a verdict. 'benchmarker compare --run' makes pairs, which can give one."
 )
 INTERVALS = (
     "n: fresh processes of a point. 95 % interval: between them from three on, of one alone within it."

@@ -113,9 +113,7 @@ def rate_note(record: Record) -> str | None:
         return None
     samples = timing["samples_seconds"]
     slow = [seconds for seconds in samples if seconds > 1.5 * step["median"]]
-    median = (
-        f"samples/s is by the mean of all steps, {duration(mean)}, the median is {duration(step['median'])}"
-    )
+    median = f"samples/s is based on the mean of all steps, {duration(mean)}, the median is {duration(step['median'])}"
     if not slow:
         return median
     share = math.fsum(slow) / math.fsum(samples)

@@ -23,9 +23,9 @@ _SPEEDUP = (
     "interval is the widest that those of both step times allow."
 )
 _PARTS = (
-    "Compute: forward and backward of the slowest rank, made by all ranks at once without an exchange, so that what "
-    "they take from each other by sharing a machine is in it. Exchange: with the update, once the last rank had come "
-    "to it. Waiting: for that rank, on average."
+    "Compute: forward and backward of the slowest rank, made by all ranks at once without an exchange, so that it "
+    "includes what they take from each other by sharing a machine. Exchange: with the update, once the last rank had "
+    "reached it. Waiting: for that rank, on average."
 )
 _BETWEEN = (
     "Averaging: the step is the mean from one exchange of weights to the next; compute, exchange and waiting are those "

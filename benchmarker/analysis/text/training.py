@@ -69,7 +69,7 @@ def _clocks(training: Mapping[str, Any]) -> str:
 
 def _resumed(row: Mapping[str, Any]) -> str:
     before = row["training_seconds"] + row["loading_seconds"] + row["first_step_seconds"]
-    lost = f", {row['lost_steps']:,} steps after it were made again" if row["lost_steps"] else ""
+    lost = f", {row['lost_steps']:,} steps after it were repeated" if row["lost_steps"] else ""
     return f"from step {row['step']:,}, written by {row['framework']} {row['version']} after {duration(before)}{lost}"
 
 
@@ -88,7 +88,7 @@ def _quality(training: Mapping[str, Any]) -> str:
 
 def _divergence(found: Mapping[str, Any]) -> str:
     if not found["step"]:
-        return "the first step's weights are no finite numbers"
+        return "the first step's weights are not finite numbers"
     step, parameter = _largest(found, "followed_l2")
     free, travelled = _largest(found, "free_l2")
     return (

@@ -354,4 +354,4 @@ def _failures(records: Sequence[Record]) -> Iterator[str]:
             yield f"{trainer_label(record)}, seed {record['seed']}: {record['error']['message'].splitlines()[0]}"
         elif record["training"]["diverged"]:
             at = record["training"]["diverged"]["step"]
-            yield f"{trainer_label(record)}, seed {record['seed']}: the loss was no number any more at step {at:,}."
+            yield f"{trainer_label(record)}, seed {record['seed']}: the loss was no longer a number at step {at:,}."

@@ -144,7 +144,7 @@ def operator_lines(width: int) -> Iterator[str]:
                 yield from _indented(f"A framework's method takes `{row.record}`.", width)
             if row.kind == "composite":
                 yield from _indented(
-                    "Composite: it runs as other operators where a framework has no own.", width
+                    "Composite: it runs as other operators where a framework has none of its own.", width
                 )
             yield ""
 

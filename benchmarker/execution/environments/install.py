@@ -64,8 +64,8 @@ def fill(recipe: Recipe, folder: Path, progress: Progress, *, again: bool = Fals
         return _fill_anew(recipe, folder, progress, broken)
     if broken:
         raise EnvironmentCreationError(
-            f"{', '.join(broken)} could not be installed whole: files are not as long as their lists say; "
-            "look at the disk"
+            f"{', '.join(broken)} could not be installed completely: files do not have the sizes that their lists "
+            "give; check the disk"
         )
     return _python_version(folder)
 
@@ -155,7 +155,7 @@ def _downloads(uv: str, recipe: Recipe, folder: Path, settings: IndexSettings) -
     try:
         run(
             [*command, "--output-file", str(lock), str(wanted)],
-            doing="finding out what there is to download",
+            doing="finding out what has to be downloaded",
             progress=lambda _: None,
             environment=settings.environment,
         )
@@ -200,7 +200,7 @@ def _needs_permission(
 ) -> EnvironmentCreationError:
     return EnvironmentCreationError(
         f"the environment for '{recipe.framework}' was not made: PyTorch's own index gave no CPU build ({error}), "
-        f"and the usual index has the CUDA build alone, {found} to download, which {OPTION} allows "
+        f"and the usual index has only the CUDA build, {found} to download, which {OPTION} allows "
         "(of 'run', 'train' and 'env create')"
     )
 
@@ -210,7 +210,7 @@ def _failure(recipe: Recipe, install: _Install, error: CommandFailedError) -> st
     if lacking:
         return (
             f"the recorded environment for '{recipe.framework}' cannot be made again: "
-            f"{', '.join(lacking)} cannot be had ({error}); use --env auto"
+            f"{', '.join(lacking)} are not available ({error}); use --env auto"
         )
     return (
         f"the environment for '{recipe.framework}' ({', '.join(recipe.requirements)}) "

@@ -242,7 +242,7 @@ def _query(path: str, distributions: tuple[str, ...]) -> dict[str, Any]:
         facts = json.loads(done.stdout.decode("utf-8", "replace").strip().rpartition("\n")[2])
         return {"python": str(facts["python"]), "versions": dict(facts["versions"])}
     except subprocess.TimeoutExpired:
-        raise UsageError(f"--env: '{path}' gave no answer within {_QUERY_SECONDS} s") from None
+        raise UsageError(f"--env: '{path}' did not answer within {_QUERY_SECONDS} s") from None
     except OSError as error:
         raise UsageError(f"--env: '{path}' cannot be run: {error.strerror or error}") from None
     except (ValueError, KeyError, TypeError):

@@ -106,7 +106,9 @@ def _accept(
             if not _admitted(listening, secret, connections, processes):
                 strangers += 1
             if strangers > MAX_STRANGERS:
-                raise EnvironmentCreationError("others than the ranks connect to benchmarker all the time")
+                raise EnvironmentCreationError(
+                    "something other than the ranks keeps connecting to benchmarker"
+                )
 
 
 def _admitted(

@@ -57,7 +57,7 @@ class EventLines:
                 continue
             self.unreadable += 1
             if self.unreadable > MAX_UNREADABLE:
-                raise ProtocolError(f"it sent more than {MAX_UNREADABLE:,} lines that are no events")
+                raise ProtocolError(f"it sent more than {MAX_UNREADABLE:,} lines that are not events")
 
 
 def parse(line: bytes) -> Event | None:

@@ -82,4 +82,4 @@ def _decoded(line: bytes) -> Frame:
             return frame
     except (ValueError, OverflowError):  # binascii's own among them
         pass
-    raise ValueError(f"what came in place of a frame begins with {line[:60]!r}")
+    raise ValueError(f"what arrived in place of a frame begins with {line[:60]!r}")

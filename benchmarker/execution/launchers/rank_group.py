@@ -95,9 +95,7 @@ class RankGroup:
                         for frame in readers[key.fd].take(data):
                             self.ranks[frame.rank].hear(frame)
                     except (OSError, ValueError, IndexError) as error:
-                        self.ranks[0].note(
-                            f"benchmarker: what came from the ranks was none of theirs: {error}\n"
-                        )
+                        self.ranks[0].note(f"benchmarker: what arrived was not sent by the ranks: {error}\n")
                         data = b""
                     if not data:
                         selector.unregister(key.fd)

@@ -76,18 +76,20 @@ def read_text(path: Path) -> str:
     """
     try:
         if path.exists() and not path.is_file():
-            raise UsageError(f"a blueprint is a file, '{path}' is none")
+            raise UsageError(f"a blueprint must be a file, and '{path}' is not")
         if path.stat().st_size > MAX_BLUEPRINT_BYTES:
-            raise UsageError(f"a blueprint has at most {MAX_BLUEPRINT_BYTES >> 20} MiB, '{path}' has more")
+            raise UsageError(
+                f"a blueprint has at most {MAX_BLUEPRINT_BYTES >> 20} MiB, and '{path}' has more"
+            )
         text = path.read_bytes().decode("utf-8")
     except OSError as error:
         raise UsageError(f"the blueprint '{path}' cannot be read: {error.strerror}") from None
     except UnicodeDecodeError as error:
-        raise UsageError(f"the blueprint '{path}' must be UTF-8, byte {error.start} is not") from None
+        raise UsageError(f"the blueprint '{path}' must be UTF-8, but byte {error.start} is not") from None
     before, null, _ = text.partition("\0")
     if null:
         line = before.count("\n") + 1
-        raise UsageError(f"{path}:{line}: a blueprint is text, but here it has a null character")
+        raise UsageError(f"{path}:{line}: a blueprint is text, but there is a null character here")
     # Some editors begin a file with this mark.
     return text.removeprefix("\ufeff")
 

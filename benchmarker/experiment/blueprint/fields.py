@@ -108,7 +108,9 @@ class Problem(Rule):
             return [((), "needs 'name', the name of a problem, or 'layers', a list of layers")]
         if "name" in value and _are_layers(value.get("layers")):
             others = {name: member for name, member in value.items() if name != "layers"}
-            message = "cannot stand beside 'name': a problem is either named or described by its layers"
+            message = (
+                "cannot be given together with 'name': a problem is either named or described by its layers"
+            )
             return [(("layers",), message), *_NAMED_PROBLEM.faults(others)]
         return (_NAMED_PROBLEM if "name" in value else _INLINE_PROBLEM).faults(value)
 
@@ -239,7 +241,7 @@ class Settings(Rule):
 
     @property
     def allowed(self) -> str:
-        return "a table of values, or of tables for single problems and frameworks"
+        return "a table of values, or of tables for individual problems and frameworks"
 
     def accepts(self, value: Any) -> bool:
         return not self.faults(value)
@@ -275,7 +277,7 @@ FIELDS: Mapping[str, Field] = {
     "problem": Field(
         OneOrMany(Problem()), "A problem by name, with its parameters, or layer by layer; or a list of them."
     ),
-    "suite": Field(OneOrMany(SuiteName()), "Problems as somebody has listed them."),
+    "suite": Field(OneOrMany(SuiteName()), "Problems from a published list."),
     "sample": Field(Whole(), "How many configurations of each suite, spread by cost; default: all."),
     "framework": Field(OneOrMany(_FRAMEWORK), "A framework by name, with version and options; or several."),
     "set": Field(Settings(), "Parameters and options of all problems and frameworks that have them."),
@@ -308,7 +310,7 @@ def field_faults(data: Mapping[str, Any]) -> list[Found]:
     for name, value in data.items():
         if name not in FIELDS:
             offered = nearest(name, tuple(FIELDS)) or f"; known: {', '.join(FIELDS)}"
-            found.append(((name,), f"is no field of a blueprint{offered}"))
+            found.append(((name,), f"is not a field of a blueprint{offered}"))
         else:
             found += [((name, *steps), message) for steps, message in FIELDS[name].rule.faults(value)]
     return found

@@ -214,7 +214,7 @@ def _own_faults(document: Document) -> Iterator[BlueprintFault]:
         text = f"{name}: {message}" if _LAYER.match(message) else f"{name} {message}"
         yield BlueprintFault(document.path, document.line(steps), name, text)
     if "sample" in document.fields and "suite" not in document.fields:
-        text = "sample is of a suite, and there is no field suite"
+        text = "sample picks from a suite, and there is no field suite"
         yield BlueprintFault(document.path, document.line(("sample",)), "sample", text)
 
 

@@ -33,7 +33,7 @@ def read_python(path: Path) -> Document:
     assigned = _assigned(path, read_text(path))
     values = _executed(path)
     found: list[Found] = [
-        ((name,), f"is no field of a blueprint{nearest(name, _KNOWN)}; a name of your own begins with _")
+        ((name,), f"is not a field of a blueprint{nearest(name, _KNOWN)}; a name of your own begins with _")
         for name, value in values.items()
         if name not in _KNOWN and not _is_tool(value)
     ]

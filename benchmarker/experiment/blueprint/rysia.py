@@ -138,7 +138,7 @@ class Translation:
             if name == "optimizer" and isinstance(value, (list, dict)):
                 continue
             if name == "learning_rate" and isinstance(self.fields.get("optimizer"), list):
-                self._fault(name, "must stand in each table of 'optimizer', which is a list")
+                self._fault(name, "must be in each table of 'optimizer', which is a list")
                 continue
             self._set(steps, value, name)
 
@@ -153,7 +153,7 @@ class Translation:
             self._fault("architecture", f"must be bp.model(...), got {shown(model)}")
             return
         if "problem" in self._values:
-            self._fault("problem", "cannot be given beside 'architecture'")
+            self._fault("problem", "cannot be given together with 'architecture'")
             return
         try:
             layers = model.to_json()
@@ -250,7 +250,7 @@ class Translation:
             if value is not False:
                 self._fault(
                     name,
-                    f"must be False, got {shown(value)}: runs are on this machine, not on Amazon's; start the "
+                    f"must be False, got {shown(value)}: runs happen on this machine, not on Amazon's; start the "
                     "command there instead",
                 )
         self._results()

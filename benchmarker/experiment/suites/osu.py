@@ -20,13 +20,13 @@ def benchmarker_suites() -> tuple[Suite, ...]:
     return (
         Suite(
             "osu-latency",
-            "messages that are answered one by one, of two ranks",
+            "messages answered one at a time, between two ranks",
             f"{_SOURCE}, osu_latency",
             _requests(LATENCY_WINDOW),
         ),
         Suite(
             "osu-bw",
-            "windows of 64 messages one way, of two ranks",
+            "windows of 64 messages one way, between two ranks",
             f"{_SOURCE}, osu_bw",
             _requests(BANDWIDTH_WINDOW),
         ),

@@ -114,7 +114,7 @@ class _Verifier:
     def _against_reference(self, references: Mapping[str, _Found], request: str) -> _Judged:
         found, reference = self._probes(request, "reduced"), references[_mode(request)]
         if found.digests != reference.digests:
-            raise _Failed("it started from other weights or mini-batches than the reference")
+            raise _Failed("it started from different weights or mini-batches than the reference")
         expected = reference.tensors
         if any(tensor.kind not in COMPARED for tensor in found.tensors):
             expected = expected + self._stepwise(found).tensors
@@ -150,7 +150,7 @@ class _Verifier:
             found = self._probes(request, "full")
             _, _, other, expected = first[mode]
             if found.digests != other.digests:
-                raise _Failed("it started from other weights or mini-batches than the first framework")
+                raise _Failed("it started from different weights or mini-batches than the first framework")
             quantities = compare(expected, found.tensors, self._request.precision)
             return _Judged(found.version, quantities, found.ties)
 

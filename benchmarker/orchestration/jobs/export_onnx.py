@@ -155,7 +155,7 @@ def export(request: ExportRequest, note: Callable[[str], None] = lambda text: No
         folder = Path(tempfile.mkdtemp(prefix=f".{request.path.name}.", dir=request.path.parent))
     except OSError as error:
         raise UsageError(
-            f"the model is written to a folder that can be written, got '{request.path.parent}' "
+            f"the model must go to a folder that can be written to, got '{request.path.parent}' "
             f"({error.strerror})"
         ) from None
     try:
@@ -174,7 +174,7 @@ def _check_target(request: ExportRequest) -> None:
     if path.suffix != ".onnx":
         raise UsageError(f"the file of a model must end in .onnx, got '{path}'")
     if not path.parent.is_dir():
-        raise UsageError(f"the folder of the model must be there, got '{path.parent}'; make it first")
+        raise UsageError(f"the folder of the model must exist, got '{path.parent}'; make it first")
     example = (path.with_suffix(EXAMPLE),) if request.verify else ()
     for target in (path, path.with_name(f"{path.name}.data"), *example):
         if target.is_dir() or (target.exists() and not request.force):
@@ -183,8 +183,8 @@ def _check_target(request: ExportRequest) -> None:
 
 def _taken(path: Path) -> UsageError:
     if path.is_dir():
-        return UsageError(f"the model is written to a file, got the folder '{path}'")
-    return UsageError(f"'{path}' is there already; choose another name, or replace it with --force")
+        return UsageError(f"the model must be written to a file, got the folder '{path}'")
+    return UsageError(f"'{path}' already exists; choose another name, or replace it with --force")
 
 
 def _job(request: ExportRequest) -> ExportJob:
@@ -272,7 +272,7 @@ def _refuse_difference(report: ExportReport) -> None:
         worst = max(wrong, key=lambda tensor: float(tensor["max_relative_error"]))
         raise BenchmarkerError(
             f"the model was not written: in ONNX Runtime its output '{worst['name']}' differs from the "
-            f"reference by {worst['max_relative_error']:.3g} of the largest element, allowed are "
+            f"reference by {worst['max_relative_error']:.3g} of the largest element; allowed is "
             f"{worst['tolerance']:.3g}"
         )
 

@@ -138,7 +138,7 @@ def measure_latency(
     """
     pillow("the measurement's photographs")
     if folder is not None and not folder.is_dir():
-        raise UsageError(f"images are stored in a folder that is there, got '{folder}'")
+        raise UsageError(f"images must be stored in a folder that exists, got '{folder}'")
     workers = [_worker(request, note) for request in frameworks]
     with stored_formats(folder or home(), formats, BATCHES * batch_size, size) as stored:
         for one in stored:

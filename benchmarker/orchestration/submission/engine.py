@@ -116,7 +116,7 @@ class Engine:
         """
         if self.name not in BATCH_ENGINES:
             raise UsageError(
-                f"--dry-run prints scripts, but jobs of {self.name} are none; choose another --to"
+                f"--dry-run prints scripts, but jobs of {self.name} are not scripts; choose another --to"
             )
         job = self._job(script, arguments, resources, name)
         text = io.StringIO()

@@ -83,7 +83,7 @@ class StepParts(Group, frozen=True, kw_only=True):
     compute_seconds: Seconds | None
     """Forward and backward on the slowest rank, all of them at work, in seconds."""
     exchange_seconds: Seconds | None
-    """Exchange and update once the last rank had come to it, in seconds; null where the framework does not tell them
+    """Exchange and update once the last rank had reached it, in seconds; null where the framework does not tell them
     apart."""
     waiting_seconds: Seconds | None
     """That ranks waited for the last one to come to the exchange, on average, in seconds."""

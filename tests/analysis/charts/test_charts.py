@@ -427,7 +427,7 @@ def test_threads_of_no_campaign_have_no_interval_and_the_caption_says_so() -> No
     ]
     drawn = chart("threads", records)
     assert drawn.panels[0].series[0].low == (None, None)
-    assert "are no pairs: the speed-up has no interval" in drawn.caption
+    assert "are not pairs: the speed-up has no interval" in drawn.caption
 
 
 def test_a_framework_without_the_fewest_threads_has_a_throughput_and_no_speedup() -> None:
@@ -766,4 +766,4 @@ def test_what_computed_with_other_values_is_not_divided() -> None:
     assert heat is not None
     assert heat.values == ((1.0, None),)
     assert heat.texts == (("1.00", "≠"),)
-    assert "computed with other values" in drawn.caption
+    assert "computed with different values" in drawn.caption

@@ -57,7 +57,7 @@ def test_the_map_has_a_row_for_each_parameter_and_a_column_for_each_step() -> No
 
 @pytest.mark.parametrize("kind", ["divergence", "divergence_map"])
 def test_trainings_without_a_divergence_show_none(kind: str) -> None:
-    with pytest.raises(UsageError, match="needs runs of a recipe beside the reference"):
+    with pytest.raises(UsageError, match="needs runs of a recipe alongside the reference"):
         chart(kind, [trained([10, 95])])
 
 

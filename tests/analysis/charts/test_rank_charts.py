@@ -12,7 +12,7 @@ from benchmarker.errors import UsageError
 from tests.support.rank_records import several, single, trained_by
 from tests.support.trainings import trained
 
-EMULATED = "Emulated: links of 100mbit or 1gbit between ranks on one machine, no real network."
+EMULATED = "Emulated: links of 100mbit or 1gbit between ranks on one machine, not a real network."
 
 
 def panels(shown: Chart) -> dict[str, Panel]:
@@ -120,7 +120,7 @@ def test_low_efficiencies_have_a_logarithmic_axis() -> None:
 
 
 def test_runs_without_one_rank_are_left_out_and_alone_make_no_picture() -> None:
-    with pytest.raises(UsageError, match=r"each beside one of a single rank .* none of 1 record has that"):
+    with pytest.raises(UsageError, match=r"each with one of a single rank .* none of 1 record has that"):
         chart("ranks", [several()])
     shown = chart("ranks", [single(), several(), several(seed=7), single(seed=8)])
     assert shown.caption.endswith(
@@ -148,7 +148,7 @@ def test_emulated_networks_are_marked_in_panels_and_caption(kind: str) -> None:
     assert EMULATED in shown.caption
     alone = chart(kind, [single(), several(network="100mbit")])
     assert any("emulated 100mbit" in panel.title for panel in alone.panels)
-    assert "no real network" in alone.caption
+    assert "not a real network" in alone.caption
     assert "mulated" not in repr(chart(kind, [single(), several(), several(network="shared")]))
 
 
@@ -198,7 +198,7 @@ def test_parts_of_several_processes_are_medians_and_a_native_exchange_is_in_the_
     found = lines(shown.panels[0])
     assert {name: one.y for name, one in found.items()} == {
         "computing": pytest.approx((20.0,)),
-        "rest of the step, not told apart": pytest.approx((5.0,)),
+        "rest of the step, not broken down": pytest.approx((5.0,)),
     }
     assert "A native exchange overlaps with computing" in shown.caption
 
@@ -290,7 +290,7 @@ def test_emulated_networks_are_lines_of_their_own() -> None:
         "numpy 1.0, all-reduce (mpi)",
         "numpy 1.0, all-reduce (mpi), emulated 100mbit",
     }
-    assert "no real network" in shown.caption
+    assert "not a real network" in shown.caption
 
 
 def test_trainings_of_one_rank_or_without_an_end_make_no_such_picture() -> None:

@@ -40,7 +40,7 @@ def test_a_line_ends_where_most_seeds_have_ended() -> None:
 def test_lines_that_lie_upon_each_other_are_named() -> None:
     same = [trained([10, 95], framework=name) for name in ("numpy", "jax")]
     drawn = chart("training_curves", [*same, trained([11, 95], framework="mxnet")])
-    assert "Over steps the same at every seed: numpy, jax." in drawn.caption
+    assert "The same over steps at every seed: numpy, jax." in drawn.caption
 
 
 def test_the_share_that_reached_the_target_counts_all_runs() -> None:
@@ -74,7 +74,7 @@ def test_a_distribution_goes_on_without_a_sign_to_where_the_last_run_ended() -> 
 def test_distributions_that_lie_upon_each_other_are_named() -> None:
     same = [trained([10, 95], framework=name) for name in ("numpy", "jax")]
     drawn = chart("time_to_target", [*same, trained([10, 20, 95], framework="mxnet")])
-    assert "Over steps the same at every seed: numpy, jax." in drawn.caption
+    assert "The same over steps at every seed: numpy, jax." in drawn.caption
 
 
 def test_other_recipes_are_left_out_and_told() -> None:

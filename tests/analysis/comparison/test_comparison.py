@@ -232,7 +232,7 @@ def test_another_work_is_refused_with_the_keys_that_differ() -> None:
     with pytest.raises(UsageError) as refused:
         compare([side("a", processes()), side("b", other(batch_size=8, problem__parameters__hidden1=64))])
     assert str(refused.value) == (
-        "step times are compared of the same work only, 'a' and 'b' differ in problem_parameters.hidden1 (128 and "
+        "step times are compared for the same work only: 'a' and 'b' differ in problem_parameters.hidden1 (128 and "
         "64), batch_size (4 and 8)"
     )
 
@@ -270,7 +270,7 @@ def test_what_changes_no_step_is_compared_and_told(
 ) -> None:
     found = compare([side("a", asked(processes(), **ours)), side("b", asked(other(0.055), **theirs))])
     assert verdict_of(row_of(found)) == "slower"
-    assert found.notes == (f"measured otherwise, which changes no step: {told}",)
+    assert found.notes == (f"measured differently, which changes no step: {told}",)
 
 
 def test_what_an_older_record_does_not_tell_was_at_its_default() -> None:

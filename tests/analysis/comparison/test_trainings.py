@@ -130,13 +130,14 @@ def test_json_has_null_for_what_was_not_reached() -> None:
 def test_what_cannot_be_compared_is_one_sentence() -> None:
     other = Side("b", [trained(seed, 100, 1.0, recipe="b") for seed in range(4)])
     with pytest.raises(
-        UsageError, match="trainings are compared of one recipe that does the same work: recipe is"
+        UsageError, match="only trainings by a recipe that does the same work can be compared: recipe is"
     ):
         compare_trainings([side("a", STEPS, 0.01), other])
     for record in other.records:
         record["specification"]["training"] = {**ASKED, "name": "large"}
     with pytest.raises(
-        UsageError, match=r"one recipe, got small, large: .* specification\.training\.name=small$"
+        UsageError,
+        match=r"the same recipe can be compared, got small, large: .* specification\.training\.name=small$",
     ):
         compare_trainings([side("a", STEPS, 0.01), other])
     with pytest.raises(UsageError, match="two sides at least"):

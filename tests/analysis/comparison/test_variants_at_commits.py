@@ -156,7 +156,7 @@ def test_each_side_is_the_code_of_its_commit(compare: Command) -> None:
         (("git:quick", "git:broken"), ("--", *WORDS), "makes no sense at 'git:broken': framework 'paced'"),
         (("git:quick", "git:later"), ("--", *WORDS), "'git:later' must name one commit"),
         (("git:slow", "git:same"), ("--", *WORDS), "are the same commit"),
-        (("git:quick", "framework=numpy"), ("--", *WORDS), "and not of several kinds"),
+        (("git:quick", "framework=numpy"), ("--", *WORDS), "all of one kind"),
     ],
 )
 def test_what_makes_no_sense_is_refused_before_anything_runs(

@@ -286,8 +286,8 @@ def test_other_files_are_named_and_left(tmp_path: Path) -> None:
     reasons = {path.name: reason for path, reason in outcome.left.items()}
     assert reasons == {
         "broken.json": "is not JSON",
-        "list.json": "has no framework and problem, so it is no result of the earlier tool",
-        "package.json": "has no framework and problem, so it is no result of the earlier tool",
+        "list.json": "has no framework and problem, so it is not a result of the earlier tool",
+        "package.json": "has no framework and problem, so it is not a result of the earlier tool",
         "record.json": "is a record already: results merge takes it",
         "timeless.json": "has no time",
         "endless.json": "has no time",

@@ -50,7 +50,7 @@ def test_every_link_leads_to_a_file_and_every_record_is_copied_as_it_is(tmp_path
     (told,) = json.loads((site / "list.json").read_text(encoding="utf-8"))["contests"]
     assert [(one["entry"], one["rank"]) for one in told["entries"]] == [(record["id"], [1, 1])]
     assert told["not_counted"][0]["reasons"] == ["at least 5 processes must have ended well, there are 4"]
-    assert "of &#39;example&#39; it would be, but: batch_size must be 4, is 64" in (
+    assert "it would belong to &#39;example&#39;, but: batch_size must be 4, is 64" in (
         site / "index.html"
     ).read_text(encoding="utf-8")
 

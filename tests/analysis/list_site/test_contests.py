@@ -33,7 +33,7 @@ def test_what_departs_is_named_with_both_values(tmp_path: Path) -> None:
     assert departures(contest, make_record(batch_size=64)) == ["batch_size must be 4, is 64"]
     other = make_record()
     other["comparable"]["keys"]["data"] = "sha256:00"
-    assert departures(contest, other) == ['data is "sha256:00", of which the contest says nothing']
+    assert departures(contest, other) == ['data is "sha256:00", about which the contest says nothing']
 
 
 def test_an_open_contest_lists_what_may_change(tmp_path: Path) -> None:
@@ -65,7 +65,7 @@ FIXED = CONTEST + 'problem = "example"\nbatch_size = 4\n'
         ("", "must have title = a text that is not empty, got null"),
         (FIXED.replace('"closed"', '"shut"'), 'must have division = one of closed, open, got "shut"'),
         (FIXED.replace('"step_seconds"', "7"), "must have ranked_by = one of step_seconds, "),
-        (FIXED.replace("[fixed]", "speed = 1\n[fixed]"), 'has "speed", which is no part of a contest'),
+        (FIXED.replace("[fixed]", "speed = 1\n[fixed]"), 'has "speed", which is not part of a contest'),
         (
             FIXED.replace("[fixed]", 'may_change = ["seed"]\n[fixed]'),
             "is closed, so nothing may change in it",
@@ -76,7 +76,7 @@ FIXED = CONTEST + 'problem = "example"\nbatch_size = 4\n'
         (CONTEST + 'problem = "example"\n', "ranks by step_seconds, so it must fix batch_size"),
         (
             FIXED + "bach_size = 4\n",
-            "names \"bach_size\", which is no key of a work; did you mean 'batch_size'?",
+            "names \"bach_size\", which is not a key of a work; did you mean 'batch_size'?",
         ),
         (FIXED + '"framework.nam" = "x"\n', "framework.nam"),
         (

@@ -114,8 +114,8 @@ def test_a_process_that_crashed_is_not_left_out(tmp_path: Path, contest: Contest
 def test_hardware_and_price_must_be_said(tmp_path: Path, contest: Contest) -> None:
     submit(tmp_path / "results", 0.01, metrics__cost_of_run=None, platform__cpu=None)
     assert judged(tmp_path / "results", contest).reasons == (
-        "its hardware is not said: a record has no model of the processor",
-        "its price is not said: measure with --price-per-hour",
+        "its hardware is not stated: a record has no model of the processor",
+        "its price is not stated: measure with --price-per-hour",
     )
 
 
@@ -134,15 +134,15 @@ def test_without_a_verdict_it_does_not_count(tmp_path: Path, contest: Contest) -
     paths = write(tmp_path / "results", processes(0.01))
     (reason,) = judged(tmp_path / "results", contest).reasons
     assert reason == (
-        f"it is not shown to be reproduced: no '{paths[0].stem}.rerun' beside it "
-        "(benchmarker rerun RECORD --keep-verdict)"
+        f"it is not shown to be reproduced: no '{paths[0].stem}.rerun' next to "
+        "it (benchmarker rerun RECORD --keep-verdict)"
     )
 
 
 def test_a_number_that_was_not_reproduced_does_not_count(tmp_path: Path, contest: Contest) -> None:
     submit(tmp_path / "results", 0.01, again=0.012)
     (reason,) = judged(tmp_path / "results", contest).reasons
-    assert ".rerun' comes to: not reproduced: 2" in reason
+    assert ".rerun' has the outcome: not reproduced: 2" in reason
 
 
 def test_a_verdict_is_made_again_and_not_believed(tmp_path: Path, contest: Contest) -> None:
@@ -150,7 +150,7 @@ def test_a_verdict_is_made_again_and_not_believed(tmp_path: Path, contest: Conte
     file = verdict_file(paths[0])
     file.write_text(file.read_text().replace('"not reproduced"', '"reproduced"'))
     (reason,) = judged(tmp_path / "results", contest).reasons
-    assert "comes to: not reproduced" in reason
+    assert "has the outcome: not reproduced" in reason
 
 
 def edited(file: Path, **changes: Any) -> None:
@@ -221,7 +221,7 @@ def test_no_verdict_is_kept_in_the_copy_of_a_place_elsewhere(
         address, folder = "s3://bucket/folder", tmp_path
 
     monkeypatch.setattr(places, "_opened", {str(tmp_path): Elsewhere})
-    with pytest.raises(UsageError, match=r"got one of an address; .* 's3://bucket/folder/a\.json'"):
+    with pytest.raises(UsageError, match=r"got one at an address; .* 's3://bucket/folder/a\.json'"):
         check_free(tmp_path / "a.json")
 
 
@@ -239,7 +239,7 @@ def test_the_nearest_contest_is_told_to_what_is_of_none(tmp_path: Path, contest:
     write(tmp_path / "results", processes(0.01, batch_size=64))
     repository = read_repository(tmp_path / "results")
     assert reasons_against(repository.entries[0], [contest], repository) == [
-        "it is of no contest; of 'example' it would be, but: batch_size must be 4, is 64"
+        "it belongs to no contest; it would belong to 'example', but: batch_size must be 4, is 64"
     ]
 
 

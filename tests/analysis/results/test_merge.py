@@ -82,7 +82,7 @@ def test_one_id_with_two_contents_is_refused_before_anything_is_written(tmp_path
     assert f"'{first}' and '{second}'" in str(caught.value)
     put(tmp_path / "into", "there", record)
     before = files(tmp_path / "into")
-    with pytest.raises(UsageError, match="different records of id"):
+    with pytest.raises(UsageError, match="different records with id"):
         plan_merge([tmp_path / "b"], tmp_path / "into")
     assert files(tmp_path / "into") == before
 

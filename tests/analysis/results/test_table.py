@@ -245,6 +245,6 @@ def test_a_record_with_too_many_values_is_damaged(tmp_path: Path) -> None:
     assert len(results) == 2
     assert results.to_frame()["timing.steps"].tolist() == [60, 60]
     assert sorted(results.damaged.values()) == [
-        "has more than 5000 values, so it is no record",
+        "has more than 5000 values, so it is not a record",
         "is nested too deeply to be a record",
     ]

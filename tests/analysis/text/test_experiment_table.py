@@ -352,7 +352,7 @@ def test_a_rate_that_the_median_contradicts_is_explained() -> None:
     said = "3 of 60 samples, over 1.5 times the median, took 99% of the time"
     assert said in " ".join(record_summary(skewed, width=200).split())
     assert said in comparison_table([skewed], width=200)
-    assert "by the mean" not in comparison_table([make_record([0.05, 0.051] * 30)], width=200)
+    assert "on the mean" not in comparison_table([make_record([0.05, 0.051] * 30)], width=200)
 
 
 def test_a_row_that_is_not_usable_is_not_ranked_as_if_it_were() -> None:

@@ -103,7 +103,7 @@ class Engine(ABC):
                 check=False,
             )
         except subprocess.TimeoutExpired:
-            raise UsageError(f"--env: '{self.program}' gave no answer within {SECONDS:g} s") from None
+            raise UsageError(f"--env: '{self.program}' did not answer within {SECONDS:g} s") from None
 
 
 class StreamingEngine(Engine):

@@ -50,7 +50,9 @@ def require_folder(image: str) -> Path:
     if not folder.exists():
         raise UsageError(f"--env: there is no image '{image}'; give the folder of a root file system")
     if not folder.is_dir() or not (folder / "usr").is_dir():
-        raise UsageError(f"--env: '{image}' is no root file system: it must be a folder with a 'usr' in it")
+        raise UsageError(
+            f"--env: '{image}' is not a root file system: it must be a folder with a 'usr' in it"
+        )
     return folder.resolve()
 
 

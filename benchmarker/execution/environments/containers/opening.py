@@ -143,7 +143,7 @@ def _ask(engine: Engine, container: Container, distributions: tuple[str, ...]) -
                 check=False,
             )
         except subprocess.TimeoutExpired:
-            raise UsageError(f"--env: '{container.image}' gave no answer within {_SECONDS:g} s") from None
+            raise UsageError(f"--env: '{container.image}' did not answer within {_SECONDS:g} s") from None
     said = done.stdout.decode("utf-8", "replace").strip().rpartition("\n")[2]
     if done.returncode == 0:
         try:
