@@ -100,6 +100,9 @@ def test_contributing_maps_every_room_and_reads_in_ten_minutes() -> None:
 def test_versions_agree() -> None:
     citation = yaml.safe_load(read("CITATION.cff"))
     assert citation["version"] == __version__
+    assert f"\n## [{__version__}]" in read("CHANGELOG.md")
+    # One tag where the action is used, one where the template is.
+    assert re.findall(r"\bv(\d+\.\d+\.\d+)\b", read("docs/gate.md")) == [__version__] * 2
     assert f"\nlicense_expression = {citation['license']}\n" in read("setup.cfg")
     assert f"\nurl = {citation['repository-code']}\n" in read("setup.cfg")
 
