@@ -79,11 +79,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--fail-if-slower",
         type=share,
         metavar="SHARE",
-        help="exit status 1 if a row is shown to be slower by more",
+        help="status 1 if a row is shown to be slower by more",
     )
-    parser.add_argument(
-        "--require-conclusive", action="store_true", help="exit status 4 if a row has no answer"
-    )
+    parser.add_argument("--require-conclusive", action="store_true", help="status 4 if a row has no answer")
     add_results(parser)
     parser.add_argument(
         "--summary", metavar="FILE", type=file_path, help="append a summary in Markdown, as CI shows it"
