@@ -36,7 +36,7 @@ SINGLE = 2e-5
 FLOAT32_ONLY = ("ctc_loss",)
 """Operators that a framework may have in float32 alone, which it then says in a sentence."""
 OF_ENGINES = ("quantize_dequantize",)
-"""Operators of quantized inference, which none of the frameworks here offers."""
+"""Operators of quantized inference, which not every framework here offers."""
 
 
 # --- graphs --------------------------------------------------------------------------------------

@@ -51,7 +51,7 @@ def test_ranges_are_those_of_weights_by_channel_and_of_tensors_on_the_mini_batch
 
 
 @pytest.mark.framework
-@pytest.mark.parametrize("framework", ["onnxruntime", "openvino"])
+@pytest.mark.parametrize("framework", ["onnxruntime", "openvino", "pytorch"])
 def test_a_scale_that_is_wrong_is_found(framework: str) -> None:
     """The tolerance has room for rounding, and none for a scale that is off by a twentieth."""
     found = answer(framework, "-m", "tests.in_framework.quantized", framework)
@@ -64,8 +64,9 @@ RUN = ("--mode=inference", "--batch-size=8", "--steps=2", "--warmup=1", "--json"
 
 
 @pytest.mark.framework
-def test_openvino_computes_every_product_in_integers(command: Command) -> None:
-    (record,) = command(*RUN, "--framework=openvino", "--problem=simple_cnn", "--precision=int8").records
+@pytest.mark.parametrize("framework", ["openvino", "pytorch"])
+def test_every_product_is_computed_in_integers(command: Command, framework: str) -> None:
+    (record,) = command(*RUN, f"--framework={framework}", "--problem=simple_cnn", "--precision=int8").records
     assert (record["status"], record["verification"]["status"]) == ("ok", "passed")
     told = record["verification"]["quantization"]
     assert (told["products"], told["integer_products"]) == (4, 4)

@@ -40,7 +40,7 @@ def benchmarker_framework() -> FrameworkPlugin:
         compile_caches=("TORCHINDUCTOR_CACHE_DIR", "TRITON_CACHE_DIR"),
         devices=("cpu", "cuda"),
         precisions={
-            "cpu": ("fp32", "fp64", "bf16", "fp16"),
+            "cpu": ("fp32", "fp64", "bf16", "fp16", "int8"),
             "cuda": ("fp32", "fp64", "tf32", "bf16", "fp16"),
         },
         colour=0,

@@ -16,6 +16,7 @@ from benchmarker.plugins.common.hyperparameters import Hyperparameters
 from benchmarker.plugins.pytorch import devices, distributed
 from benchmarker.plugins.pytorch.composed import ComposedOptimizer
 from benchmarker.plugins.pytorch.functions import Functions
+from benchmarker.plugins.pytorch.integers import require_integers
 from benchmarker.plugins.pytorch.modifiers import add_modifiers
 from benchmarker.plugins.pytorch.operators import PytorchOperators
 from benchmarker.plugins.pytorch.program import GradientProgram, InferenceProgram, TrainingProgram
@@ -108,7 +109,10 @@ class PytorchFramework(Framework):
             sparse=not options.compile,  # torch.compile takes no sparse tensors
             training=backward,
         )
-        functions = Functions(graph, tensors, device, autocast, options)
+        integers = precision == "int8"
+        if integers:
+            require_integers(options)
+        functions = Functions(graph, tensors, device, autocast, options, integers)
         if not backward:
             return InferenceProgram(graph, tensors, device, options.compile, functions)
         given = (graph, tensors, device, precision, optimizer, functions, options)

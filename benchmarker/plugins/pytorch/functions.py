@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from benchmarker.api.framework import Device
 from benchmarker.errors import UnsupportedError
 from benchmarker.graph.graph import Graph
-from benchmarker.plugins.pytorch.lowering import lower
+from benchmarker.plugins.pytorch.lowering import lower, lower_integers
 from benchmarker.plugins.pytorch.tensors import Tensors
 
 if TYPE_CHECKING:
@@ -28,13 +28,21 @@ class Functions:
     """Makes the functions of one program; each takes the native mini-batch alone."""
 
     def __init__(
-        self, graph: Graph, tensors: Tensors, device: Device, autocast: Any, options: Options
+        self,
+        graph: Graph,
+        tensors: Tensors,
+        device: Device,
+        autocast: Any,
+        options: Options,
+        integers: bool = False,
     ) -> None:
         self._graph = graph
         self._tensors = tensors
         self._device = device
         self._autocast = autocast
         self._options = options
+        self._integers = integers
+        self.integer_products: int | None = None
 
     def make(
         self, results: Sequence[str], *, training: bool, dropout: bool = True, ranges: bool = False
@@ -48,6 +56,8 @@ class Functions:
         """
         import torch
 
+        if self._integers:
+            return self._of_integers(results, ranges)
         pieces = {name: len(natives) for name, natives in self._tensors.native.items()}
         function = lower(
             self._graph,
@@ -70,6 +80,11 @@ class Functions:
             return function
         wrapped: Callable[..., Any] = torch.autocast(self._device.type, self._autocast)(function)
         return wrapped
+
+    def _of_integers(self, results: Sequence[str], ranges: bool) -> Callable[..., Any]:
+        found = lower_integers(self._graph, results, self._tensors, ranges=ranges)
+        function, known, self.integer_products = found
+        return functools.partial(function, *known)
 
     def _compiled(self, function: Callable[..., Any]) -> Callable[..., Any]:
         """Compile all but a few operators in one piece.

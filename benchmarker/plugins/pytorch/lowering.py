@@ -9,9 +9,12 @@ from typing import Any
 
 from benchmarker.graph.graph import Graph, apply_node
 from benchmarker.graph.operators import Operators
+from benchmarker.plugins.pytorch.folding import fold
 from benchmarker.plugins.pytorch.in_place import write_in_place
+from benchmarker.plugins.pytorch.integers import IntegerOperators, integer_products, round_in_kernels
 from benchmarker.plugins.pytorch.operators import PytorchOperators
 from benchmarker.plugins.pytorch.profiler import with_ranges
+from benchmarker.plugins.pytorch.tensors import Tensors
 from benchmarker.plugins.pytorch.tracing import with_shape
 
 
@@ -49,14 +52,47 @@ def lower(
         Its arguments are the native tensors of all parameters, then those of all inputs, both in the
         graph's order; it returns the result, or a tuple of them if there are several.
     """
+    operators = PytorchOperators(training=training, dropout=dropout, dtype=dtype)
+    traced = _traced(graph, results, pieces, operators)
+    return _generated(graph, traced, mixed=mixed, ranges=ranges)
+
+
+def lower_integers(
+    graph: Graph, results: Sequence[str], tensors: Tensors, *, ranges: bool
+) -> tuple[Callable[..., Any], list[Any], int]:
+    """Generate it for a quantized graph, with products in integers and weights that are quantized once.
+
+    Returns
+    -------
+    callable, list, int
+        The function, what it takes in place of the parameters, and how many products are in integers.
+    """
+    pieces = {name: len(natives) for name, natives in tensors.native.items()}
+    traced = _traced(graph, results, pieces, IntegerOperators(dtype=tensors.dtype))
+    round_in_kernels(traced)
+    known = fold(traced, tensors.all)
+    return _generated(graph, traced, mixed=False, ranges=ranges), known, integer_products(traced)
+
+
+def _traced(
+    graph: Graph, results: Sequence[str], pieces: Mapping[str, int], operators: PytorchOperators
+) -> Any:
+    """Return the graph in PyTorch's calls, as a ``torch.fx.Graph``."""
     import torch
 
     traced = torch.fx.Graph()
     values = _arguments(graph, pieces, traced)
-    _trace(graph, PytorchOperators(training=training, dropout=dropout, dtype=dtype), values, traced)
+    _trace(graph, operators, values, traced)
     returned = tuple(values[name].node for name in results)
     traced.output(returned[0] if len(returned) == 1 else returned)
     traced.eliminate_dead_code()
+    return traced
+
+
+def _generated(graph: Graph, traced: Any, *, mixed: bool, ranges: bool) -> Callable[..., Any]:
+    """Return the function of a traced graph."""
+    import torch
+
     write_in_place(traced, mixed=mixed)
     if ranges:
         with_ranges(traced)

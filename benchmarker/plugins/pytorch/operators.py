@@ -10,6 +10,7 @@ from benchmarker.plugins.pytorch.losses import LossOperators
 from benchmarker.plugins.pytorch.matrices import MatrixOperators
 from benchmarker.plugins.pytorch.normalization import NormalizationOperators
 from benchmarker.plugins.pytorch.pooling import PoolingOperators
+from benchmarker.plugins.pytorch.quantizing import QuantizingOperators
 from benchmarker.plugins.pytorch.recurrent import RecurrentOperators
 from benchmarker.plugins.pytorch.shapes import ShapeOperators
 
@@ -24,6 +25,7 @@ class PytorchOperators(
     ShapeOperators,
     RecurrentOperators,
     LossOperators,
+    QuantizingOperators,
     CustomOperators,
 ):
     """The whole vocabulary; see :class:`~benchmarker.plugins.pytorch.tracing.TracedOperators`."""

@@ -110,6 +110,7 @@ class InferenceProgram(_PytorchProgram):
 
         self._inference_mode = torch.inference_mode()  # made once: that takes as long as entering it
         self._forward = functions.make(graph.outputs, training=False)
+        self._functions = functions
 
         def with_ranges() -> Callable[..., Any]:
             forward = functions.make(graph.outputs, training=False, ranges=True)
@@ -121,6 +122,9 @@ class InferenceProgram(_PytorchProgram):
     def infer(self, batch: tuple[Any, ...]) -> Any:
         with self._inference_mode:
             return self._forward(*batch)
+
+    def integer_products(self) -> int | None:
+        return self._functions.integer_products
 
 
 class _DifferentiatedProgram(_PytorchProgram):
