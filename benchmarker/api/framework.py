@@ -83,6 +83,8 @@ class FrameworkPlugin:
         side to ``size``, cuts out the middle and returns uint8 ``(3, size, size)``.
     schemes : mapping
         The schemes of distributed training that it has itself, by their names; the others run over MPI.
+    unfit_schemes : mapping
+        Those that it has in a form in which no rank makes steps of its own, each with a clause that says why.
     collectives : NativeCollectives or None
         The collectives that it has itself, as benchmarks of their own; None for none.
     rank_requirements : tuple of str
@@ -92,8 +94,7 @@ class FrameworkPlugin:
         ``function(world, scheme)`` returns the environment variables that a rank needs for a native scheme.
     helper : str
         ``"module:Class"`` of the :class:`~benchmarker.api.native_scheme.Helper` that native schemes with ``helpers``
-        need, made as ``Class(world, scheme, role)`` in a process of its own, in the network of the ranks, which ends
-        with them; empty for none.
+        need: ``Class(world, scheme, role)``, in a process in the network of the ranks that ends with them; or empty.
     """
 
     name: str
@@ -116,6 +117,7 @@ class FrameworkPlugin:
     colour: int | None = None
     image_decoder: str = ""
     schemes: Mapping[str, NativeScheme] = field(default_factory=dict)
+    unfit_schemes: Mapping[str, str] = field(default_factory=dict)
     collectives: NativeCollectives | None = None
     rank_requirements: tuple[str, ...] = ()
     rank_variables: str = ""

@@ -29,6 +29,9 @@ def _reasons(run: RunSpec, plugin: FrameworkPlugin, scheme: Scheme) -> Iterator[
         yield (
             f"--micro-batch must divide the {run.batch_size // run.ranks} rows of a rank, got {run.micro_batch}"
         )
+    if run.exchange == "native" and run.scheme in plugin.unfit_schemes:
+        why = plugin.unfit_schemes[str(run.scheme)]
+        yield f"framework '{plugin.name}' has no scheme '{run.scheme}' for ranks: {why}; use --exchange=mpi"
     if run.exchange == "native" and run.scheme not in plugin.schemes:
         has = f"it has {', '.join(plugin.schemes)}" if plugin.schemes else "it has none"
         yield f"framework '{plugin.name}' has no scheme '{run.scheme}' of its own, {has}; use --exchange=mpi"

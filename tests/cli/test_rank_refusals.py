@@ -44,6 +44,20 @@ def refused(command: Command, *arguments: str) -> str:
             ),
         ),
         (
+            (
+                *RUN,
+                "--framework=tensorflow",
+                "--ranks=2",
+                "--scheme=asynchronous-server",
+                "--exchange=native",
+            ),
+            (
+                "framework 'tensorflow' has no scheme 'asynchronous-server' for ranks: with ParameterServerStrategy "
+                "one coordinator gives the steps to whichever worker is free, so that no rank makes steps of its own, "
+                "on its own rows, that could be timed and followed; use --exchange=mpi"
+            ),
+        ),
+        (
             (*RUN, "--framework=keras_jax", "--ranks=2", "--exchange=native", "--set=jit=off"),
             (
                 "keras.distribution.DataParallel over gloo takes the option jit as auto, on, got off; "

@@ -36,6 +36,12 @@ WITH_ONEDNN = {"TF_ENABLE_ONEDNN_OPTS": "1"}
 """TensorFlow itself decides by the CPU, and has no gradients of grouped and dilated convolutions without."""
 
 
+COORDINATED = (
+    "with ParameterServerStrategy one coordinator gives the steps to whichever worker is free, so that no rank makes "
+    "steps of its own, on its own rows, that could be timed and followed"
+)
+
+
 def benchmarker_framework() -> FrameworkPlugin:
     return FrameworkPlugin(
         name="tensorflow",
@@ -56,6 +62,7 @@ def benchmarker_framework() -> FrameworkPlugin:
         precisions={"cpu": ("fp32", "fp64", "bf16"), "cuda": ("fp32", "fp64", "tf32", "bf16", "fp16")},
         colour=1,
         schemes={"all-reduce": NativeScheme("MultiWorkerMirroredStrategy, RING over gRPC")},
+        unfit_schemes={"asynchronous-server": COORDINATED},
         collectives=NativeCollectives(
             {
                 "all_reduce": "CollectiveReduceV2, ring over gRPC",
