@@ -16,7 +16,7 @@ from benchmarker.analysis.page.dedupe import SharedSections
 from benchmarker.analysis.page.interactive.figure import Figure
 from benchmarker.analysis.page.interactive.pictures import Gallery, gallery
 from benchmarker.analysis.page.overview import overview
-from benchmarker.analysis.page.runs import Runs, gather
+from benchmarker.analysis.page.runs import Runs, gather, packed
 from benchmarker.analysis.page.table import Row, table
 from benchmarker.analysis.page.trainings import Trainings, trainings
 from benchmarker.errors import UsageError
@@ -179,7 +179,7 @@ def _data(found: Runs, told: Told) -> dict[str, Any]:
         for run in found.runs
     ]
     return {
-        **shared.as_data(),
+        "told": packed(shared.as_data()),
         "runs": runs,
         "whole": found.whole,
         "answers": [row.runs for group in told.answers.groups for row in group.rows],

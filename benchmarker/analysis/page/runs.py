@@ -7,6 +7,7 @@ import gzip
 import json
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from benchmarker.analysis.page.sections import Section, sections
 from benchmarker.analysis.page.table import when
@@ -86,7 +87,7 @@ def gather(records: Sequence[Record], files: Sequence[str], note: Callable[[str]
         key = _new_name(f"run-{record['id']}", names)
         runs.append(Run(_lighter(record), key, _title(record), file, sections(record, points=points)))
         if left > 0:
-            whole.append(_packed(record))
+            whole.append(packed(record))
             left -= len(whole[-1])
     return Runs(tuple(runs), tuple(whole) if left > 0 else None, tuple(faulty))
 
@@ -138,6 +139,7 @@ def _lighter(record: Record) -> Record:
     }
 
 
-def _packed(record: Record) -> str:
-    text = json.dumps(record, ensure_ascii=True, separators=(",", ":"))
+def packed(value: Any) -> str:
+    """Return a JSON value as base64 of gzip, as the page's script unpacks it."""
+    text = json.dumps(value, ensure_ascii=True, separators=(",", ":"))
     return base64.b64encode(gzip.compress(text.encode("ascii"), mtime=0)).decode("ascii")

@@ -288,6 +288,7 @@ def test_a_run_opens_by_its_link_and_closes_by_escape(opened: Open) -> None:
     heading = page.locator("#run h2")
     assert heading.text_content() == "mnist_mlp, inference, on mxnet 1.9.1: ok, 2025-03-01 11:01:00 UTC"
     assert heading.evaluate("(element) => document.activeElement === element")
+    page.locator("#run pre", has_text="--problem=mnist_mlp").wait_for()
     text = page.locator("#run").text_content() or ""
     for told in (
         "Example CPU 3000",
@@ -344,7 +345,7 @@ def test_the_samples_are_drawn_and_the_whole_record_can_be_read(opened: Open) ->
 def test_a_run_that_crashed_shows_its_log(opened: Open) -> None:
     records = runs()
     page = opened(records, link=link(records[4])).page
-    assert "Segmentation fault" in page.locator("#run pre").all_text_contents()
+    page.locator("#run pre", has_text="Segmentation fault").wait_for()
     assert page.locator("#run .drawing").count() == 0
 
 

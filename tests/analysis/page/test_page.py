@@ -470,4 +470,4 @@ def test_a_thousand_runs_would_fit() -> None:
     whole = sum(map(len, data_of(make_page(records).html)["whole"]))
     each = (many - few - whole * 50 / 60) / 50
     # 10 MiB less the library, for a thousand; fewer samples of each are drawn then.
-    assert each < 6_500
+    assert each < 3_500

@@ -6,6 +6,18 @@ const element = (name, properties = {}, ...children) => {
 };
 const data = JSON.parse(document.getElementById("data").textContent);
 
+const unpacked = async (packed) => {
+  const bytes = Uint8Array.from(atob(packed), (character) => character.charCodeAt(0));
+  const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("gzip"));
+  return JSON.parse(await new Response(stream).text());
+};
+// The sections of all runs are most of the page: unpacked once, when the first run is opened.
+let told = null;
+const tellRuns = () => {
+  told ??= unpacked(data.told).then((sections) => Object.assign(data, sections));
+  return told;
+};
+
 const copyButton = (text) => {
   const button = element("button", { type: "button", className: "copy", textContent: "Copy" });
   button.addEventListener("click", async () => {

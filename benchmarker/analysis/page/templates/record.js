@@ -7,11 +7,6 @@ const run = (() => {
   const [previous, next, close] = ["previous", "next", "close"].map((id) => document.getElementById(id));
   let open = null;
 
-  const unpacked = async (packed) => {
-    const bytes = Uint8Array.from(atob(packed), (character) => character.charCodeAt(0));
-    const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("gzip"));
-    return JSON.stringify(JSON.parse(await new Response(stream).text()), null, 1);
-  };
   const wholeRecord = (place) => {
     const { file } = data.runs[place];
     const where = file ? [element("p", {}, `File: ${file}`)] : [];
@@ -25,7 +20,7 @@ const run = (() => {
       if (details.childElementCount > 1) return;
       const block = element("pre", { tabIndex: 0 });
       details.append(block);
-      block.textContent = await unpacked(data.whole[place]);
+      block.textContent = JSON.stringify(await unpacked(data.whole[place]), null, 1);
     });
     holder.append(details);
     return holder;
@@ -40,7 +35,12 @@ const run = (() => {
     open = place;
     const one = data.runs[place];
     title.textContent = one.title;
-    body.replaceChildren(...one.sections.map((index) => sectionOf(data.sections[index])), wholeRecord(place));
+    body.replaceChildren();
+    tellRuns().then(() => {
+      // Another run may have been opened meanwhile.
+      if (open !== place) return;
+      body.replaceChildren(...one.sections.map((index) => sectionOf(data.sections[index])), wholeRecord(place));
+    });
     section.hidden = false;
     table.mark(place);
     const [before, after] = neighbours();
