@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import fcntl
 import gc
+import importlib
 import json
 import os
 import signal
@@ -30,6 +31,19 @@ sys.dont_write_bytecode = False
 # OpenBLAS' idle threads, which else spin for a while, sleep at once: half of the processor time of a short run.
 os.environ.setdefault("OPENBLAS_THREAD_TIMEOUT", "4")
 
+
+def import_numpy_with_one_thread() -> None:
+    """Take one thread for this process, not for what it starts.
+
+    Two on busy cores take five times the processor time for the matrices of tests, as each waits for the other.
+    """
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("OPENBLAS_NUM_THREADS", "1")
+        importlib.import_module("numpy")
+
+
+import_numpy_with_one_thread()
+
 ROOT = Path(__file__).resolve().parent.parent
 DISTRIBUTIONS = Path(__file__).resolve().parent / "distributions"
 CACHE_HOME = home()
@@ -38,6 +52,8 @@ FRAMEWORK_FIXTURES = {"cache_home"}
 BROWSER_FIXTURES = {"browser"}
 ALONE = "alone"
 MAX_WORKERS = 8
+MIN_OBJECTS_TO_COLLECT = 50_000
+"""Parsing our sources takes twice as long with the interpreter's 700."""
 MAX_FILES_IN_ONE_PROCESS = 3
 
 
@@ -51,9 +67,9 @@ def pytest_configure() -> None:
 
 
 def pytest_collection_finish() -> None:
-    """Collect garbage from here on, but not among thirteen thousand tests and their modules, which all stay."""
-    gc.collect()
+    """Collect garbage from here on, but not among all the tests and their modules, which stay."""
     gc.freeze()
+    gc.set_threshold(MIN_OBJECTS_TO_COLLECT)
     gc.enable()
 
 
@@ -88,7 +104,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         fixtures = set(getattr(item, "fixturenames", ()))
         shared[group] |= bool(fixtures & FRAMEWORK_FIXTURES)
         commands[group] += "command" in fixtures
-        if group != item.nodeid:
+        if group != item.nodeid and item.get_closest_marker("xdist_group") is None:
             item.add_marker(pytest.mark.xdist_group(group))
 
     def order(item: pytest.Item) -> tuple[bool, float, bool, int]:
@@ -99,9 +115,15 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 def _group(item: pytest.Item) -> str:
-    """Return what runs in one worker: tests that share fixtures; one that needs a framework is long enough alone."""
+    """Return what runs in one worker: tests that share fixtures; one that needs a framework is long enough alone.
+
+    Files that share what they read have the marker ``xdist_group``.
+    """
     if item.get_closest_marker(ALONE):
         return ALONE
+    named = item.get_closest_marker("xdist_group")
+    if named:
+        return str(named.args[0])
     file = item.nodeid.partition("::")[0].removeprefix("tests/").removesuffix(".py")
     if item.get_closest_marker("framework") is None:
         return file

@@ -15,8 +15,10 @@ import pytest
 
 from benchmarker.cli import main as cli
 from tests.conftest import ROOT
-from tests.support.package_sources import PACKAGE, files, name_of, tree
+from tests.support.package_sources import PACKAGE, SOURCES, files, name_of, tree
 from tests.support.page_snippets import commands_in, inline_commands, snippets
+
+pytestmark = pytest.mark.xdist_group(SOURCES)
 
 PAGES = sorted(
     path

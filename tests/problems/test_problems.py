@@ -184,8 +184,10 @@ def test_a_huge_parameter_is_a_sentence_or_a_graph_of_that_size(name: str, field
         return
     for value in (10**12, 10**30):
         assert f"'{field}' must be a whole number from " in str(attempted(name, field, value))
-    for value in (10**6, 2**31 - 1):
+    for value in (2**31 - 1, 10**6):
         found = attempted(name, field, value)
+        if isinstance(found, str) and f"more than {MAX_NODES} operators" in found:
+            return  # after as many operators with a million as with all these
         if not isinstance(found, str):
             assert max(type_.elements for type_ in found.types.values()) <= MAX_ELEMENTS
             assert len(found.nodes) <= MAX_NODES

@@ -12,6 +12,8 @@ from pathlib import Path
 from tests.conftest import ROOT
 
 PACKAGE = ROOT / "benchmarker"
+SOURCES = "sources"
+"""The group of tests that parse all of ours: one process does it for all."""
 WORKER_SIDE = (
     "version",
     "errors",
@@ -103,14 +105,14 @@ def is_type_checking(node: ast.AST) -> bool:
 def imports(node: ast.AST, at_top: bool = True, types: bool = False) -> Iterator[Import]:
     """Yield all imports below a node; those for the type checker alone if ``types``."""
     for child in ast.iter_child_nodes(node):
-        if not types and is_type_checking(child):
+        if isinstance(child, ast.expr) or (not types and is_type_checking(child)):
             continue
         if isinstance(child, ast.Import):
             yield from (Import(alias.name, child.lineno, at_top) for alias in child.names)
         elif isinstance(child, ast.ImportFrom):
             assert child.level == 0, "imports are absolute"
             yield from (Import(f"{child.module}.{alias.name}", child.lineno, at_top) for alias in child.names)
-        inside = isinstance(child, (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda))
+        inside = isinstance(child, (ast.FunctionDef, ast.AsyncFunctionDef))
         yield from imports(child, at_top and not inside, types)
 
 
