@@ -41,8 +41,8 @@ class FrameworkPlugin:
     ----------
     name : str
         The entry point's name.
-    distribution : str
-        The distribution whose version is the framework's version.
+    distribution, other_distributions : str, tuple of str
+        The distribution whose version is the framework's version, and others that an interpreter may hold instead.
     requirements : tuple of str
         PEP 508 requirements of an environment that can run it.
     implementation : str
@@ -65,8 +65,7 @@ class FrameworkPlugin:
         Environment variables that are set to the number of threads, beside those of numeric libraries.
     recorded_variables : tuple of str
         Whole names of environment variables that change what it does or how quickly, beside those of numeric and GPU
-        libraries; records have these and no others, and none that is named like a key, token, secret, password or
-        credential.
+        libraries; records have these and no others, and none that is named like a key, token, secret or credential.
     compile_caches : tuple of str
         Environment variables that each name a folder where it keeps what it compiled for the next process.
     devices : tuple of str
@@ -102,6 +101,7 @@ class FrameworkPlugin:
     requirements: tuple[str, ...]
     implementation: str
     python: str = ">=3.9"
+    other_distributions: tuple[str, ...] = ()
     cuda_requirements: tuple[str, ...] = ()
     cuda_alternatives: tuple[tuple[str, ...], ...] = ()
     build_constraints: tuple[str, ...] = ()

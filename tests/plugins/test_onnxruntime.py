@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -10,13 +12,14 @@ import pytest
 
 from benchmarker.api.options import parse_options
 from benchmarker.errors import UsageError
+from benchmarker.execution.environments.uv import find_uv
 from benchmarker.graph.graph import Graph
 from benchmarker.graph.network import Network
 from benchmarker.graph.onnx.writer.lowering import lower
 from benchmarker.plugins.common.onnx.origins import Origins
 from benchmarker.plugins.onnxruntime import Options, benchmarker_framework
 from benchmarker.plugins.onnxruntime.profiler import read_profile
-from tests.conftest import Command
+from tests.conftest import CACHE_HOME, Command
 from tests.support.framework_process import answer
 
 
@@ -221,3 +224,48 @@ except UnsupportedError as error:
 def test_a_device_that_is_not_there_is_refused(cache_home: Path) -> None:
     message = answer("onnxruntime", "-c", ALONE)
     assert message.startswith("ONNX Runtime 1.31.1 sees no 'cuda:0'; use the device 'cpu'")
+
+
+RUN = ("--framework=onnxruntime", "--mode=inference", "--steps=2", "--warmup=1", "--json")
+
+
+@pytest.mark.framework
+def test_an_execution_provider_that_the_package_lacks_is_refused_with_those_that_it_has(
+    command: Command,
+) -> None:
+    (record,) = command(*RUN, "--problem=mnist_mlp", "--set=provider=dnnl").records
+    assert record["status"] == "failed"
+    message = record["error"]["message"]
+    assert "has no execution provider 'dnnl' for the device 'cpu' here, its package has " in message
+    assert "CPUExecutionProvider" in message
+
+
+@pytest.fixture(scope="module")
+def package_with_openvino() -> Path:
+    """Return a Python that holds ONNX Runtime as Intel builds it; its environment is made once."""
+    folder = CACHE_HOME / "tests" / "onnxruntime-openvino==1.24.1"
+    python = folder / "bin" / "python"
+    if not (folder / "made").exists():
+        packages = ("onnxruntime-openvino==1.24.1", "onnx==1.23.2", "numpy==2.4.6")
+        uv = find_uv()
+        subprocess.run([uv, "venv", "-q", "--clear", "--python", sys.executable, str(folder)], check=True)
+        subprocess.run([uv, "pip", "install", "-q", "--python", str(python), *packages], check=True)
+        (folder / "made").touch()
+    return python
+
+
+@pytest.mark.framework
+def test_another_execution_provider_computes_all_of_a_model_or_none(
+    command: Command, package_with_openvino: Path
+) -> None:
+    there = (f"--env={package_with_openvino}", "--set=provider=openvino", "--threads=1")
+    (whole,) = command(*RUN, *there, "--problem=mnist_mlp").records
+    assert (whole["status"], whole["verification"]["status"]) == ("ok", "passed")
+    # In float32, not in the bfloat16 that some processors have.
+    assert whole["verification"]["worst"]["norm_error"] < 1e-5
+    assert whole["framework"]["options"]["provider"] == "openvino"
+    assert whole["framework"]["version"] == "1.24.1"
+    (part,) = command(*RUN, *there, "--problem=bert_custom").records
+    assert part["status"] == "failed"
+    assert "does not take the whole model" in part["error"]["message"]
+    assert part["error"]["message"].endswith("does not support the following ONNX operations: Attention")

@@ -169,7 +169,7 @@ def own_distributions(plugin: FrameworkPlugin) -> tuple[str, ...]:
     own = [plugin.distribution]
     if plugin.cuda_requirements and normalised(plugin.distribution) not in names(plugin.cuda_requirements):
         own.append(_name_of(plugin.cuda_requirements[0]))
-    return tuple(own)
+    return (*own, *plugin.other_distributions)
 
 
 def _exactly(version: str) -> SpecifierSet:

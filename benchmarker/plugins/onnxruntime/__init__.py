@@ -20,10 +20,14 @@ class Options:
         joins operators, ``all`` (its own default) also changes the layout of images.
     denormals_as_zero : bool
         Take numbers below 1e-38 as 0, as its option ``session.set_denormal_as_zero`` does.
+    provider : {"device", "dnnl", "openvino", "xnnpack"}
+        The execution provider that computes, all of a model or none: ``device`` is ONNX Runtime's own for the device,
+        the others are for the CPU and in some of its packages alone, such as ``onnxruntime-openvino``.
     """
 
     optimization: Annotated[str, Choice(("all", "extended", "basic", "none"))] = "all"
     denormals_as_zero: bool = False
+    provider: Annotated[str, Choice(("device", "dnnl", "openvino", "xnnpack"))] = "device"
 
 
 _RECORDED = (
@@ -44,6 +48,7 @@ def benchmarker_framework() -> FrameworkPlugin:
         name="onnxruntime",
         distribution="onnxruntime",
         requirements=("onnxruntime==1.31.1", "onnx==1.23.2", "numpy"),
+        other_distributions=("onnxruntime-openvino",),
         cuda_requirements=("onnxruntime-gpu[cuda,cudnn]==1.31.1", "onnx==1.23.2", "numpy"),
         implementation="benchmarker.plugins.onnxruntime.framework:OnnxRuntime",
         python=">=3.11",

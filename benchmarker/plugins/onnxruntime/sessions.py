@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -18,6 +19,12 @@ _LEVELS = {
     "basic": "ORT_ENABLE_BASIC",
     "none": "ORT_DISABLE_ALL",
 }
+_PROVIDERS = {
+    "dnnl": "DnnlExecutionProvider",
+    "openvino": "OpenVINOExecutionProvider",
+    "xnnpack": "XnnpackExecutionProvider",
+}
+"""What ONNX Runtime calls those that are chosen by name."""
 ERRORS_ONLY = 3
 """Severity of what ONNX Runtime logs at least."""
 
@@ -35,6 +42,11 @@ class Setting:
     def dtype(self) -> str:
         """Type of the floating-point tensors."""
         return "float16" if self.precision == "fp16" else "float32"
+
+    @property
+    def is_chosen(self) -> bool:
+        """Whether another execution provider than that of the device was asked for."""
+        return self.options.provider != "device"
 
 
 class Sessions:
@@ -77,7 +89,15 @@ class Sessions:
         values = [onnxruntime.OrtValue.ortvalue_from_numpy(array) for array in self._values.values()]
         settings.add_external_initializers(list(self._values), values)
         provider, options = self._provider()
-        session = onnxruntime.InferenceSession(self._message, settings, providers=[(provider, options)])
+        try:
+            session = onnxruntime.InferenceSession(self._message, settings, providers=[(provider, options)])
+        except Exception as error:
+            if not self.setting.is_chosen:
+                raise
+            raise UnsupportedError(
+                f"ONNX Runtime's '{provider}' does not take the whole model, and nothing else is to compute a part of "
+                f"it: {_last_line(error)}"
+            ) from error
         session.disable_fallback()
         if session.get_providers()[0] != provider:
             raise UnsupportedError(
@@ -98,12 +118,40 @@ class Sessions:
         settings.graph_optimization_level = getattr(onnxruntime.GraphOptimizationLevel, level)
         if asked.denormals_as_zero:
             settings.add_session_config_entry("session.set_denormal_as_zero", "1")
+        if self.setting.is_chosen:
+            # What it does not take would run in ONNX Runtime's own kernels, and be measured as its.
+            settings.add_session_config_entry("session.disable_cpu_ep_fallback", "1")
         return settings
 
     def _provider(self) -> tuple[str, dict[str, str]]:
         device = self.setting.device
+        if self.setting.is_chosen:
+            return self._chosen()
         if device.type == "cpu":
             return "CPUExecutionProvider", {}
         # TF32 is on by default there.
         tf32 = "1" if self.setting.precision == "tf32" else "0"
         return "CUDAExecutionProvider", {"device_id": str(device.index), "use_tf32": tf32}
+
+    def _chosen(self) -> tuple[str, dict[str, str]]:
+        import onnxruntime
+
+        asked = self.setting.options.provider
+        provider = _PROVIDERS[asked]
+        here = onnxruntime.get_available_providers()
+        if provider not in here or self.setting.device.type != "cpu":
+            raise UnsupportedError(
+                f"ONNX Runtime {onnxruntime.__version__} has no execution provider '{asked}' for the device "
+                f"'{self.setting.device.type}' here, its package has {', '.join(here)}; use provider=device, or --env "
+                "with a package that has it"
+            )
+        threads = self.setting.threads
+        if asked == "openvino":
+            # Where the processor has bfloat16, OpenVINO would compute in it.
+            properties = {"INFERENCE_PRECISION_HINT": "f32", "INFERENCE_NUM_THREADS": str(threads)}
+            return provider, {"device_type": "CPU", "load_config": json.dumps({"CPU": properties})}
+        return provider, {"intra_op_num_threads": str(threads)} if asked == "xnnpack" else {}
+
+
+def _last_line(error: Exception) -> str:
+    return str(error).strip().splitlines()[-1].strip()
