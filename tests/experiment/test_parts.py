@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from benchmarker.errors import UsageError
@@ -21,6 +21,7 @@ def runs(cells: int, repeats: int) -> list[RunSpec]:
     )
 
 
+@settings(max_examples=50, deadline=None)
 @given(cells=st.integers(1, 12), data=st.data(), repeats=st.integers(1, 3))
 def test_each_cell_is_in_one_part_with_all_its_repetitions(
     cells: int, data: st.DataObject, repeats: int
