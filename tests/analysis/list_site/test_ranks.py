@@ -8,7 +8,7 @@ import random
 from collections.abc import Sequence
 
 import pytest
-import scipy.stats
+import scipy
 
 from benchmarker.analysis.list_site.ranks import Pairs, Rank, rank_intervals
 from benchmarker.statistics import holm
