@@ -6,10 +6,9 @@ from collections.abc import Mapping
 from importlib import metadata
 from typing import TYPE_CHECKING, Any
 
-from benchmarker.api.framework import Device, Framework
-from benchmarker.api.optimizer import Optimizer
-from benchmarker.errors import UnsupportedError
+from benchmarker.api.framework import Device
 from benchmarker.graph.graph import Graph
+from benchmarker.plugins.common.inference import InferenceFramework
 from benchmarker.plugins.onednn import DISTRIBUTION
 from benchmarker.plugins.onednn.library import Library
 from benchmarker.plugins.onednn.program import OnednnProgram
@@ -23,9 +22,10 @@ if TYPE_CHECKING:
     Array = npt.NDArray[Any]
 
 
-class Onednn(Framework):
+class Onednn(InferenceFramework):
     """oneDNN on a CPU: no framework, the library that some frameworks call."""
 
+    title = "oneDNN"
     operators = RecurrentOperators
 
     def __init__(self) -> None:
@@ -35,24 +35,18 @@ class Onednn(Framework):
         return metadata.version(DISTRIBUTION)
 
     def configure(self, device: Device, *, threads: int, seed: int) -> str:
-        if device.type != "cpu":
-            raise UnsupportedError(f"framework 'onednn' runs on the cpu only, got device '{device.type}'")
         self._library.set_threads(threads)
-        return "cpu"
+        return device.type
 
-    def build(
+    def program(
         self,
         graph: Graph,
         parameters: Mapping[str, Array],
         *,
-        mode: str,
         device: Device,
         precision: str,
-        optimizer: Optimizer,
         options: Options,
     ) -> OnednnProgram:
-        if mode != "inference":
-            raise UnsupportedError(f"framework 'onednn' has no {mode}, only inference")
         return OnednnProgram(graph, parameters, self._library, best=options.layout == "best")
 
     def libraries(self) -> dict[str, str]:

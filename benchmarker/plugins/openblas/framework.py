@@ -6,10 +6,9 @@ from collections.abc import Mapping
 from importlib import metadata
 from typing import TYPE_CHECKING, Any
 
-from benchmarker.api.framework import Device, Framework
-from benchmarker.api.optimizer import Optimizer
-from benchmarker.errors import UnsupportedError
+from benchmarker.api.framework import Device
 from benchmarker.graph.graph import Graph
+from benchmarker.plugins.common.inference import InferenceFramework
 from benchmarker.plugins.openblas.library import Library
 from benchmarker.plugins.openblas.operators import OpenblasOperators
 from benchmarker.plugins.openblas.program import OpenblasProgram
@@ -20,9 +19,10 @@ if TYPE_CHECKING:
     Array = npt.NDArray[Any]
 
 
-class Openblas(Framework):
+class Openblas(InferenceFramework):
     """OpenBLAS: no framework, the library that some frameworks call."""
 
+    title = "OpenBLAS"
     operators = OpenblasOperators
 
     def __init__(self) -> None:
@@ -32,24 +32,18 @@ class Openblas(Framework):
         return metadata.version("scipy-openblas32")
 
     def configure(self, device: Device, *, threads: int, seed: int) -> str:
-        if device.type != "cpu":
-            raise UnsupportedError(f"framework 'openblas' runs on the cpu only, got device '{device.type}'")
         self._library.set_threads(threads)
-        return "cpu"
+        return device.type
 
-    def build(
+    def program(
         self,
         graph: Graph,
         parameters: Mapping[str, Array],
         *,
-        mode: str,
         device: Device,
         precision: str,
-        optimizer: Optimizer,
         options: Any,
     ) -> OpenblasProgram:
-        if mode != "inference":
-            raise UnsupportedError(f"OpenBLAS has no {mode}, only products of matrices for inference")
         return OpenblasProgram(graph, parameters, self._library.product(precision), precision)
 
     def libraries(self) -> dict[str, str]:
