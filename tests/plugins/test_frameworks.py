@@ -41,8 +41,9 @@ def why_not(record: dict[str, Any]) -> str:
 
 @pytest.mark.framework
 @pytest.mark.timeout(1800)
-@pytest.mark.parametrize("framework", ["numpy", *FRAMEWORKS, "jax", "paddle"])
+@pytest.mark.parametrize("framework", [*FRAMEWORKS, "jax", "paddle"])
 def test_it_conforms(command: Command, framework: str) -> None:
+    # NumPy against itself is tests/worker/test_conformance_suite.py.
     if framework == "jax":
         command.environment.update({**QUICK_XLA, **kept_compilations(CACHE_HOME)})
     # Threads of several commands that wait for each other by spinning make a busy machine ten times slower.
