@@ -16,7 +16,7 @@ from matplotlib.transforms import Bbox
 from benchmarker import load_results
 from benchmarker.analysis.charts import chart, kinds, picture
 from benchmarker.analysis.charts.drawing.figure import styled
-from benchmarker.analysis.charts.drawing.panel import CUT
+from benchmarker.analysis.charts.intervals import CUT
 from benchmarker.api.chart import Axis, Chart, Panel, Series
 from tests.conftest import ROOT
 

@@ -109,6 +109,19 @@ def test_plotly_itself_takes_every_figure(one: Panel) -> None:
     assert f'{"template"}": "%{{y}}' not in text
 
 
+@pytest.mark.parametrize("kind", ["bars", "points"])
+def test_an_interval_that_dwarfs_the_values_is_cut_and_marked(kind: Any) -> None:
+    series = Series("a", kind, x=("p", "q"), y=(1.0, 2.0), low=(0.9, -70.0), high=(400.0, 2.1), colour=0)
+    cut = Panel(Axis("problem", scale="category", categories=("p", "q")), Axis("time"), series=(series,))
+    figure = draw(chart(cut)).figures[0]
+    (trace,) = figure["data"]
+    assert trace["error_y"]["array"] == pytest.approx([4.0, 0.1])
+    assert trace["error_y"]["arrayminus"] == pytest.approx([0.1, 7.0])
+    assert trace["text"] == ["▲", "▼"]
+    assert trace["hovertext"] == ["95 % interval: 0.9000 to 400.0", "95 % interval: -70.00 to 2.100"]
+    assert figure["layout"]["yaxis"]["title"]["text"].endswith("the interval goes on")
+
+
 def test_an_interval_reaches_from_low_to_high() -> None:
     trace = draw(chart(EVERY_KIND[0])).figures[0]["data"][0]
     assert trace["error_y"]["array"] == [pytest.approx(0.2), None]

@@ -14,9 +14,9 @@ from matplotlib.ticker import FixedLocator, FuncFormatter, LogLocator, NullForma
 from benchmarker.analysis.charts.drawing.heat import draw_heat
 from benchmarker.analysis.charts.drawing.series import Drawing, drawn, handle, place_of
 from benchmarker.analysis.charts.drawing.text import broken, plain, put_names
+from benchmarker.analysis.charts.intervals import CUT
 from benchmarker.api.chart import Axis, Mark, Panel
 
-CUT = "▲▼ the interval goes on"
 _GRID = "#E3E3E3"
 _QUIET = "#555555"
 _MIN_RATIO = 3.0

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -13,6 +12,7 @@ from matplotlib.lines import Line2D
 from matplotlib.mlab import GaussianKDE
 from matplotlib.patches import Patch
 
+from benchmarker.analysis.charts.intervals import shown_bounds
 from benchmarker.analysis.charts.palette import colour as colour_at
 from benchmarker.api.chart import Axis, Panel, Place, Series
 
@@ -26,8 +26,6 @@ _STEP_ASIDE = 0.12
 """Of a doubling."""
 _FEW, _MAX_MARKED = 16, 40
 _SECONDS_PER_DAY = 86400.0
-_CUT, _CUT_LOG = 2.5, 10.0
-"""Times the largest value, and on a logarithmic axis the smallest one too, beyond which no interval is drawn."""
 _INK = "#222222"
 
 
@@ -51,13 +49,6 @@ class Drawing:
     panel: Panel
     tops: dict[Place, float] = field(default_factory=dict)
     cut: bool = False
-
-    def bounds(self) -> tuple[float, float]:
-        """Return as far as intervals are shown: so that they do not dwarf the values."""
-        log = self.panel.y.scale == "log"
-        values = [abs(y) for one in self.panel.series if one.kind != "violin" for y in one.y if y]
-        most, least = (max(values), min(values)) if values else (math.inf, 0.0)
-        return (least / _CUT_LOG, most * _CUT_LOG) if log else (-_CUT * most, _CUT * most)
 
     def beside(self, series: Series, place: Place) -> tuple[float, int]:
         """Return how far a series stands from the middle of a place, of 1, and how many stand there."""
@@ -137,7 +128,7 @@ def _whiskers(drawing: Drawing, series: Series, x: np.ndarray, y: np.ndarray, in
     known = np.isfinite(low) & np.isfinite(high) & np.isfinite(y)
     if not known.any():
         return
-    least, most = drawing.bounds()
+    least, most = shown_bounds(drawing.panel)
     for beyond, edge, sign in ((high > most, most, "^"), (low < least, least, "v")):
         at = known & beyond & (y >= least) & (y <= most)
         if at.any():

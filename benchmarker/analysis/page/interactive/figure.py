@@ -15,7 +15,9 @@ from datetime import datetime, timezone
 from typing import Any
 
 from benchmarker.analysis.charts.downsampling import kept, quantiles, rounded
+from benchmarker.analysis.charts.intervals import CUT, shown_bounds
 from benchmarker.analysis.charts.palette import FULL, LESS, MIDDLE, MORE, PALE
+from benchmarker.analysis.page.interactive.intervals import is_cut, with_intervals
 from benchmarker.analysis.page.interactive.markers import hatched, is_marked, marker
 from benchmarker.api.chart import Axis, Chart, Heat, Mark, Panel, Place, Series
 
@@ -85,7 +87,7 @@ def _figure(panel: Panel, limit: int) -> Figure:
     kinds = {one.kind for one in panel.series}
     layout = {
         "xaxis": _axis("x", panel.x, [x for one in panel.series for x in one.x]),
-        "yaxis": _axis("y", panel.y, [y for one in panel.series for y in one.y]),
+        "yaxis": _marked(panel, _axis("y", panel.y, [y for one in panel.series for y in one.y])),
         "barmode": "stack" if "stacked" in kinds else "group",
         "violinmode": "overlay",
         # Points of several series at one name stand beside each other, as bars do.
@@ -95,6 +97,14 @@ def _figure(panel: Panel, limit: int) -> Figure:
         "height": _HEIGHT + _height_of_names(panel.x),
     }
     return {"data": data, "layout": layout}
+
+
+def _marked(panel: Panel, axis: Figure) -> Figure:
+    """Return the axis of values, which says what the signs at intervals mean if there are any."""
+    bounds = shown_bounds(panel)
+    if any(is_cut(one, bounds) for one in panel.series):
+        axis["title"]["text"] += f"<br>{CUT}"
+    return axis
 
 
 def _trace(series: Series, panel: Panel, limit: int, *, first: bool) -> Figure:
@@ -121,7 +131,7 @@ def _trace(series: Series, panel: Panel, limit: int, *, first: bool) -> Figure:
     if series.texts:
         trace.update(hovertext=[as_text(series.texts[i]) for i in places], hoverinfo="text")
     if series.low and series.high and not series.band:
-        trace["error_y"] = _interval(series, places)
+        return with_intervals(trace, series, places, shown_bounds(panel))
     return trace
 
 
@@ -171,25 +181,6 @@ def _violin(series: Series, x: Axis, limit: int) -> Figure:
         "points": False,
         "spanmode": "hard",
         "scalemode": "width",
-    }
-
-
-def _interval(series: Series, places: Sequence[int]) -> Figure:
-    """Return the 95 % interval as plotly.js has it: lengths up and down from the value."""
-
-    def length(i: int, end: float | None, sign: int) -> float | None:
-        value = series.y[i]
-        return None if value is None or end is None else rounded(max(0.0, sign * (end - value)))
-
-    return {
-        "type": "data",
-        "symmetric": False,
-        "array": [length(i, series.high[i], 1) for i in places],
-        "arrayminus": [length(i, series.low[i], -1) for i in places],
-        # Upon a bar its own colour could not be seen.
-        "color": "@ink" if series.kind in ("bars", "stacked") else f"@{series.colour}",
-        "thickness": 1.3,
-        "width": 4,
     }
 
 

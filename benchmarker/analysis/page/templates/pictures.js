@@ -69,7 +69,9 @@ const pictures = (() => {
     if (trace.runs.length === 1 && trace.type !== "heatmap") return null;
     const { error_y: bars } = trace;
     const found = { ...trace, y: pick(trace.y), runs: pick(trace.runs), hovertext: pick(trace.hovertext) };
-    if (trace.type === "heatmap") Object.assign(found, { z: pick(trace.z), text: pick(trace.text) });
+    if (trace.text) found.text = pick(trace.text);
+    if (trace.textposition) found.textposition = pick(trace.textposition);
+    if (trace.type === "heatmap") found.z = pick(trace.z);
     else found.x = pick(trace.x);
     if (bars) found.error_y = { ...bars, array: pick(bars.array), arrayminus: pick(bars.arrayminus) };
     return kept.length ? found : null;
