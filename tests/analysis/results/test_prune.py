@@ -155,7 +155,7 @@ def test_the_command_removes_only_with_yes(command: Command) -> None:
 @pytest.mark.parametrize(
     ("words", "text"),
     [
-        ((), "prune removes what is asked for"),
+        ((), "prune removes only what is asked for"),
         (("--yes",), "got none"),
         (("--older-than=soon",), "'soon'"),
         (("--status=failed", "status=ok"), "status"),
