@@ -97,8 +97,12 @@ def _has_ranks(record: Record) -> bool:
 def _places(records: Sequence[Record]) -> list[_Place]:
     """Return the trainings by line and ranks; those of one rank are at the beginning of each of their lines."""
     groups: dict[tuple[str, str, int], list[Record]] = {}
-    several = len(set(map(machine, records))) > 1
+    # One rank on a machine that has no other runs begins no line.
+    machines = {machine(record) for record in records if _has_ranks(record)}
+    several = len(machines) > 1
     for record in records:
+        if machine(record) not in machines:
+            continue
         who = f"{framework_label(record)}, {machine(record)}" if several else framework_label(record)
         groups.setdefault((who, _how(record), _ranks(record)), []).append(record)
     ways: dict[str, list[str]] = {}

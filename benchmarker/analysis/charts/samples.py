@@ -47,7 +47,7 @@ def chart(
     gathered = gather(records, needs, has_course, "of a single sample", timed=False)
     chosen = gathered.cells[: max(1, most)]
     shown = Selection(tuple(Cell((cell.well[-1],)) for cell in chosen), gathered.skipped)
-    titles = names(gathered.cells, base=lambda cell: f"{framework_of(cell)}, {workload_labels([cell])[0]}")
+    titles = names(chosen, base=lambda cell: f"{framework_of(cell)}, {workload_labels([cell])[0]}")
     dropped = len(gathered.records) - len(shown.cells)
     if dropped:
         others = f"{dropped} other process{'es' if dropped > 1 else ''} or configurations"
