@@ -35,7 +35,6 @@ if TYPE_CHECKING:
     from benchmarker.api.framework import Framework as Framework
     from benchmarker.api.framework import FrameworkPlugin as FrameworkPlugin
     from benchmarker.api.framework import NoOptions as NoOptions
-    from benchmarker.api.framework import Program as Program
     from benchmarker.api.interconnect import Interconnect as Interconnect
     from benchmarker.api.launcher import Event as Event
     from benchmarker.api.launcher import Handler as Handler
@@ -60,6 +59,7 @@ if TYPE_CHECKING:
     from benchmarker.api.profile import PHASES as PHASES
     from benchmarker.api.profile import Call as Call
     from benchmarker.api.profile import Profile as Profile
+    from benchmarker.api.program import Program as Program
     from benchmarker.api.recipe import RecipeFile as RecipeFile
     from benchmarker.api.rules import Choice as Choice
     from benchmarker.api.rules import Flag as Flag
@@ -242,8 +242,8 @@ _NAMES = {
         "MODES",
         "NoOptions",
         "PRECISIONS",
-        "Program",
     ),
+    "benchmarker.api.program": ("Program",),
     "benchmarker.api.training_state": ("TrainingState",),
     # Several ranks: who takes part, and what they exchange.
     "benchmarker.api.world": ("World",),

@@ -22,14 +22,14 @@ class TrainingState:
     steps : int
         Steps that led here, an update each.
     parameters : mapping
-        All parameters and running statistics, as :meth:`~benchmarker.api.framework.Program.parameters` tells them.
+        All parameters and running statistics, as :meth:`~benchmarker.api.program.Program.parameters` tells them.
     optimizer : mapping
-        By letter and parameter, as :meth:`~benchmarker.api.framework.Program.optimizer_state` tells it.
+        By letter and parameter, as :meth:`~benchmarker.api.program.Program.optimizer_state` tells it.
     numbers : mapping
         What the rule keeps from update to update (``memory`` of :meth:`~benchmarker.api.update_rule.UpdateRule.
         numbers`), for programs that compute it.
     native : mapping
-        As :meth:`~benchmarker.api.framework.Program.native_state` told it, of the very same framework; empty where
+        As :meth:`~benchmarker.api.program.Program.native_state` told it, of the very same framework; empty where
         another one has made the steps.
     """
 

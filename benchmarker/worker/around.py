@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from benchmarker.api.framework import Program
+from benchmarker.api.program import Program
 
 if TYPE_CHECKING:
     import numpy.typing as npt

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from benchmarker.api.framework import Program
 from benchmarker.api.generation import OWN_OUTPUTS, PROMPT, STEP, Stage
+from benchmarker.api.program import Program
 from benchmarker.errors import UnsupportedError
 from benchmarker.graph.graph import Graph
 from benchmarker.worker.around import Around

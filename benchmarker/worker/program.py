@@ -6,9 +6,10 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from benchmarker.api.framework import Device, Framework, FrameworkPlugin, Program
+from benchmarker.api.framework import Device, Framework, FrameworkPlugin
 from benchmarker.api.optimizer import Optimizer
 from benchmarker.api.options import parse_options
+from benchmarker.api.program import Program
 from benchmarker.graph.custom import custom_kinds
 from benchmarker.graph.graph import Graph
 from benchmarker.graph.support import check_operators, composed_operators

@@ -22,8 +22,9 @@ import numpy as np  # noqa: E402
 from by_hand.case import Case, Step  # noqa: E402
 from paired import Comparison, by_turns  # noqa: E402
 
-from benchmarker.api.framework import Device, Framework, Program  # noqa: E402
+from benchmarker.api.framework import Device, Framework  # noqa: E402
 from benchmarker.api.optimizer import Optimizer  # noqa: E402
+from benchmarker.api.program import Program  # noqa: E402
 from benchmarker.data.values import draw_batch, draw_parameters  # noqa: E402
 from benchmarker.graph.graph import Graph  # noqa: E402
 

@@ -19,8 +19,9 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 import numpy as np
 from paired import compare
 
-from benchmarker.api.framework import Device, Program  # noqa: E402
+from benchmarker.api.framework import Device  # noqa: E402
 from benchmarker.api.optimizer import Optimizer  # noqa: E402
+from benchmarker.api.program import Program  # noqa: E402
 from benchmarker.graph.graph import Graph  # noqa: E402
 from benchmarker.graph.network import Network  # noqa: E402
 from benchmarker.graph.recorder import Value  # noqa: E402

@@ -16,8 +16,9 @@ import mxnet as mx  # noqa: E402
 import numpy as np  # noqa: E402
 from paired import compare  # noqa: E402
 
-from benchmarker.api.framework import Device, Program  # noqa: E402
+from benchmarker.api.framework import Device  # noqa: E402
 from benchmarker.api.optimizer import Optimizer  # noqa: E402
+from benchmarker.api.program import Program  # noqa: E402
 from benchmarker.graph.graph import Graph  # noqa: E402
 from benchmarker.graph.network import Network  # noqa: E402
 from benchmarker.graph.recorder import Value  # noqa: E402

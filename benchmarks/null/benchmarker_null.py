@@ -10,8 +10,9 @@ from typing import Any
 
 import numpy as np
 
-from benchmarker.api.framework import Device, Framework, FrameworkPlugin, Program
+from benchmarker.api.framework import Device, Framework, FrameworkPlugin
 from benchmarker.api.problem import Problem
+from benchmarker.api.program import Program
 from benchmarker.graph.network import Network
 from benchmarker.plugins.numpy.operators import NumpyOperators
 

@@ -17,9 +17,10 @@ from typing import Any
 
 import numpy as np
 
-from benchmarker.api.framework import Device, FrameworkPlugin, Program
+from benchmarker.api.framework import Device, FrameworkPlugin
 from benchmarker.api.optimizer import OPTIMIZERS, Optimizer
 from benchmarker.api.profile import PHASES, Profile
+from benchmarker.api.program import Program
 from benchmarker.errors import UnsupportedError
 from benchmarker.graph.graph import Graph
 from benchmarker.graph.network import Network

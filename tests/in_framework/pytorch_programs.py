@@ -16,9 +16,10 @@ from unittest import mock
 
 import numpy as np
 
-from benchmarker.api.framework import Device, Program
+from benchmarker.api.framework import Device
 from benchmarker.api.optimizer import Optimizer
 from benchmarker.api.profile import Profile
+from benchmarker.api.program import Program
 from benchmarker.api.training_state import TrainingState
 from benchmarker.api.update_rule import ParameterPlace
 from benchmarker.errors import UnsupportedError

@@ -20,8 +20,9 @@ from typing import Any
 
 import numpy as np
 
-from benchmarker.api.framework import Device, Framework, FrameworkPlugin, Program
+from benchmarker.api.framework import Device, Framework, FrameworkPlugin
 from benchmarker.api.optimizer import Optimizer
+from benchmarker.api.program import Program
 from benchmarker.api.world import World
 from benchmarker.graph.graph import Graph
 from benchmarker.graph.network import Network

@@ -10,8 +10,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from benchmarker.api.framework import Device, NoOptions, Program
+from benchmarker.api.framework import Device, NoOptions
 from benchmarker.api.optimizer import Optimizer
+from benchmarker.api.program import Program
 from benchmarker.errors import UnsupportedError, UsageError
 from benchmarker.graph.cost import graph_cost
 from benchmarker.graph.custom import (

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from benchmarker.api.framework import Program
+from benchmarker.api.program import Program
 from benchmarker.api.training_state import TrainingState
 from benchmarker.graph.attributes import Recurrent
 from benchmarker.graph.graph import Graph

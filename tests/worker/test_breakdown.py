@@ -9,8 +9,9 @@ import numpy as np
 import pytest
 
 from benchmarker import registry
-from benchmarker.api.framework import Device, Program
+from benchmarker.api.framework import Device
 from benchmarker.api.optimizer import Optimizer
+from benchmarker.api.program import Program
 from benchmarker.data.values import draw_batch, draw_parameters
 from benchmarker.errors import UnsupportedError
 from benchmarker.plugins.numpy.framework import NumpyFramework

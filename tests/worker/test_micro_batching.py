@@ -11,10 +11,10 @@ import numpy as np
 import pytest
 
 from benchmarker import registry
-from benchmarker.api.framework import Program
 from benchmarker.api.optimizer import Optimizer
 from benchmarker.api.problem import Problem
 from benchmarker.api.problem_scheme import ProblemReference
+from benchmarker.api.program import Program
 from benchmarker.data.values import draw_batch, draw_parameters
 from benchmarker.errors import UnsupportedError
 from benchmarker.experiment.fault import ExperimentError

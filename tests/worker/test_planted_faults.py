@@ -10,9 +10,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from benchmarker.api.framework import Device, NoOptions, Program
+from benchmarker.api.framework import Device, NoOptions
 from benchmarker.api.optimizer import Optimizer
 from benchmarker.api.problem import Problem
+from benchmarker.api.program import Program
 from benchmarker.graph.graph import Graph
 from benchmarker.graph.network import Network
 from benchmarker.graph.types import Node

@@ -52,7 +52,7 @@ class Hyperparameters:
         Raises
         ------
         UsageError, UnsupportedError
-            As :meth:`~benchmarker.api.framework.Program.set_hyperparameters` says.
+            As :meth:`~benchmarker.api.program.Program.set_hyperparameters` says.
         """
         for name, value in values.items():
             self._check(name, value)

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from benchmarker.api.framework import Program
+from benchmarker.api.program import Program
 from benchmarker.api.update_rule import UpdateRule
 from benchmarker.graph.graph import Graph
 from benchmarker.plugins.numpy.equations import evaluated

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from benchmarker.api.framework import Program
+from benchmarker.api.program import Program
 from benchmarker.graph.graph import Graph, walk
 from benchmarker.plugins.onednn.library import Handle, Library
 from benchmarker.plugins.onednn.plan import Plan

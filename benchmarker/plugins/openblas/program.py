@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from benchmarker.api.framework import Program
+from benchmarker.api.program import Program
 from benchmarker.graph.graph import Graph
 from benchmarker.graph.types import Node
 from benchmarker.plugins.common.straight_line import straight_line

@@ -6,7 +6,8 @@ import sys
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from benchmarker.api.framework import Device, Program
+from benchmarker.api.framework import Device
+from benchmarker.api.program import Program
 from benchmarker.graph.graph import Graph
 from benchmarker.plugins.common.onnx.framework import OnnxFramework
 from benchmarker.plugins.common.onnx.model import OnnxModel

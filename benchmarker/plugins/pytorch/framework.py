@@ -8,8 +8,9 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from benchmarker.api.framework import Device, Framework, Program
+from benchmarker.api.framework import Device, Framework
 from benchmarker.api.optimizer import Optimizer
+from benchmarker.api.program import Program
 from benchmarker.errors import UnsupportedError
 from benchmarker.graph.graph import Graph
 from benchmarker.plugins.common.hyperparameters import Hyperparameters

@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from benchmarker.api.framework import Program
 from benchmarker.api.generation import PROMPT, STEP, WHOLE, Stage
 from benchmarker.api.problem import Problem
+from benchmarker.api.program import Program
 from benchmarker.graph.graph import Graph
 from benchmarker.worker.conformance.result import (
     NETWORK_TOLERANCE,

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from benchmarker.api.framework import Program
 from benchmarker.api.modifiers import Modifiers
 from benchmarker.api.optimizer import Optimizer, constants, state_names
+from benchmarker.api.program import Program
 from benchmarker.errors import UnsupportedError
 from benchmarker.graph.graph import Graph
 from benchmarker.graph.network import Network

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from benchmarker import problems
-from benchmarker.api.framework import Program
 from benchmarker.api.problem import Problem
+from benchmarker.api.program import Program
 from benchmarker.errors import BenchmarkerError, first_line
 from benchmarker.graph.cost import graph_cost
 from benchmarker.graph.graph import Graph

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from benchmarker.api.framework import Program
 from benchmarker.api.modifiers import WEIGHTS
 from benchmarker.api.optimizer import Optimizer
+from benchmarker.api.program import Program
 from benchmarker.api.training_state import TrainingState
 from benchmarker.errors import UnsupportedError
 from benchmarker.graph.graph import Graph

@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from benchmarker.api.framework import Device, Framework, FrameworkPlugin, Program
+from benchmarker.api.framework import Device, Framework, FrameworkPlugin
 from benchmarker.api.optimizer import Optimizer
 from benchmarker.api.own_place import own_place
+from benchmarker.api.program import Program
 from benchmarker.data import values
 from benchmarker.errors import UnsupportedError
 from benchmarker.graph.graph import Graph

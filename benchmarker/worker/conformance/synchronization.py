@@ -5,7 +5,7 @@ from __future__ import annotations
 import statistics
 from collections.abc import Callable
 
-from benchmarker.api.framework import Program
+from benchmarker.api.program import Program
 from benchmarker.graph.graph import Graph
 from benchmarker.graph.network import Network
 from benchmarker.worker.conformance.result import Measurement

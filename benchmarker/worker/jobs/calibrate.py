@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from benchmarker.api.framework import Program
+from benchmarker.api.program import Program
 from benchmarker.graph.graph import Graph
 from benchmarker.graph.initializers import inverse_sqrt_uniform
 from benchmarker.graph.network import Network

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from benchmarker.api.framework import Program
+from benchmarker.api.program import Program
 from benchmarker.data.batches import Batches
 from benchmarker.graph.graph import Graph
 

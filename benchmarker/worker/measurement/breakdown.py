@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
-from benchmarker.api.framework import Program
+from benchmarker.api.program import Program
 from benchmarker.errors import UnsupportedError
 
 MAX_STEPS = 200

@@ -11,7 +11,7 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-from benchmarker.api.framework import Program
+from benchmarker.api.program import Program
 
 MAX_SHARE = 0.01
 """Share of a step that queuing its pair of events may take."""

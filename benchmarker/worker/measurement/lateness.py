@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from time import perf_counter, sleep
 from typing import TYPE_CHECKING, Any, Union
 
-from benchmarker.api.framework import Program
+from benchmarker.api.program import Program
 
 if TYPE_CHECKING:
     import numpy.typing as npt

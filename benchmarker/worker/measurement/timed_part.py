@@ -6,7 +6,7 @@ import math
 from dataclasses import dataclass
 from typing import Any, Optional
 
-from benchmarker.api.framework import Program
+from benchmarker.api.program import Program
 from benchmarker.api.scenario import OFFLINE, SERVER
 from benchmarker.worker.channel import Channel
 from benchmarker.worker.job import RunJob

@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Any, cast
 import numpy as np
 
 from benchmarker.api.collective import Collective, CollectiveProgram, of_problem
-from benchmarker.api.framework import Framework, FrameworkPlugin, Program
+from benchmarker.api.framework import Framework, FrameworkPlugin
+from benchmarker.api.program import Program
 from benchmarker.problems.files import load_object
 from benchmarker.worker.channel import Channel
 from benchmarker.worker.job import CollectiveJob, load_problem, load_scheme, problem_graph

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Optional
 
 import numpy as np
 
-from benchmarker.api.framework import Program
+from benchmarker.api.program import Program
 from benchmarker.data.evaluation import Evaluation
 from benchmarker.worker.ranks.group import Group
 from benchmarker.worker.training.evaluation import Evaluator

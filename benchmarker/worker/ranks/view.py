@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from benchmarker.api.framework import Program
+from benchmarker.api.program import Program
 from benchmarker.worker.around import Around
 from benchmarker.worker.ranks.group import Group, rows_of
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Optional
 
 import numpy as np
 
-from benchmarker.api.framework import Program
+from benchmarker.api.program import Program
 from benchmarker.api.training_state import TrainingState
 from benchmarker.data.samplers import order_digest
 from benchmarker.errors import BenchmarkerError

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, Optional, Union
 
-from benchmarker.api.framework import Program
+from benchmarker.api.program import Program
 from benchmarker.data.evaluation import Evaluation, EvaluationBatch, EvaluationBatches, evaluate_scores
 from benchmarker.errors import UnsupportedError, UsageError
 from benchmarker.graph.graph import Graph

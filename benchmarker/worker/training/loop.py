@@ -9,7 +9,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Optional
 
-from benchmarker.api.framework import Program
+from benchmarker.api.program import Program
 from benchmarker.training.checkpoint import Place
 from benchmarker.training.recipe import Training
 from benchmarker.worker.training.curve import DIVERGED, EPOCHS, SECONDS, STEPS, Clocks, Curve, Row

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from benchmarker.api.framework import Program
 from benchmarker.api.optimizer import Optimizer, constants
+from benchmarker.api.program import Program
 from benchmarker.errors import UsageError
 from benchmarker.training.recipe import Training
 from benchmarker.training.schedules import table, table_digest

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Optional
 
 import numpy as np
 
-from benchmarker.api.framework import Program
+from benchmarker.api.program import Program
 from benchmarker.data import values
 from benchmarker.graph.graph import Graph
 from benchmarker.training.checkpoint import CheckpointSettings, Writer

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from benchmarker.api.framework import Program
+from benchmarker.api.program import Program
 from benchmarker.data.evaluation import Evaluation
 from benchmarker.worker.training.evaluation import Evaluator
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from benchmarker.api.framework import Program
+from benchmarker.api.program import Program
 from benchmarker.worker.job import RunJob
 from benchmarker.worker.verification import reference
 from benchmarker.worker.verification.error_norms import NORMS, difference_map, error_norms

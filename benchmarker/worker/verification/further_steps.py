@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from benchmarker.api.framework import Program
+from benchmarker.api.program import Program
 from benchmarker.worker.job import RunJob
 from benchmarker.worker.measurement.lateness import Collected
 from benchmarker.worker.verification.budget import Budget

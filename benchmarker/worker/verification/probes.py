@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from benchmarker.api.framework import Program
 from benchmarker.api.optimizer import Optimizer
+from benchmarker.api.program import Program
 from benchmarker.data import values
 from benchmarker.graph.graph import Graph
 from benchmarker.graph.transformations.dropout_masks import with_given_masks

@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from benchmarker.api.framework import Program
 from benchmarker.api.modifiers import COUPLED, OWN
 from benchmarker.api.optimizer import Optimizer
+from benchmarker.api.program import Program
 from benchmarker.api.update_rule import ParameterPlace
 from benchmarker.errors import UnsupportedError
 from benchmarker.plugins.numpy.equations import Equations, places_of, start_state

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from benchmarker.api.framework import Program
+from benchmarker.api.program import Program
 from benchmarker.data import values
 from benchmarker.training.optimizers.advance import places
 from benchmarker.worker.job import RunJob, problem_graph

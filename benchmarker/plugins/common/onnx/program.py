@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from benchmarker.api.framework import Program
+from benchmarker.api.program import Program
 from benchmarker.plugins.common.onnx.model import OnnxModel, contiguous
 
 if TYPE_CHECKING:
