@@ -28,6 +28,9 @@ from tests.support.slurm_cluster import SlurmCluster, missing, slurm_cluster
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 sys.dont_write_bytecode = False
 
+# A test that starts pytest gives it options of its own.
+os.environ.pop("PYTEST_ADDOPTS", None)
+
 # OpenBLAS' idle threads, which else spin for a while, sleep at once: half of the processor time of a short run.
 os.environ.setdefault("OPENBLAS_THREAD_TIMEOUT", "4")
 

@@ -84,7 +84,7 @@ def test_what_makes_no_sense_is_refused(command: Command, arguments: tuple[str, 
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (("--scenario=server", "--latency-bound=1", "--steps=458"), "needs at least 459 steps a trial"),
+        (("--scenario=server", "--latency-bound=1", "--steps=458"), "needs at least 459 steps per trial"),
         (
             ("--scenario=offline", "--sampling=latency"),
             "the scenario offline has --sampling=throughput, got latency",

@@ -252,7 +252,7 @@ def test_a_blueprint_without_a_training_is_no_recipe(command: Command, numpy_her
     (command.folder / "steps.toml").write_text('problem = "mnist_mlp"\n')
     finished = command("train", "steps.toml", *numpy_here)
     assert finished.status == 2
-    assert "'steps.toml' has no [training] table, so it is no recipe" in finished.stderr
+    assert "'steps.toml' has no [training] table, so it is not a recipe" in finished.stderr
 
 
 @pytest.mark.framework("numpy")

@@ -80,7 +80,7 @@ def test_the_matrix_as_json_has_a_cell_for_each_pair(command: Command) -> None:
 def test_a_matrix_of_collectors_is_refused(command: Command) -> None:
     finished = command("list", "collectors", "--matrix")
     assert finished.status == 2
-    assert "not of collectors" in finished.stderr
+    assert "not collectors" in finished.stderr
 
 
 def test_the_list_as_json_has_task_size_and_cost(command: Command) -> None:

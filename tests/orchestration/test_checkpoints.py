@@ -250,7 +250,10 @@ def test_another_framework_goes_on(doomed: Doomed) -> None:
 @pytest.mark.framework("numpy")
 def test_without_a_checkpoint_it_begins_anew_and_says_so(doomed: Doomed) -> None:
     finished = doomed.train("results", "--resume")
-    assert "1 of 1 trainings have no checkpoint in results/checkpoints and begin anew" in finished.stderr
+    assert (
+        "1 of 1 trainings have no checkpoint in results/checkpoints and start from the beginning"
+        in finished.stderr
+    )
     assert only(finished)["training"]["checkpoints"] is None
 
 

@@ -209,8 +209,8 @@ def _failure(recipe: Recipe, install: _Install, error: CommandFailedError) -> st
     lacking = _lacking(recipe.requirements, install, str(error)) if recipe.recorded else []
     if lacking:
         return (
-            f"the recorded environment for '{recipe.framework}' cannot be made again: "
-            f"{', '.join(lacking)} are not available ({error}); use --env auto"
+            f"the recorded environment for '{recipe.framework}' cannot be made again, as these packages are not "
+            f"available: {', '.join(lacking)} ({error}); use --env auto"
         )
     return (
         f"the environment for '{recipe.framework}' ({', '.join(recipe.requirements)}) "

@@ -45,7 +45,7 @@ def test_each_side_is_of_its_version(command: Command) -> None:
         ((OLDER, NEWER), ("--", *WORDS, "--steps=5,6"), "one run must be asked for, got 2"),
         ((OLDER, "nunpy==2.3.5"), ("--", *WORDS), "unknown framework 'nunpy'"),
         ((OLDER, "git:HEAD"), ("--", *WORDS), f"got {OLDER} and git:HEAD"),
-        ((OLDER, "framework=numpy"), ("--", *WORDS), "not of several kinds"),
+        ((OLDER, "framework=numpy"), ("--", *WORDS), "all of one kind"),
     ],
 )
 def test_what_makes_no_sense_is_refused_before_anything_runs(
