@@ -29,7 +29,8 @@ def test_a_small_model_generates(command: Command) -> None:
         assert record["specification"]["output_length"] == output
         assert metrics["tokens_per_second"] == pytest.approx(2 * output * 5 / timing["total_seconds"])
         whole = metrics["time_to_first_token"] + (output - 1) * metrics["time_per_output_token"]
-        assert whole == pytest.approx(timing["step_seconds"]["median"], rel=0.5)
+        # Medians of parts need not add up to that of the whole; some step is as short, and some is as long.
+        assert 0.9 * min(timing["samples_seconds"]) <= whole <= 1.1 * max(timing["samples_seconds"])
     first, second = (record["problem"]["flops_per_step"] for record in finished.records)
     assert second > first
     assert len({record["comparable"]["hash"] for record in finished.records}) == 2
