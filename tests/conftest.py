@@ -28,9 +28,6 @@ from tests.support.slurm_cluster import SlurmCluster, missing, slurm_cluster
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 sys.dont_write_bytecode = False
 
-# A test that starts pytest gives it options of its own.
-os.environ.pop("PYTEST_ADDOPTS", None)
-
 # OpenBLAS' idle threads, which else spin for a while, sleep at once: half of the processor time of a short run.
 os.environ.setdefault("OPENBLAS_THREAD_TIMEOUT", "4")
 
@@ -70,7 +67,11 @@ def pytest_configure() -> None:
 
 
 def pytest_collection_finish() -> None:
-    """Collect garbage from here on, but not among all the tests and their modules, which stay."""
+    """Collect garbage from here on, but not among all the tests and their modules, which stay.
+
+    A test that starts pytest gives it options of its own; this process and its workers have read theirs by now.
+    """
+    os.environ.pop("PYTEST_ADDOPTS", None)
     gc.freeze()
     gc.set_threshold(MIN_OBJECTS_TO_COLLECT)
     gc.enable()
