@@ -6,8 +6,9 @@ import dataclasses
 import json
 import math
 import typing
-from collections.abc import Mapping
-from typing import Any, TypeVar
+from collections.abc import Hashable, Mapping
+from functools import cache
+from typing import Any, TypeVar, cast
 
 from benchmarker.api.given_values import real_number, whole_number
 from benchmarker.api.rules import MAX_COUNT, Rule, Whole
@@ -82,9 +83,15 @@ def as_text(value: Any) -> str:
     return text if split_values(f"{text},") == [text, ""] else json.dumps(text)
 
 
+@cache
+def _evaluated_hints(options: Hashable, *, include_extras: bool) -> Mapping[str, Any]:
+    """Return the annotations of a class: evaluated once, as a plan asks for them with each of its cells."""
+    return typing.get_type_hints(options, include_extras=include_extras)
+
+
 def option_types(options: type[Any]) -> dict[str, Any]:
     """Return the type of each field of an options dataclass."""
-    hints = typing.get_type_hints(options)
+    hints = _evaluated_hints(cast(Hashable, options), include_extras=False)
     return {field.name: hints[field.name] for field in dataclasses.fields(options)}
 
 
@@ -94,7 +101,7 @@ def option_rules(options: type[Any]) -> dict[str, Rule]:
     A field says it itself, as ``Annotated[int, Whole(0)]``. Any other whole number counts something: it is
     at least 1, or its default if that is less, and at most :data:`~benchmarker.api.rules.MAX_COUNT`.
     """
-    hints = typing.get_type_hints(options, include_extras=True)
+    hints = _evaluated_hints(cast(Hashable, options), include_extras=True)
     found: dict[str, Rule] = {}
     for field in dataclasses.fields(options):
         own = [rule for rule in getattr(hints[field.name], "__metadata__", ()) if isinstance(rule, Rule)]

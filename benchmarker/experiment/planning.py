@@ -176,7 +176,8 @@ def _runs(experiment: Experiment, request: Request) -> list[RunSpec]:
     runs: dict[Hashable, RunSpec] = {}
     for parameters in _parameters(experiment, request, problem):
         for cell in _cells(experiment, problem):
-            run = _run(cell, {**which, "problem_parameters": parameters}, shared, length, threads)
+            asked = {**which, "problem_parameters": parameters}
+            run = _run(cell, asked, problem.collective, shared, length, threads)
             # Several optimizers are one run of inference, and so are several numbers of steps in a window.
             runs.setdefault(likeness(run), run)
     return list(runs.values())
@@ -195,6 +196,7 @@ UNNAMED = "recipe"
 def _run(
     cell: Cell,
     problem: Mapping[str, Any],
+    collective: str | None,
     shared: Mapping[str, Any],
     length: Mapping[str, Any],
     threads: Mapping[tuple[int, ...], int],
@@ -207,6 +209,8 @@ def _run(
         A value of each axis.
     problem : mapping
         What the problem is, with its parameters, and by which recipe it is trained.
+    collective : str or None
+        That the problem is, if it is one.
     shared : mapping
         The options that have one value for all runs.
     length : mapping
@@ -216,7 +220,6 @@ def _run(
     """
     plugin, version, options = cell["framework"]
     values = {**shared, **{name: cell[name] for name in _AXES}}
-    collective = registry.problem(problem["problem"]).collective
     values.update(
         (option.name, option.default)
         for option in _OF_SOME_MODES

@@ -74,13 +74,15 @@ _DECISIVE = operator.attrgetter(
 
 def unsupported_reasons(runs: Sequence[RunSpec]) -> list[str | None]:
     """Return the :func:`unsupported_reason` of each run, worked out once for those that have one in common."""
-    keys = [(_DECISIVE(run), _collective(run), _unsuited_parts(run)) for run in runs]
+    problems = {which: registry.problem(which) for which in dict.fromkeys(run.problem for run in runs)}
+    told = [(run, problems[run.problem]) for run in runs]
+    keys = [(_DECISIVE(run), _collective(run, own), _unsuited_parts(run, own)) for run, own in told]
     found = {key: unsupported_reason(run) for key, run in dict(zip(keys, runs)).items()}
     return [found[key] for key in keys]
 
 
-def _collective(run: RunSpec) -> Collective | None:
-    return of_problem(registry.problem(run.problem).collective, run.problem_parameters)
+def _collective(run: RunSpec, problem: Problem) -> Collective | None:
+    return of_problem(problem.collective, run.problem_parameters)
 
 
 def unsupported_reason(run: RunSpec) -> str | None:
@@ -106,8 +108,9 @@ def unsupported_reason(run: RunSpec) -> str | None:
             f"--micro-batch must divide the batch size, so that all parts weigh the same, got {run.micro_batch} "
             f"for a batch size of {run.batch_size}"
         )
-    collective = _collective(run)
-    refused = _unsuited_parts(run)
+    problem = registry.problem(run.problem)
+    collective = _collective(run, problem)
+    refused = _unsuited_parts(run, problem)
     if refused is not None:
         return refused
     refused = unsuited_collective(run, plugin, collective) if collective else None
@@ -133,12 +136,12 @@ def unsupported_reason(run: RunSpec) -> str | None:
     return None
 
 
-def _unsuited_parts(run: RunSpec) -> str | None:
+def _unsuited_parts(run: RunSpec, problem: Problem) -> str | None:
     """Return why parts of a run's mini-batches cannot be trained, or None."""
     part = min(run.batch_size // run.ranks, run.micro_batch or run.batch_size)
     if run.mode != "training" or part == run.batch_size:
         return None
-    fault = registry.problem(run.problem).fault_of_parts(run.problem_parameters)
+    fault = problem.fault_of_parts(run.problem_parameters)
     if fault is None:
         return None
     by = "--ranks" if run.ranks > 1 else "--micro-batch"

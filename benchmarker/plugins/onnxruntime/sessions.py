@@ -154,4 +154,5 @@ class Sessions:
 
 
 def _last_line(error: Exception) -> str:
-    return str(error).strip().splitlines()[-1].strip()
+    """Return where ONNX Runtime says which part it is, after its own source's place."""
+    return (str(error).strip().splitlines() or [type(error).__name__])[-1].strip()

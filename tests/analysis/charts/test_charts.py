@@ -578,6 +578,11 @@ def test_only_so_many_runs_are_shown_one_by_one() -> None:
     assert drawn.caption.endswith("Left out: 4 other processes or configurations.")
 
 
+def test_titles_of_runs_tell_apart_what_is_shown_alone() -> None:
+    records = [steady(0.05, batch_size=2**n) for n in range(3)]
+    assert [panel.title for panel in chart("samples", records, most=1).panels] == ["pytorch, mnist_mlp"]
+
+
 # --- cost ----------------------------------------------------------------------------------------
 
 

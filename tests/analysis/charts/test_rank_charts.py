@@ -284,6 +284,14 @@ def test_six_seeds_have_an_interval_and_a_half_that_missed_has_no_point() -> Non
     assert "No point where half of the runs or more missed the target." in shown.caption
 
 
+def test_one_rank_of_a_machine_without_others_is_in_no_line() -> None:
+    elsewhere = seeds(1, [9, 9, 9])
+    for record in elsewhere:
+        record["platform"] = {**record["platform"], "host": {"name": "elsewhere"}}
+    (line,) = chart("ranks_to_target", [*seeds(1, [2]), *seeds(2, [3]), *elsewhere]).panels[0].series
+    assert (line.name, line.y) == ("numpy 1.0, all-reduce (mpi)", pytest.approx((20.0, 30.0)))
+
+
 def test_emulated_networks_are_lines_of_their_own() -> None:
     shown = chart("ranks_to_target", [*seeds(2, [2]), *seeds(2, [2], network="100mbit")])
     assert set(lines(shown.panels[0])) == {

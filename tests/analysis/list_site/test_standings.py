@@ -11,6 +11,7 @@ import pytest
 
 from benchmarker.analysis.list_site.contests import read_contests
 from benchmarker.analysis.list_site.entries import read_repository
+from benchmarker.analysis.list_site.measures import money
 from benchmarker.analysis.list_site.ranks import Rank
 from benchmarker.analysis.list_site.reruns import keep
 from benchmarker.analysis.list_site.standings import Standing, standings
@@ -19,6 +20,10 @@ from benchmarker.records.migration import newest
 from benchmarker.statistics import geometric_mean
 from tests.conftest import ROOT
 from tests.support.list_entries import CONTEST, contest_text, contests, processes, submit, write
+
+
+def test_tiny_amounts_have_an_exponent_in_place_of_zeros() -> None:
+    assert [money(amount) for amount in (0.1, 0.0012, 6.07e-7)] == ["0.1000", "0.001200", "6.070e-07"]
 
 
 def standing_of(tmp_path: Path) -> Standing:
