@@ -18,7 +18,8 @@ LOSS_BYTES = 8
 
 
 @pytest.mark.parametrize(
-    "framework", ["pytorch", "chainer", "jax", "tensorflow", "keras_jax", "keras_pytorch"]
+    "framework",
+    ["pytorch", "chainer", "jax", "tensorflow", "keras_jax", "keras_pytorch", "keras_tensorflow"],
 )
 def test_a_framework_s_own_exchange_is_proven_as_any_other(framework: str, tmp_path: Path) -> None:
     command = rank_command(tmp_path)
@@ -40,7 +41,9 @@ def test_a_framework_s_own_exchange_is_proven_as_any_other(framework: str, tmp_p
     assert check(record, "further steps of all ranks, 2")["status"] == "passed"
 
 
-@pytest.mark.parametrize(("framework", "times"), [("keras_jax", 25), ("keras_pytorch", 1)])
+@pytest.mark.parametrize(
+    ("framework", "times"), [("keras_jax", 25), ("keras_pytorch", 1), ("keras_tensorflow", 1)]
+)
 def test_what_keras_exchanges_in_a_loop_is_told(framework: str, times: int, tmp_path: Path) -> None:
     # XLA has the recurrence as a loop, and adds up its weights' gradients at each of the time steps.
     command = rank_command(tmp_path)

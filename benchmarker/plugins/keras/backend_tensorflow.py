@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from benchmarker.api.framework import FrameworkPlugin
+from benchmarker.api.framework import FrameworkPlugin, NativeScheme
 from benchmarker.plugins.common import recorded_variables
 from benchmarker.plugins.keras import over
 from benchmarker.plugins.tensorflow import WITH_ONEDNN
@@ -17,4 +17,11 @@ def benchmarker_framework() -> FrameworkPlugin:
         environment_defaults=WITH_ONEDNN,
         thread_variables=("TF_NUM_INTRAOP_THREADS",),
         recorded_variables=recorded_variables.TENSORFLOW,
+        schemes={
+            # XLA has no collectives of a CPU.
+            "all-reduce": NativeScheme(
+                "MultiWorkerMirroredStrategy, RING over gRPC", options={"jit": ("auto", "off")}
+            ),
+        },
+        rank_variables="benchmarker.plugins.tensorflow.distributed:rank_variables",
     )

@@ -153,7 +153,7 @@ class _Composed:
         places = [self._get_variable_index(variable) for variable in variables]
         given = [
             self._given(place, gradient, variable)
-            for place, gradient, variable in zip(places, gradients, variables)
+            for place, gradient, variable in zip(places, self._added_up(gradients, variables), variables)
         ]
         totals: list[Any] = []
         for line, tensors in zip(self._total_lines, given):
@@ -161,6 +161,11 @@ class _Composed:
             totals = [ops.add(a, b) for a, b in zip(totals, found)] if totals else list(found)
         for place, tensors, variable in zip(places, given, variables):
             self._take(place, variable, self._lines[place](*tensors, *scalars, *totals))
+
+    def _added_up(self, gradients: Any, variables: Any) -> Any:
+        """Return the sums over all replicas, which over TensorFlow is left to the optimizer."""
+        add_up = getattr(self, "_all_reduce_sum_gradients", None)
+        return [total for total, _ in add_up(zip(gradients, variables))] if add_up else gradients
 
     def _given(self, place: int, gradient: Any, variable: Any) -> list[Any]:
         """Return what a line takes first: gradient, parameter, state."""

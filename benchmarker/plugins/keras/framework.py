@@ -13,7 +13,7 @@ from benchmarker.errors import UnsupportedError, UsageError
 from benchmarker.graph.graph import Graph
 from benchmarker.plugins.jax import devices as jax_devices
 from benchmarker.plugins.jax import distributed as jax_distributed
-from benchmarker.plugins.keras import Options, ranks_jax, ranks_pytorch
+from benchmarker.plugins.keras import Options, ranks_jax, ranks_pytorch, ranks_tensorflow
 from benchmarker.plugins.keras.binding_site import Setting
 from benchmarker.plugins.keras.dtypes import FLOATS, set_floats
 from benchmarker.plugins.keras.operators import KerasOperators
@@ -24,6 +24,7 @@ from benchmarker.plugins.keras.steps_pytorch import TorchSteps
 from benchmarker.plugins.keras.steps_tensorflow import TensorFlowSteps
 from benchmarker.plugins.pytorch import devices as torch_devices
 from benchmarker.plugins.pytorch import distributed as torch_distributed
+from benchmarker.plugins.tensorflow import distributed as tensorflow_distributed
 from benchmarker.plugins.tensorflow.kernels import onednn_is_off
 
 if TYPE_CHECKING:
@@ -127,6 +128,20 @@ class OverTensorFlow(KerasFramework):
 
     backend = "tensorflow"
     steps = TensorFlowSteps
+    of_ranks = ranks_tensorflow.RankProgram, ranks_tensorflow.RankSteps
+    _strategy: Any = None
+
+    def join(self, world: World, scheme: str) -> None:
+        import tensorflow as tf
+
+        self._strategy = tensorflow_distributed.join(tf, world).strategy
+        self._exchanges = True
+
+    def build(self, graph: Graph, parameters: Mapping[str, Array], *, mode: str, **settings: Any) -> Program:
+        if not self._exchanges or mode != "training":
+            return super().build(graph, parameters, mode=mode, **settings)
+        with self._strategy.scope():
+            return super().build(graph, parameters, mode=mode, **settings)
 
     def _set_threads(self, threads: int) -> None:
         import tensorflow as tf

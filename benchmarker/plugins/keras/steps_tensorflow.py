@@ -80,21 +80,30 @@ class TensorFlowSteps(Steps):
     def _micro(self) -> MicroSteps:
         import tensorflow as tf
 
-        model, trainable = self.model, self.model.trainable_variables
-
         def accumulated(share: Any, *batch: Any) -> tuple[Any, list[Any]]:
             with tf.GradientTape() as tape:
-                loss = model(batch, training=True)
-                scaled = loss * share
+                loss = self.model(batch, training=True)
+                scaled = self._shared(loss, share)
             return loss, self._gradients(tape, scaled)
 
         return MicroSteps(
             tf,
-            lambda body, share: self._function(body),
+            lambda body, share: self._function(self._placed(body)),
             accumulated,
-            lambda gradients: model.optimizer.apply(gradients, trainable),
+            self._placed(self._update),
             self._variables,
         )
+
+    def _shared(self, loss: Any, share: Any) -> Any:
+        """Return what a micro-batch gives to the gradients of its update."""
+        return loss * share
+
+    def _update(self, gradients: Sequence[Any]) -> None:
+        self.model.optimizer.apply(gradients, self.model.trainable_variables)
+
+    def _placed(self, body: Callable[..., Any]) -> Callable[..., Any]:
+        """Return what runs a function where it is traced; ranks are replicas of a strategy."""
+        return body
 
     def _gradients_of(self, line: Callable[..., Batch]) -> Callable[..., Any]:
         import tensorflow as tf

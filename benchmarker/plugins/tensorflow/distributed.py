@@ -54,36 +54,46 @@ class Exchange:
 
     Attributes
     ----------
+    strategy : tf.distribute.Strategy
+        The same.
     exchanged : dict
         Bytes that the step that was traced last gives to each kind of collective.
     """
 
     def __init__(self, tensorflow: Any, strategy: Any) -> None:
         self._tf = tensorflow
-        self._strategy = strategy
+        self.strategy = strategy
         self.exchanged: dict[str, int] = {}
+
+    @property
+    def ranks(self) -> int:
+        """How many replicas there are in all."""
+        return int(self.strategy.num_replicas_in_sync)
 
     def on_replica(self, body: Callable[..., Any]) -> Callable[..., Any]:
         """Return what runs a function as this rank's replica; for a ``tf.function``."""
-        return lambda *given: self._strategy.run(body, args=given)
+        return lambda *given: self.strategy.run(body, args=given)
 
     def mean(self, gradients: Sequence[Any]) -> list[Any]:
         """Return the means of all ranks' gradients; within :meth:`on_replica`."""
         tf = self._tf
+        # All in one call, which packs them.
+        found: list[Any] = tf.distribute.get_replica_context().all_reduce(
+            tf.distribute.ReduceOp.MEAN, self.taken(gradients)
+        )
+        return found
+
+    def taken(self, gradients: Sequence[Any]) -> list[Any]:
+        """Count the bytes of gradients, and return them as an exchange takes them."""
         self.exchanged = {}
         for gradient in gradients:
-            if isinstance(gradient, tf.IndexedSlices):
+            if isinstance(gradient, self._tf.IndexedSlices):
                 self._note("all-gather", gradient.values)
                 self._note("all-gather", gradient.indices)
             else:
                 self._note("all-reduce", gradient)
         # What was not computed in the replica is on no device, which the strategy refuses.
-        gradients = [gradient if gradient.device else tf.identity(gradient) for gradient in gradients]
-        # All in one call, which packs them.
-        found: list[Any] = tf.distribute.get_replica_context().all_reduce(
-            tf.distribute.ReduceOp.MEAN, gradients
-        )
-        return found
+        return [gradient if gradient.device else self._tf.identity(gradient) for gradient in gradients]
 
     def _note(self, kind: str, tensor: Any) -> None:
         size = int(tensor.shape.num_elements()) * int(tensor.dtype.size)
