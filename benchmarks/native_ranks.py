@@ -21,7 +21,9 @@ from benchmarker.execution.launchers.pmi import PmiServer, mpi_variables
 
 FOLDER = Path(__file__).resolve().parent / "distributed"
 GOAL, RANKS = 1.02, 2
-FRAMEWORKS = ("pytorch", "tensorflow", "jax", "chainer")
+FRAMEWORKS = ("pytorch", "tensorflow", "jax", "chainer", "mxnet", "keras_pytorch", "keras_tensorflow", "keras_jax")
+HELPERS = {"mxnet": 2}
+"""Processes that a framework's scheme needs beside the ranks."""
 
 
 def measured(framework: str, *sizes: int) -> float:
@@ -33,21 +35,22 @@ def measured(framework: str, *sizes: int) -> float:
         **plugin.environment,
         **dict.fromkeys(plugin.thread_variables, "1"),
     }
-    addresses = free_addresses(["127.0.0.1"] * RANKS)
+    count = RANKS + HELPERS.get(framework, 0)
+    addresses = free_addresses(["127.0.0.1"] * count)
     with PmiServer(RANKS) as pmi:
         groups = [
             subprocess.Popen(
                 [
-                    interpreter, "-s", str(FOLDER / "rank.py"), framework, str(rank),
+                    interpreter, "-s", str(FOLDER / "rank.py"), registry.find("frameworks", framework).value, framework, str(rank), str(RANKS),
                     *map(str, sizes), *addresses,
                 ],
-                env={**variables, **pmi.variables(rank), **mpi_variables("lo")},
-                pass_fds=pmi.descriptors(rank),
+                env={**variables, **(pmi.variables(rank) if rank < RANKS else {}), **mpi_variables("lo")},
+                pass_fds=pmi.descriptors(rank) if rank < RANKS else (),
                 stdout=subprocess.PIPE,
                 stderr=subprocess.PIPE,
                 text=True,
             )
-            for rank in range(RANKS)
+            for rank in range(count)
         ]  # fmt: skip
         ended = [process.communicate() for process in groups]
     for process, (_, stderr) in zip(groups, ended):
@@ -68,6 +71,7 @@ def measured(framework: str, *sizes: int) -> float:
 def main() -> int:
     """Measure and print."""
     parser = make_parser(__doc__)
+    parser.add_argument("--framework", choices=FRAMEWORKS, action="append", help="all by default")
     parser.add_argument("--pairs", type=int, default=10)
     parser.add_argument("--steps", type=int, default=300)
     parser.add_argument("--batch-size", type=int, default=128)
@@ -81,7 +85,7 @@ def main() -> int:
             GOAL,
             ratio,
         )
-        for framework in FRAMEWORKS
+        for framework in arguments.framework or FRAMEWORKS
     ]
     return finish(rows, arguments)
 

@@ -1,13 +1,18 @@
-"""One rank of ``native_ranks.py``: a framework's own exchange in a program of ours and by hand, in turns."""
+"""One rank of ``native_ranks.py``: a framework's own exchange in a program of ours and by hand, in turns.
+
+After the ranks come the helpers that the scheme needs, which are run as a run's are.
+"""
 
 from __future__ import annotations
 
+import functools
 import importlib
 import json
 import os
 import statistics
 import sys
 import time
+from collections.abc import Callable
 from typing import Any
 
 from benchmarker.api.framework import Device
@@ -20,6 +25,8 @@ from benchmarker.problems.files import load_object
 from benchmarker.worker.job import load_framework, load_framework_plugin
 
 RATE, WARM_UP = 0.01, 20
+SCHEMES = {"mxnet": "parameter-server"}
+"""Native schemes that are not called all-reduce, but give the same update."""
 
 
 def graph_of(rows: int, width: int) -> Graph:
@@ -32,17 +39,33 @@ def graph_of(rows: int, width: int) -> Graph:
     return net.graph()
 
 
+def hand_of(name: str, framework: Any) -> Callable[..., Callable[[], Any]]:
+    """Return what makes the step by hand of parameters, mini-batch and rate."""
+    made: Callable[..., Callable[[], Any]] = importlib.import_module(f"hand_{name.split('_')[0]}").step_of
+    through = {
+        "tensorflow": lambda: framework._exchange.strategy,
+        "keras_tensorflow": lambda: framework._strategy,
+        "mxnet": lambda: framework._store._native,
+    }
+    return functools.partial(made, through[name]()) if name in through else made
+
+
 def main() -> None:
-    name, rank, steps, rows, width, *addresses = sys.argv[1:]
-    plugin = load_framework_plugin(f"benchmarker.plugins.{name}")
-    world = World(int(rank), len(addresses), tuple(addresses))
+    entry, name, rank, size, steps, rows, width, *addresses = sys.argv[1:]
+    plugin = load_framework_plugin(entry)
+    scheme, ranks = SCHEMES.get(name, "all-reduce"), int(size)
+    world = World(int(rank), ranks, tuple(addresses[:ranks]), helpers=tuple(addresses[ranks:]))
+    if world.rank >= ranks:
+        role = plugin.schemes[scheme].helpers[world.rank - ranks]
+        load_object(plugin.helper)(world, scheme, role).run(0)
+        return
     if plugin.rank_variables:
-        os.environ.update(load_object(plugin.rank_variables)(world, "all-reduce"))
+        os.environ.update(load_object(plugin.rank_variables)(world, scheme))
     framework: Any = load_framework(plugin)
-    framework.join(world, "all-reduce")
+    framework.join(world, scheme)
     framework.configure(Device("cpu"), threads=1, seed=0)
     graph = graph_of(int(rows) // world.size, int(width))
-    parameters, batch = draw_parameters(graph, 0), draw_batch(graph, int(rank))
+    parameters, batch = draw_parameters(graph, 0), draw_batch(graph, world.rank)
     program = framework.build(
         graph,
         parameters,
@@ -53,9 +76,7 @@ def main() -> None:
         options=plugin.options(),
     )
     native = program.load(batch)
-    hand = importlib.import_module(f"hand_{name}")
-    given = (framework._exchange._strategy,) if name == "tensorflow" else ()
-    by_hand = hand.step_of(*given, parameters, batch, RATE)
+    by_hand = hand_of(name, framework)(parameters, batch, RATE)
 
     def ours() -> Any:
         loss = program.train_step(native)
@@ -70,7 +91,8 @@ def main() -> None:
             losses[label] = step()
             seconds[label].append(time.perf_counter() - start)
     found = {label: statistics.median(each[WARM_UP:]) for label, each in seconds.items()}
-    print(json.dumps({**found, "losses": {label: float(loss) for label, loss in losses.items()}}), flush=True)
+    told = {"ours": float(program.fetch(losses["ours"])[0]), "by_hand": float(losses["by_hand"])}
+    print(json.dumps({**found, "losses": told}), flush=True)
     framework.leave()
 
 

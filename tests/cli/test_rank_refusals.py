@@ -65,6 +65,13 @@ def refused(command: Command, *arguments: str) -> str:
             ),
         ),
         (
+            (*RUN, "--framework=keras_tensorflow", "--ranks=2", "--exchange=native", "--set=jit=on"),
+            (
+                "MultiWorkerMirroredStrategy, RING over gRPC takes the option jit as auto, off, got on; "
+                "use --exchange=mpi"
+            ),
+        ),
+        (
             (*RUN, "--framework=onnxruntime", "--ranks=2"),
             "framework 'onnxruntime' cannot do training, only inference and generation",
         ),
