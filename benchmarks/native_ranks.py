@@ -21,7 +21,16 @@ from benchmarker.execution.launchers.pmi import PmiServer, mpi_variables
 
 FOLDER = Path(__file__).resolve().parent / "distributed"
 GOAL, RANKS = 1.02, 2
-FRAMEWORKS = ("pytorch", "tensorflow", "jax", "chainer", "mxnet", "keras_pytorch", "keras_tensorflow", "keras_jax")
+FRAMEWORKS = (
+    "pytorch",
+    "tensorflow",
+    "jax",
+    "chainer",
+    "mxnet",
+    "keras_pytorch",
+    "keras_tensorflow",
+    "keras_jax",
+)
 HELPERS = {"mxnet": 2}
 """Processes that a framework's scheme needs beside the ranks."""
 
@@ -29,6 +38,7 @@ HELPERS = {"mxnet": 2}
 def measured(framework: str, *sizes: int) -> float:
     """Return the ratio of the median step of ours to that by hand, in a fresh group."""
     plugin, interpreter = registry.framework(framework), interpreter_of(framework, ranks=True)
+    entry = registry.find("frameworks", framework)
     variables = {
         **environment(1),
         **plugin.environment_defaults,
@@ -41,7 +51,7 @@ def measured(framework: str, *sizes: int) -> float:
         groups = [
             subprocess.Popen(
                 [
-                    interpreter, "-s", str(FOLDER / "rank.py"), registry.find("frameworks", framework).value, framework, str(rank), str(RANKS),
+                    interpreter, "-s", str(FOLDER / "rank.py"), entry.value, framework, str(rank), str(RANKS),
                     *map(str, sizes), *addresses,
                 ],
                 env={**variables, **(pmi.variables(rank) if rank < RANKS else {}), **mpi_variables("lo")},

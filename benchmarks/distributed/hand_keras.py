@@ -136,4 +136,6 @@ def over_jax(
 
 def step_of(*given: Any) -> Callable[[], Any]:
     """Return the step over the backend of this process."""
-    return {"tensorflow": over_tensorflow, "torch": over_torch, "jax": over_jax}[keras.backend.backend()](*given)
+    return {"tensorflow": over_tensorflow, "torch": over_torch, "jax": over_jax}[keras.backend.backend()](
+        *given
+    )
