@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from benchmarker.worker import facts
 from benchmarker.worker.channel import Channel
 from benchmarker.worker.job import RankJob, load_scheme
+from benchmarker.worker.jobs.results import result_of
 from benchmarker.worker.stages import Stages
 
 
@@ -48,22 +48,12 @@ def run_rank(job: RankJob, channel: Channel, stages: Stages) -> None:
         group.leave_unfinished()
         return
     rank.leave()
-    framework = rank.prepared.framework
-    channel.send(
-        "result",
-        **measured.to_json(),
-        accuracy=None,
-        breakdown=None,
-        profile=None,
-        operator=None,
-        seconds=stages.seconds,
-        stage_compilations=None if stages.count_compilations() is None else stages.compilations,
-        loss_first=loss_first,
-        loss_last=loss_last,
+    told = result_of(
+        measured,
+        rank.prepared.framework,
+        stages,
+        losses=(loss_first, loss_last),
         data=taken,
-        libraries=framework.libraries(),
-        packages=facts.packages(),
-        python=facts.python(),
         rank=rank.told(parts.seconds, parts.spans),
-        **facts.clock(),
     )
+    channel.send("result", **told)

@@ -6,9 +6,9 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from benchmarker.worker import facts
 from benchmarker.worker.channel import Channel
 from benchmarker.worker.job import RankTrainJob, load_scheme
+from benchmarker.worker.jobs.results import result_of
 from benchmarker.worker.stages import Stages
 
 if TYPE_CHECKING:
@@ -64,25 +64,17 @@ def train_rank(job: RankTrainJob, channel: Channel, stages: Stages) -> None:
         again = proof.after_timing(measured, session.rates.numbers(loop.step))
     channel.send("proof", **replace(again, checks=(*again.checks, *checks)).to_json())
     rank.leave()
-    channel.send(
-        "result",
-        **measured.to_json(),
-        training={**session.told(final, weights, feed), "skipped_steps": skipped, "divergence": None},
-        accuracy=final.correct / final.samples if final else None,
-        breakdown=None,
-        profile=None,
-        operator=None,
-        seconds=stages.seconds,
-        stage_compilations=None if stages.count_compilations() is None else stages.compilations,
-        loss_first=loss_first,
-        loss_last=loop.loss,
+    told = result_of(
+        measured,
+        prepared.framework,
+        stages,
+        losses=(loss_first, loop.loss),
         data=taken,
-        libraries=prepared.framework.libraries(),
-        packages=facts.packages(),
-        python=facts.python(),
+        accuracy=final.correct / final.samples if final else None,
+        training={**session.told(final, weights, feed), "skipped_steps": skipped, "divergence": None},
         rank=rank.told(parts),
-        **facts.clock(),
     )
+    channel.send("result", **told)
 
 
 def _parts(job: RankTrainJob, rank: Rank, step_seconds: float) -> dict[str, list[float]]:

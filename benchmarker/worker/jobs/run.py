@@ -10,10 +10,10 @@ from benchmarker.api.problem import OPERATOR
 from benchmarker.api.program import Program
 from benchmarker.errors import UnsupportedError
 from benchmarker.graph.graph import Graph
-from benchmarker.worker import facts
 from benchmarker.worker.channel import Channel
 from benchmarker.worker.first_step import first_step
 from benchmarker.worker.job import RunJob, load_problem
+from benchmarker.worker.jobs.results import result_of
 from benchmarker.worker.program import Prepared, prepare
 from benchmarker.worker.stages import Stages
 
@@ -54,24 +54,19 @@ def run(job: RunJob, channel: Channel, stages: Stages) -> None:
         return
     breakdown, profile = _untimed_passes(job, prepared, measured.samples, channel, stages)
     operator = _operator(job, prepared, stages)
-    channel.send(
-        "result",
-        **measured.to_json(),
+    told = result_of(
+        measured,
+        prepared.framework,
+        stages,
+        losses=(loss_first, loss_last),
+        data=taken,
         accuracy=accuracy,
         breakdown=breakdown,
         profile=profile,
         operator=operator,
         generation=generation,
-        seconds=stages.seconds,
-        stage_compilations=None if stages.count_compilations() is None else stages.compilations,
-        loss_first=loss_first,
-        loss_last=loss_last,
-        data=taken,
-        libraries=prepared.framework.libraries(),
-        packages=facts.packages(),
-        python=facts.python(),
-        **facts.clock(),
     )
+    channel.send("result", **told)
 
 
 def _generation(prepared: Prepared, measured: Measured) -> dict[str, Any] | None:

@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from benchmarker.worker import facts
 from benchmarker.worker.channel import Channel
 from benchmarker.worker.first_step import first_step
 from benchmarker.worker.job import TrainJob
+from benchmarker.worker.jobs.results import result_of
 from benchmarker.worker.program import prepare
 from benchmarker.worker.stages import Stages
 
@@ -51,24 +51,16 @@ def train(job: TrainJob, channel: Channel, stages: Stages) -> None:
         proof = Proof(proof.seconds, (*proof.checks, judged, meant))
     channel.send("proof", **proof.to_json())
     diverging = None if job.divergence is None else _divergence(session, job.divergence, stages)
-    channel.send(
-        "result",
-        **measured.to_json(),
-        training={**session.told(final, weights, feed), "skipped_steps": skipped, "divergence": diverging},
-        accuracy=final.correct / final.samples if final else None,
-        breakdown=None,
-        profile=None,
-        operator=None,
-        seconds=stages.seconds,
-        stage_compilations=None if stages.count_compilations() is None else stages.compilations,
-        loss_first=loss_first,
-        loss_last=loop.loss,
+    told = result_of(
+        measured,
+        prepared.framework,
+        stages,
+        losses=(loss_first, loop.loss),
         data=taken,
-        libraries=prepared.framework.libraries(),
-        packages=facts.packages(),
-        python=facts.python(),
-        **facts.clock(),
+        accuracy=final.correct / final.samples if final else None,
+        training={**session.told(final, weights, feed), "skipped_steps": skipped, "divergence": diverging},
     )
+    channel.send("result", **told)
 
 
 def _go_on(session: Session, stages: Stages) -> None:
