@@ -23,7 +23,7 @@ from benchmarker.problems import deepbench_gemm, lstm_imdb, mnist_mlp
 from benchmarker.problems.convolution import CONV2D
 from benchmarker.problems.resnet import RESNET50
 from benchmarker.problems.vgg import VGG16
-from benchmarker.worker.conformance.cases import OPERATOR_CASES, OperatorCase
+from benchmarker.worker.conformance.cases import OPERATOR_CASES
 
 PUBLISHED = (
     (RESNET50, 8_178_368_512),
@@ -67,14 +67,14 @@ def test_every_primitive_is_counted_and_composites_by_their_bodies() -> None:
     assert graph_cost(net.graph()).elementwise_flops == 10 * (3 + 1)
 
 
-@pytest.mark.parametrize("case", OPERATOR_CASES, ids=lambda case: case.path)
 @pytest.mark.parametrize("training", [False, True])
-def test_every_case_has_a_cost(case: OperatorCase, training: bool) -> None:
-    cost = graph_cost(case.graph(training=training), training=training)
-    has_products = case.operator in (*PRODUCTS, "attention", "sparse_matmul")
-    assert (cost.forward_flops > 0) == has_products
-    assert (cost.backward_flops > 0) == (has_products and training)
-    assert min(cost.bytes, cost.elementwise_flops) >= 0
+def test_every_case_has_a_cost(training: bool) -> None:
+    for case in OPERATOR_CASES:
+        cost = graph_cost(case.graph(training=training), training=training)
+        has_products = case.operator in (*PRODUCTS, "attention", "sparse_matmul")
+        assert (cost.forward_flops > 0) == has_products, case.path
+        assert (cost.backward_flops > 0) == (has_products and training), case.path
+        assert min(cost.bytes, cost.elementwise_flops) >= 0, case.path
 
 
 def grouped() -> Graph:

@@ -141,12 +141,13 @@ def test_impossible_sizes_are_usage_errors(problem: Problem, values: dict[str, A
         problem.graph(2, **values)
 
 
-NUMBERS = [
-    (found.name, field)
+NUMBERS = {
+    found.name: {
+        field: kind for field, kind in option_types(found.parameters).items() if kind in (int, float)
+    }
     for found in EVERY
-    for field, kind in option_types(found.parameters).items()
-    if kind in (int, float)
-]
+}
+"""The parameters of each problem that are numbers, with their types."""
 
 
 def attempted(name: str, field: str, value: float) -> Graph | str:
@@ -158,11 +159,16 @@ def attempted(name: str, field: str, value: float) -> Graph | str:
         return str(error)
 
 
-@pytest.mark.parametrize(("name", "field"), NUMBERS)
-def test_too_small_a_parameter_makes_no_other_network(name: str, field: str) -> None:
-    if option_types(registry.problem(name).parameters)[field] is float:
-        assert isinstance(attempted(name, field, -0.5), str)
-        return
+@pytest.mark.parametrize("name", NUMBERS)
+def test_too_small_a_parameter_makes_no_other_network(name: str) -> None:
+    for field, kind in NUMBERS[name].items():
+        if kind is float:
+            assert isinstance(attempted(name, field, -0.5), str), field
+        else:
+            check_too_small(name, field)
+
+
+def check_too_small(name: str, field: str) -> None:
     refused = f"problem '{name}': '{field}' must be a whole number from "
     assert str(attempted(name, field, -1)).startswith(refused)
     zero = attempted(name, field, 0)
@@ -170,18 +176,23 @@ def test_too_small_a_parameter_makes_no_other_network(name: str, field: str) -> 
         assert zero.startswith(refused)
         return
     # No padding is a padding, and the only number that may be none.
-    assert field in ("padding", "pad_w", "pad_h")
+    assert field in ("padding", "pad_w", "pad_h"), field
     windows = [node.attributes["pads"] for node in zero.nodes if "pads" in node.attributes]
     assert windows
     axes = {"pad_h": slice(0, None, 2), "pad_w": slice(1, None, 2)}.get(field, slice(None))
     assert all(not any(pads[axes]) for pads in windows)
 
 
-@pytest.mark.parametrize(("name", "field"), NUMBERS)
-def test_a_huge_parameter_is_a_sentence_or_a_graph_of_that_size(name: str, field: str) -> None:
-    if option_types(registry.problem(name).parameters)[field] is float:
-        attempted(name, field, 1e300)
-        return
+@pytest.mark.parametrize("name", NUMBERS)
+def test_a_huge_parameter_is_a_sentence_or_a_graph_of_that_size(name: str) -> None:
+    for field, kind in NUMBERS[name].items():
+        if kind is float:
+            attempted(name, field, 1e300)
+        else:
+            check_huge(name, field)
+
+
+def check_huge(name: str, field: str) -> None:
     for value in (10**12, 10**30):
         assert f"'{field}' must be a whole number from " in str(attempted(name, field, value))
     for value in (2**31 - 1, 10**6):
@@ -189,8 +200,8 @@ def test_a_huge_parameter_is_a_sentence_or_a_graph_of_that_size(name: str, field
         if isinstance(found, str) and f"more than {MAX_NODES} operators" in found:
             return  # after as many operators with a million as with all these
         if not isinstance(found, str):
-            assert max(type_.elements for type_ in found.types.values()) <= MAX_ELEMENTS
-            assert len(found.nodes) <= MAX_NODES
+            assert max(type_.elements for type_ in found.types.values()) <= MAX_ELEMENTS, field
+            assert len(found.nodes) <= MAX_NODES, field
 
 
 def test_a_huge_mini_batch_is_a_sentence() -> None:

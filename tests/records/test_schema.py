@@ -64,19 +64,23 @@ def test_fixed_names_are_in_the_schema(group: str) -> None:
     assert {f"{group}.{name}".lstrip(".") for name in FIXED[group]} <= dict(fields(load_schema(), "")).keys()
 
 
-@pytest.mark.parametrize(("path", "node"), list(fields(load_schema(), "")))
-def test_every_field_is_described_with_its_unit(path: str, node: dict[str, Any]) -> None:
-    assert node["description"].endswith(".")
+def test_every_field_is_described_with_its_unit() -> None:
     units = {"_seconds": "second", "_bytes": "bytes", "bytes_": "bytes"}
-    for mark, unit in units.items():
-        if mark in path.rpartition(".")[2] and "object" not in node["type"]:
-            assert unit in node["description"].lower(), path
+    for path, node in fields(load_schema(), ""):
+        assert node["description"].endswith("."), path
+        for mark, unit in units.items():
+            if mark in path.rpartition(".")[2] and "object" not in node["type"]:
+                assert unit in node["description"].lower(), path
 
 
-@pytest.mark.parametrize(("path", "node"), [("", load_schema()), *fields(load_schema(), "")])
-def test_objects_of_ours_are_closed(path: str, node: dict[str, Any]) -> None:
-    if "properties" in node and path not in ("platform", "metrics"):
-        assert node["additionalProperties"] is False
+def test_objects_of_ours_are_closed() -> None:
+    groups = {
+        path: node
+        for path, node in [("", load_schema()), *fields(load_schema(), "")]
+        if "properties" in node and path not in ("platform", "metrics")
+    }
+    assert len(groups) > 30
+    assert [path for path, node in groups.items() if node["additionalProperties"] is not False] == []
 
 
 def test_versions_of_the_schema_and_its_history_agree() -> None:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from matplotlib import style
 from matplotlib.figure import Figure
+from matplotlib.layout_engine import ConstrainedLayoutEngine
 
 from benchmarker.analysis.charts.drawing.heat import ROW_CHARACTERS
 from benchmarker.analysis.charts.drawing.panel import draw_panel, legend_handles, named_above, title_lines
@@ -109,7 +110,8 @@ def _figure(chart: Chart) -> Figure:
     lines = max(len(title_lines(panel.title, width / columns)) for panel in chart.panels)
     top = rows * (max(heights) + 0.16 * max(0, lines - 1)) + keys + 0.25 * len(title)
     bottom = 0.25 + len(caption) * _CAPTION_POINTS * 1.35 / 72
-    whole = Figure(figsize=(width, top + bottom), layout="constrained", facecolor="white")
+    layout = ConstrainedLayoutEngine()
+    whole = Figure(figsize=(width, top + bottom), layout=layout, facecolor="white")
     parts: Any = whole.subfigures(2, 1, height_ratios=[top, bottom])
     above, below = parts
     above.suptitle("\n".join(title), fontsize=_TITLE_POINTS, fontweight="bold", x=0.02, ha="left")
@@ -118,8 +120,8 @@ def _figure(chart: Chart) -> Figure:
         0.02, 0.92, "\n".join(caption), fontsize=_CAPTION_POINTS, color="#444444", va="top", linespacing=1.35
     )
     # Laid out once: each time anew, the parts would move a little, and no two files be the same.
-    whole.draw_without_rendering()
-    whole.set_layout_engine("none")
+    layout.execute(whole)
+    whole.set_layout_engine(None)  # with one that does nothing, files would be drawn twice
     _round_positions(whole)
     return whole
 
