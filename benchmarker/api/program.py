@@ -100,7 +100,7 @@ class Program(CarriesState, ABC):
 
         They may be views of native memory that the next step changes. On the timed path of schemes that run over MPI.
         """
-        raise UnsupportedError("the framework does not tell the gradients of a timed step")
+        raise UnsupportedError("the framework does not expose the gradients of a timed step")
 
     def exchanged(self) -> dict[str, int] | None:
         """Return the bytes that a training step of a native scheme gives to each kind of collective; None if untold."""
@@ -174,7 +174,7 @@ class Program(CarriesState, ABC):
         UnsupportedError
             If the framework does not tell, or keeps nothing that they could be computed from.
         """
-        raise UnsupportedError("the framework does not tell the state of its optimizer")
+        raise UnsupportedError("the framework does not expose the state of its optimizer")
 
     def native_state(self) -> dict[str, Array]:
         """Return what only this framework understands and needs to make the very steps that would follow. Not timed.

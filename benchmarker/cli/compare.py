@@ -31,8 +31,8 @@ SUMMARY_WIDTH = 110
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options of ``compare``."""
     parser.epilog = (
-        "exit status: 0 compared; 1 shown to be slower than --fail-if-slower allows; 2 what was asked makes no "
-        "sense, or the sides are not comparable; 4 there is no answer and --require-conclusive asks for one"
+        "exit status: 0 compared; 1 shown to be slower than --fail-if-slower allows; 2 the request is not "
+        "valid, or the sides are not comparable; 4 there is no answer and --require-conclusive asks for one"
     )
     parser.add_argument(
         "sides",

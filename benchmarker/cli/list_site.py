@@ -17,7 +17,7 @@ from benchmarker.errors import UsageError, plural, printable
 if TYPE_CHECKING:
     from benchmarker.analysis.list_site.entries import Entry, Repository
 
-INTERRUPTED_RUN = "its run was interrupted, so it is of no entry"
+INTERRUPTED_RUN = "its run was interrupted, so it belongs to no entry"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -33,23 +33,23 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         type=file_path,
         required=True,
         metavar="SITE",
-        help="the folder that the site becomes",
+        help="folder to write the site to",
     )
     build.add_argument("--force", action="store_true", help="replace the folder if it is a site")
     build.add_argument("--title", default="Benchmarks", help="heading of the site (default: %(default)s)")
     check = actions.add_parser(
         "check",
-        help="say why records would not count, a reason a line",
-        description="Say why records would not count, a reason a line.",
-        epilog="exit status: 0 all entries count; 1 one does not; 2 what was asked makes no sense",
+        help="say why records would not count, one reason per line",
+        description="Say why records would not count, one reason per line.",
+        epilog="exit status: 0 all entries count; 1 one does not; 2 the request is not valid",
     )
     check.add_argument(
         "records",
         nargs="+",
         metavar="RECORD",
         help="a record's file, or its name, the beginning or end of its id, or last with the folder as --results; "
-        "the other processes of its number and its rerun are looked for there, or else beside the file; a record of a "
-        "rerun stands for what was run again",
+        "the other processes of its number and its rerun are looked for there, or else next to the file; a record of "
+        "a rerun stands for the record that was run again",
     )
     add_results(check, elsewhere=False)
     for action in (build, check):
@@ -96,7 +96,7 @@ def _build(arguments: argparse.Namespace) -> int:
         return 0
     print_text(
         f"{arguments.output}: {plural(len(contests), 'contest')}, entries: {len(counting)} that count, "
-        f"{len(other)} that do not, {len(site.outside)} of no contest; {size(written)}"
+        f"{len(other)} that do not, {len(site.outside)} in no contest; {size(written)}"
     )
     return 0
 
@@ -111,7 +111,7 @@ def _check(arguments: argparse.Namespace) -> int:
     paths = [find_record(name, arguments.results, on_damaged=tell_skipped) for name in arguments.records]
     for path in paths:
         if not path.is_file():
-            raise UsageError(f"a record is a file, got '{path}'")
+            raise UsageError(f"a record must be a file, got '{path}'")
     repositories: dict[Path, Repository] = {}
     found: dict[Path, list[str]] = {}
     told: set[str] = set()

@@ -32,7 +32,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options of ``rerun``."""
     parser.epilog = (
         "exit status: 0 reproduced; 1 not reproduced, or a new record is not in the results folder; "
-        "2 what was asked makes no sense; 4 it cannot be told"
+        "2 the request is not valid; 4 it cannot be told"
     )
     parser.add_argument(
         "records",

@@ -15,7 +15,7 @@ EXIT_STATUSES = {"failed": 1, "inconclusive": 3, "passed": 0}
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options of ``verify``."""
     parser.epilog = (
-        "exit status: 0 passed; 1 something differs or did not end; 2 what was asked makes no sense; "
+        "exit status: 0 passed; 1 something differs or did not finish; 2 the request is not valid; "
         "3 inconclusive, because rounding alone moves too much, or no framework can run it"
     )
     parser.add_argument("--problem", type=names, required=True, metavar="NAME,...")

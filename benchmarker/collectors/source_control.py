@@ -32,7 +32,8 @@ class SourceControlCollector:
         places = {"working_directory": find_checkout(Path.cwd()), "benchmarker": own_checkout()}
         git = shutil.which("git")
         if git is None or not any(places.values()):
-            raise Unavailable("git is not installed" if git is None else "neither place is a git checkout")
+            nowhere = "neither the working directory nor benchmarker is in a git checkout"
+            raise Unavailable("git is not installed" if git is None else nowhere)
         folders = {folder for folder in places.values() if folder}
         self._checkouts = {}
         try:

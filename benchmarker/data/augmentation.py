@@ -69,7 +69,7 @@ class Augmentation:
         steps = tuple(map(_parse_step, items))
         for once in (Normalize, Mixup, LabelSmoothing):
             if sum(isinstance(step, once) for step in steps) > 1:
-                raise UsageError(f"augmentation '{once.name}' may stand in the list only once")
+                raise UsageError(f"augmentation '{once.name}' may appear in the list only once")
         return cls(steps)
 
     @property
@@ -168,8 +168,8 @@ class Augmenter:
         if self.distribution.interval is not None:
             low, high = self.distribution.interval
             raise UsageError(
-                f"augmentation 'normalize' takes values out of the interval from {low:g} to {high:g} that the problem "
-                "takes its samples from; leave it out"
+                f"augmentation 'normalize' moves values out of the interval from {low:g} to {high:g} that the problem "
+                "draws its samples from; leave it out"
             )
 
     @property
@@ -277,6 +277,6 @@ def check_labels(augmentation: Augmentation, takes_weights: bool, problem: str) 
     if augmentation.soft_labels and not takes_weights:
         name = next(s.name for s in augmentation.steps if isinstance(s, (Mixup, LabelSmoothing)))
         raise UsageError(
-            f"augmentation '{name}' makes weights of classes of the labels, problem '{problem}' takes class indices: "
+            f"augmentation '{name}' turns labels into class weights, but problem '{problem}' takes class indices: "
             "its label must be a float32 input (classes,), and its loss the mean of -sum(label * log_softmax(scores))"
         )

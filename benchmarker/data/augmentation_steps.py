@@ -61,10 +61,12 @@ class Step(ABC):
         """
         shape = data.samples.shape[1:]
         if data.symbols is not None and not self.is_for_labels:
-            raise UsageError(f"augmentation '{self.name}' is for numbers, data set '{data.name}' has symbols")
+            raise UsageError(
+                f"augmentation '{self.name}' is for numbers, but data set '{data.name}' has symbols"
+            )
         if self.is_for_images and len(shape) != 3 and (data.largest is None or len(shape) != 2):
             raise UsageError(
-                f"augmentation '{self.name}' is for images (channels, rows, columns), data set '{data.name}' has "
+                f"augmentation '{self.name}' is for images (channels, rows, columns), but data set '{data.name}' has "
                 f"samples of shape {shape}"
             )
 
@@ -238,7 +240,7 @@ class Normalize(Step):
             numbers = (math.nan,)
         if not all(map(math.isfinite, numbers)):
             raise UsageError(
-                f"augmentation 'normalize': '{name}' must be a number, or a list of one a channel, got '{text}'"
+                f"augmentation 'normalize': '{name}' must be a number, or a list of one per channel, got '{text}'"
             )
         return numbers
 
@@ -248,7 +250,7 @@ class Normalize(Step):
         channels = data.samples.shape[1]
         if len(self._numbers("mean")) not in (0, 1, channels):
             raise UsageError(
-                f"augmentation 'normalize' has {len(self._numbers('mean'))} numbers in 'mean', samples of data set "
+                f"augmentation 'normalize' has {len(self._numbers('mean'))} numbers in 'mean', but samples of data set "
                 f"'{data.name}' have {channels} channels"
             )
 

@@ -100,7 +100,7 @@ class BatchInputs:
             shape = (*shape, data.symbols)
         if math.prod(shape) != math.prod(self.shape):
             raise UsageError(
-                f"data set '{data.name}' gives samples of shape {shape}, problem '{self.problem}' takes "
+                f"data set '{data.name}' gives samples of shape {shape}, but problem '{self.problem}' takes "
                 f"'{self.sample}' of {self.shape}; change the problem's parameters with --set"
             )
 

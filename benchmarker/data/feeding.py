@@ -175,7 +175,7 @@ def _source(
     if prefetch != "process":
         raise UsageError(f"prefetch must be one of {', '.join(PREFETCH)}, got '{prefetch}'")
     if batches.spec is None:
-        raise UsageError("mini-batches come from a process only by their spec; take prefetch 'thread'")
+        raise UsageError("a process can make mini-batches only from their spec; use prefetch 'thread'")
     from benchmarker.data.feeding_process import ProcessSource
 
     return ProcessSource(batches, start, count, depth)

@@ -143,7 +143,7 @@ def _check_range(description: dict[str, Any], sample: Input, problem: str) -> No
     low, high = description["range"]
     if low < interval[0] or high > interval[1]:
         raise UsageError(
-            f"data set '{description['name']}' has values from {low:g} to {high:g}, problem '{problem}' takes "
+            f"data set '{description['name']}' has values from {low:g} to {high:g}, but problem '{problem}' takes "
             f"'{sample.name}' from {interval[0]:g} to {interval[1]:g}; scale them, or give pixels as uint8"
         )
 
@@ -157,13 +157,13 @@ def _shape_taken(description: dict[str, Any], sample: Input, problem: str) -> tu
     if sample.type.dtype == "float32":
         if sample.distribution.kind != "one_hot":
             raise UsageError(
-                f"data set '{name}' has symbols; problem '{problem}' takes '{sample.name}' as numbers that it "
-                "computes with, and not one-hot or by number"
+                f"data set '{name}' has symbols, but problem '{problem}' computes with '{sample.name}' as real "
+                "numbers, and takes it neither one-hot nor by number"
             )
         return (*shape, symbols)
     if symbols > sample.distribution.scale:
         raise UsageError(
-            f"data set '{name}' has {symbols} symbols, problem '{problem}' has {sample.distribution.scale:.0f}; "
+            f"data set '{name}' has {symbols} symbols, but problem '{problem}' has {sample.distribution.scale:.0f}; "
             "change the problem's parameters with --set"
         )
     return shape
@@ -175,7 +175,7 @@ def _check_classes(description: dict[str, Any], label: Input, problem: str) -> N
     fits = description["classes"] == classes if weights else description["classes"] <= classes
     if not fits or (label.type.shape[1:] and not weights):
         raise UsageError(
-            f"data set '{description['name']}' has {description['classes']} classes, problem '{problem}' has "
+            f"data set '{description['name']}' has {description['classes']} classes, but problem '{problem}' has "
             f"{classes:.0f}; change the problem's parameters with --set"
         )
 
@@ -193,7 +193,7 @@ def check_fits(description: dict[str, Any], graph: Graph) -> None:
     takes_samples = sample.type.dtype == "float32" or description.get("symbols") is not None
     if len(labels) > 1 or not takes_samples or not all(map(takes_labels, labels)):
         raise UsageError(
-            f"data set '{name}' has samples and class labels; problem '{graph.name}' takes "
+            f"data set '{name}' has samples and class labels, but problem '{graph.name}' takes "
             f"{', '.join(i.name for i in graph.inputs)}: run it on synthetic data, without --data"
         )
     shape, wanted = _shape_taken(description, sample, graph.name), sample.type.shape[1:]
@@ -201,7 +201,7 @@ def check_fits(description: dict[str, Any], graph: Graph) -> None:
     squeezed = [tuple(size for size in sizes if size != 1) for sizes in (shape, wanted)]
     if squeezed[0] != squeezed[1] and wanted != (math.prod(shape),):
         raise UsageError(
-            f"data set '{name}' has samples of shape {shape}, problem '{graph.name}' takes '{sample.name}' of "
+            f"data set '{name}' has samples of shape {shape}, but problem '{graph.name}' takes '{sample.name}' of "
             f"{wanted}; change the problem's parameters with --set"
         )
     _check_range(description, sample, graph.name)

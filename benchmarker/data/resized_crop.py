@@ -39,8 +39,8 @@ class RandomResizedCrop(OfImages):
         """Return the shape of a sample after it."""
         if self.size > min(shape[-2:]):
             raise UsageError(
-                f"augmentation '{self.name}' must have a 'size' of at most that of the image, of which evaluation "
-                f"takes the centre, got {self.size} of {shape[-2]} x {shape[-1]}"
+                f"augmentation '{self.name}': 'size' must be at most that of the image, because evaluation takes its "
+                f"centre, got {self.size} of {shape[-2]} x {shape[-1]}"
             )
         return (*shape[:-2], self.size, self.size)
 

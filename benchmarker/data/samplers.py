@@ -185,7 +185,7 @@ class Sharded:
             raise UsageError(f"a rank must be from 0 to {self.ranks - 1}, got {self.rank}")
         if self.batch_size % self.ranks:
             raise UsageError(
-                f"the mini-batch must be a multiple of the {self.ranks} ranks, so that all have as many rows, got "
+                f"the mini-batch must be a multiple of the {self.ranks} ranks, so that each has as many rows, got "
                 f"{self.batch_size}"
             )
 
@@ -269,7 +269,7 @@ class SamplerChoice:
         if self.name == "bucketed":
             if lengths is None:
                 raise UsageError(
-                    "sampler 'bucketed' is for samples of different length; all of this data set have one"
+                    "sampler 'bucketed' is for samples of different lengths, but all of this data set are equally long"
                 )
             return Bucketed(indices, lengths, seed, batch_size, self.options.buckets)
         return Shuffled(indices, seed)

@@ -88,5 +88,5 @@ def log_fault(log: Sequence[Update], *, bound: int | None = None) -> str | None:
         given[one.worker] = version + 1
     ahead = most_ahead(log)
     if bound is not None and ahead > bound:
-        return f"a worker was {ahead} steps ahead of the slowest, and {bound} are allowed"
+        return f"a worker was {ahead} steps ahead of the slowest, but only {bound} are allowed"
     return None

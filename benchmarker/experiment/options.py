@@ -213,7 +213,7 @@ class RunOptions:
     )
     sampling: str = option(
         Choice(SAMPLINGS),
-        "latency: synchronised each step; throughput: each block of steps; default: throughput in training, "
+        "latency: synchronized each step; throughput: each block of steps; default: throughput in training, "
         "else latency",
         default="latency",
         axis="sampling",

@@ -14,7 +14,7 @@ from benchmarker.experiment.spec import RunSpec
 
 STAGES = {
     "import": "importing the framework",
-    "device": "initialising the device",
+    "device": "initializing the device",
     "initialise": "drawing weights and mini-batch",
     "build": "building",
     "verify": "verifying against the reference",

@@ -150,7 +150,7 @@ class Slice:
         axes, starts, ends, steps = self.axes, self.starts, self.ends, self.all_steps
         require(
             len(axes) == len(starts) == len(ends) == len(steps) == len(set(axes)),
-            f"slice: axes {axes}, starts {starts}, ends {ends} and steps {steps} must be as many, each axis once",
+            f"slice: axes {axes}, starts {starts}, ends {ends} and steps {steps} must be equally many, each axis once",
         )
         sizes = list(x)
         for axis, start, end, step in zip(axes, starts, ends, steps):

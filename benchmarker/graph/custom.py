@@ -139,7 +139,7 @@ class CustomOperator:
     def __post_init__(self) -> None:
         if self.shape is None and not isinstance(self.reference, Body):
             raise UsageError(
-                f"custom operator '{self.name}' needs a shape function, because its reference is no body"
+                f"custom operator '{self.name}' needs a shape function, because its reference is not a body"
             )
 
     def __call__(self, net: Any, *tensors: Any) -> Any:

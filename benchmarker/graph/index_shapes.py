@@ -67,7 +67,7 @@ class IndexShapes(WindowShapes):
     def cast(self, x: TensorType, *, to: str = "float32") -> TensorType:
         require(
             to in CAST_TYPES and to != x.dtype,
-            f"cast: the type must be another one of {', '.join(CAST_TYPES)} than {x.dtype}, got '{to}'",
+            f"cast: the type must be one of {', '.join(CAST_TYPES)}, other than {x.dtype}, got '{to}'",
         )
         return TensorType(x.shape, to)
 

@@ -15,7 +15,7 @@ def broadcast(a: TensorType, b: TensorType) -> TensorType:
         all(m == n or 1 in (m, n) for m, n in zip(left, right)),
         f"shapes {a.shape} and {b.shape} do not broadcast",
     )
-    require(a.dtype == b.dtype, f"tensors of {a.dtype} and {b.dtype} do not go together")
+    require(a.dtype == b.dtype, f"tensors of {a.dtype} and {b.dtype} cannot be combined")
     return TensorType(tuple(n if m == 1 else m for m, n in zip(left, right)), a.dtype)
 
 

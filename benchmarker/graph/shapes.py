@@ -84,7 +84,7 @@ class Shapes(IndexShapes):
     def reshape(self, x: TensorType, *, shape: tuple[int, ...]) -> TensorType:
         require(
             all(size != 0 or axis < len(x.shape) for axis, size in enumerate(shape)),
-            f"reshape of {x.shape} to {shape}: a 0 must stand at an axis that the input has",
+            f"reshape of {x.shape} to {shape}: a 0 must be at an axis that the input has",
         )
         sizes = [x.shape[axis] if size == 0 else size for axis, size in enumerate(shape)]
         if sizes.count(-1) == 1:
@@ -106,7 +106,7 @@ class Shapes(IndexShapes):
     def matmul(self, a: TensorType, b: TensorType) -> TensorType:
         require(
             len(a.shape) >= 2 and len(b.shape) >= 2 and a.shape[-1] == b.shape[-2],
-            f"matmul of {a.shape} and {b.shape}: the last axis of one must fit the last but one of the other",
+            f"matmul of {a.shape} and {b.shape}: the last axis of the first must match the last but one of the second",
         )
         before = broadcast(TensorType(a.shape[:-2]), TensorType(b.shape[:-2])).shape
         return TensorType((*before, a.shape[-2], b.shape[-1]), a.dtype)
@@ -253,7 +253,7 @@ class Shapes(IndexShapes):
         place = self._axis("split", x, axis)
         require(
             num_outputs >= 2 and x.shape[place] % num_outputs == 0,
-            f"split: axis {axis} of {x.shape} does not come apart into {num_outputs} equal parts, two or more",
+            f"split: axis {axis} of {x.shape} cannot be split into {num_outputs} equal parts, two or more",
         )
         part = (*x.shape[:place], x.shape[place] // num_outputs, *x.shape[place + 1 :])
         return (TensorType(part, x.dtype),) * num_outputs
@@ -288,7 +288,7 @@ class Shapes(IndexShapes):
         require(
             len(indices.shape) == len(x.shape)
             and indices.shape[:place] + indices.shape[place + 1 :] == others,
-            f"gather_elements along axis {axis}: {indices.shape} must have the shape of {x.shape} but there",
+            f"gather_elements along axis {axis}: {indices.shape} must have the shape of {x.shape} except there",
         )
         return TensorType(indices.shape, x.dtype)
 

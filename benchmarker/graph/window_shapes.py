@@ -33,8 +33,8 @@ class WindowShapes(Operators):
         sizes, group = window.output_sizes(x.shape, w.shape), window.group
         require(
             group >= 1 and x.shape[1] == w.shape[0] and w.shape[0] % group == 0,
-            f"a transposed convolution in {group} groups of {x.shape[1]} channels needs a weight of as many, "
-            f"and a multiple of the groups; its shape is {w.shape}",
+            f"a transposed convolution in {group} groups of {x.shape[1]} channels needs a weight with as many, "
+            f"a multiple of the groups; its shape is {w.shape}",
         )
         if b is not None:
             require_shape("conv_transpose", (w.shape[1] * group,), b=b)

@@ -70,7 +70,7 @@ class BackgroundCommand:
         try:
             status = self._process.wait(timeout)
         except subprocess.TimeoutExpired:
-            return Outcome(reason=f"took longer than {timeout:g} s and was ended")
+            return Outcome(reason=f"took longer than {timeout:g} s and was stopped")
         if status:
             return Outcome(reason=f"ended with status {status}")
         self._output.seek(0)

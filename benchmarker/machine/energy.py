@@ -85,7 +85,7 @@ def advance(before: int, after: int, wraps_at: int | None) -> int:
     if after >= before:
         return after - before
     if wraps_at is None or before > wraps_at:
-        raise ValueError(f"its counter went back from {before} to {after}")
+        raise ValueError(f"its counter went backwards, from {before} to {after}")
     return wraps_at + 1 - before + after
 
 

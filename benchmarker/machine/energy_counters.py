@@ -95,7 +95,7 @@ class NvmlCounter(EnergyCounter):
         """Return the count in millijoules."""
         answer = self._session.ask(self._session.nvml.nvmlDeviceGetTotalEnergyConsumption, self._device)
         if answer is None:
-            raise ValueError("NVML does not tell its energy")
+            raise ValueError("NVML does not report its energy")
         return int(answer)
 
 
@@ -116,7 +116,7 @@ def rapl_counters(root: Path = ROOT) -> tuple[list[EnergyCounter], dict[str, str
         try:
             found.append(RaplCounter(name, folder))
         except PermissionError:
-            absent[name] = f"{folder / 'energy_uj'} may be read by root only"
+            absent[name] = f"{folder / 'energy_uj'} can be read by root only"
         except (OSError, ValueError) as error:
             absent[name] = f"{folder / 'energy_uj'} cannot be read: {error}"
     return found, absent

@@ -49,8 +49,8 @@ LIMITS: Mapping[str, Limit] = {
 }
 _STEADY_STATES: Mapping[str, tuple[str, str]] = {
     "slowdown": (
-        "steps became slower in the course of the timed part",
-        "a longer --warmup, or look for heat and for memory that grows",
+        "steps became slower over the timed part",
+        "a longer --warmup, or look for heat and growing memory",
     ),
     "no_steady_state": ("step times did not settle", "a longer --warmup, more --steps, or several --repeats"),
 }
@@ -145,7 +145,7 @@ def _timer(evidence: Mapping[str, Any], timing: Mapping[str, Any]) -> Found:
     if not sample or overhead is None:
         return
     share = overhead / sample
-    text = f"clock and synchronisation take {percent(share)} of what is timed in one piece"
+    text = f"reading the clock and synchronizing take {percent(share)} of each timed sample"
     yield from _above("timer", share, text, "--sampling=throughput, or a larger --batch-size")
 
 

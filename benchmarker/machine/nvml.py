@@ -37,7 +37,7 @@ class Session:
     Raises
     ------
     Unavailable
-        If NVML cannot be initialised or finds no GPU.
+        If NVML cannot be initialized or finds no GPU.
     """
 
     def __init__(self, nvml: Any) -> None:
@@ -45,7 +45,7 @@ class Session:
         try:
             nvml.nvmlInit()
         except nvml.NVMLError as error:
-            raise Unavailable(f"NVML cannot be initialised: {error}", readings=[]) from error
+            raise Unavailable(f"NVML cannot be initialized: {error}", readings=[]) from error
         try:
             count = nvml.nvmlDeviceGetCount()
             if count == 0:

@@ -179,7 +179,7 @@ def _above(kind: str, value: float | None, text: str) -> Found:
 def _unknown(evidence: Mapping[str, Any]) -> Found:
     if evidence.get("foreign_cores") is None and evidence.get("run_delay_share") is None:
         yield Reason(
-            "unknown", "noisy", "this system does not tell what else the machine did (it has no /proc)"
+            "unknown", "noisy", "this system does not show what else the machine was doing (it has no /proc)"
         )
 
 
@@ -222,20 +222,20 @@ def waiting(evidence: Mapping[str, Any]) -> Found:
     if waited is not None and waited > MIN_RUN_DELAY_SECONDS:
         share = evidence.get("run_delay_share") or 0.0
         share *= waiting_for_others(waited, evidence["own_cpu_seconds"], others, seconds) / waited
-        text = f"the worker's threads waited for a core that others used in {percent(share)} of the time"
+        text = f"the worker's threads spent {percent(share)} of the time waiting for a core that others used"
         yield from _above("run_delay", share, text)
     share = evidence.get("cpu_pressure_share")
     if share is not None and others is not None:
         # Whoever waits beyond the time that others used cores waits for the worker, or is the worker.
         share = min(share, others / seconds) if others >= MIN_TICK_SECONDS else 0.0
-    text = f"tasks on this machine waited for a core in {percent(share or 0.0)} of the time"
+    text = f"tasks on this machine waited for a core {percent(share or 0.0)} of the time"
     yield from _above("cpu_pressure", share, text)
 
 
 def _pressure(evidence: Mapping[str, Any]) -> Found:
     for resource, what in (("io", "a disk"), ("memory", "memory")):
         share = evidence.get(f"{resource}_pressure_share")
-        text = f"tasks on this machine waited for {what} in {percent(share or 0.0)} of the time"
+        text = f"tasks on this machine waited for {what} {percent(share or 0.0)} of the time"
         yield from _above(f"{resource}_pressure", share, text)
 
 
@@ -246,7 +246,7 @@ def _load(evidence: Mapping[str, Any]) -> Found:
         yield from _above("foreign_load", foreign, _foreign_text(evidence, foreign))
     orchestrator = evidence.get("orchestrator_cores")
     if orchestrator is not None and orchestrator * seconds >= MIN_TICK_SECONDS:
-        text = f"benchmarker itself used {orchestrator:.2f} cores beside the worker"
+        text = f"benchmarker itself used {orchestrator:.2f} cores besides the worker's"
         yield from _above("orchestrator_load", orchestrator, text)
 
 
@@ -259,8 +259,8 @@ def _foreign_text(evidence: Mapping[str, Any], foreign: float) -> str:
     ]
     rest = evidence.get("foreign_unnamed_cores") or 0.0
     if rest >= LIMITS["foreign_load"].noisy / 2:
-        named.append(f"processes that have ended or do not show here used {rest:.2f} cores")
-    return ", ".join(named) or f"other processes used {foreign:.2f} cores together"
+        named.append(f"processes that have ended or are not visible here used {rest:.2f} cores")
+    return ", ".join(named) or f"other processes together used {foreign:.2f} cores"
 
 
 def _throttled(evidence: Mapping[str, Any]) -> Found:
@@ -287,8 +287,8 @@ def _disks(evidence: Mapping[str, Any]) -> Found:
 
 def _clocks(evidence: Mapping[str, Any]) -> Found:
     jump = evidence.get("wall_clock_jump_seconds") or 0.0
-    text = f"the clock of the day was set {'forward' if jump > 0 else 'back'} by {abs(jump):.1f} s"
-    yield from _above("clock_jump", abs(jump), f"{text} (step times are of another clock)")
+    text = f"the system clock was set {'forward' if jump > 0 else 'back'} by {abs(jump):.1f} s"
+    yield from _above("clock_jump", abs(jump), f"{text} (steps are timed by another clock)")
     source = evidence.get("clock_source")
     if source is not None and source not in PROCESSOR_CLOCKS:
         yield Reason("clock_source", "noisy", f"the kernel's clock is '{source}', which is slow to read")
@@ -296,7 +296,7 @@ def _clocks(evidence: Mapping[str, Any]) -> Found:
 
 def _heat(evidence: Mapping[str, Any]) -> Found:
     throttles = evidence.get("thermal_throttles")
-    yield from _above("thermal", throttles, f"cores slowed down for heat {times(throttles or 0)}")
+    yield from _above("thermal", throttles, f"cores were slowed down by heat {times(throttles or 0)}")
 
 
 _FINDERS: tuple[_Finder, ...] = (
@@ -326,9 +326,7 @@ def _slow_machine(speed: Mapping[str, Any]) -> Found:
     if share is None:
         return
     kind = "arithmetic" if speed["arithmetic_share"] == share else "memory traffic"
-    text = (
-        f"the machine had {percent(share)} of the speed that it has shown, by known {kind} beside the steps"
-    )
+    text = f"the machine ran at {percent(share)} of the best speed it has shown, judged by known {kind} between steps"
     yield from _above("slow_machine", 1 - share, text)
 
 
@@ -336,9 +334,7 @@ def _same_work(checkpoints: Mapping[str, Any]) -> Found:
     found = excess(checkpoints)
     if found is None:
         return
-    text = (
-        f"for {found.seconds:.1f} s the same steps took {percent(found.rise)} more CPU time than in calm ones"
-    )
+    text = f"for {found.seconds:.1f} s, the same steps took {percent(found.rise)} more CPU time than when undisturbed"
     yield from _above("same_work", found.share, text)
 
 

@@ -82,7 +82,7 @@ class CollectorSession:
             self._record(name, ABSENT, NOT_REACHED[watched[0]])
         if len(watched) > 1:
             self._out.add(name)
-            self._record(name, FAILED, f"defines both {WATCH} and {UNTIMED}, whose readings have one place")
+            self._record(name, FAILED, f"defines both {WATCH} and {UNTIMED}, but may have only one of them")
 
     def __enter__(self) -> CollectorSession:
         try:

@@ -175,7 +175,7 @@ def _load(root: Path) -> _Seen | None:
     average = averages[0] if averages else 0.0
     found = f"{average:.2f} tasks in the last minute"
     if waiting is not None:
-        found += f", some waited for a core in {waiting:.0f} % of the last 10 s"
+        found += f", some waited for a core for {waiting:.0f} % of the last 10 s"
     return _Seen(found, average > BUSY_LOAD or (waiting or 0.0) > 100 * LIMITS["cpu_pressure"].noisy)
 
 
@@ -186,7 +186,7 @@ def _heat(root: Path) -> _Seen | None:
     if throttles is None and degrees is None:
         return None
     parts = [] if degrees is None else [f"{degrees:.0f} °C"]
-    parts += [] if throttles is None else [f"slowed down {throttles} times since the start"]
+    parts += [] if throttles is None else [f"slowed down {throttles} times since boot"]
     return _Seen(", ".join(parts), bool(throttles) or (degrees or 0.0) >= HOT_CELSIUS)
 
 
@@ -200,7 +200,7 @@ def _virtual_machine(root: Path) -> _Seen | None:
     if kind in (None, "none"):
         return None if kind is None else _Seen(kind, False)
     times = counters.cpu_times(root)
-    stolen = f", {100 * times.stolen / times.total:.2f} % of the time stolen since its start" if times else ""
+    stolen = f", {100 * times.stolen / times.total:.2f} % of the time stolen since boot" if times else ""
     return _Seen(f"{kind}{stolen}", True)
 
 
@@ -240,7 +240,7 @@ _CHECKS = (
     _Check(
         "smt",
         _smt,
-        "what runs on the other thread of a core slows the worker down",
+        "whatever runs on the other thread of a core slows the worker down",
         "use one thread per core (the default here) and leave the others idle: --affinity=...",
     ),
     _Check(
@@ -258,7 +258,7 @@ _CHECKS = (
     _Check(
         "load",
         _load,
-        "others take cores, caches and memory bandwidth from the worker",
+        "other programs take cores, caches and memory bandwidth from the worker",
         "end other programs; top shows them",
         unknown="not reported by the system",
         passes=True,
@@ -267,14 +267,14 @@ _CHECKS = (
         "memory",
         _memory,
         "the kernel takes caches away and swaps while steps are timed",
-        "end what fills the memory",
+        "end the programs that fill the memory",
         passes=True,
     ),
     _Check(
         "swap",
         _swap,
         "a page that has to be read back from disk costs as much as thousands of steps of a small problem",
-        "end what fills the memory, then sudo swapoff -a && sudo swapon -a",
+        "end the programs that fill the memory, then sudo swapoff -a && sudo swapon -a",
     ),
     _Check(
         "transparent huge pages",
@@ -313,7 +313,7 @@ _CHECKS = (
     _Check(
         "address layout",
         _layout,
-        "all processes share one layout of memory, whose luck no number of repetitions averages out",
+        "all processes share one memory layout, whose effect no number of repetitions averages out",
         "sudo sysctl kernel.randomize_va_space=2",
     ),
 )

@@ -55,12 +55,10 @@ def asked_experiment(values: Mapping[str, Any], blueprint: Blueprint | None = No
         if name not in values
     ]
     if missing:
-        where = (
-            "a blueprint that names it"
-            if blueprint is None
-            else f"a field of it in {blueprint.document.path}"
+        where = "a blueprint" if blueprint is None else str(blueprint.document.path)
+        raise UsageError(
+            f"{' and '.join(missing)} required, on the command line or in {where} (see benchmarker run --help)"
         )
-        raise UsageError(f"{' and '.join(missing)} required, or {where} (see benchmarker run --help)")
     return Experiment(**values)
 
 

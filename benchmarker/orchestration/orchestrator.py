@@ -241,7 +241,9 @@ class Orchestrator:
         try:
             path = rescue(record, log_text, trace, error)
         except StoreError:
-            self._trouble(f"{error}, nor anywhere else: what is said of it here is all that is left")
+            self._trouble(
+                f"{error}, nor could it be kept anywhere else: only what is printed here is left of it"
+            )
             return self._store.folder / f"{record_name(record)}.json"
         self._trouble(f"{error}; it is kept as '{path}'")
         return path
@@ -260,7 +262,7 @@ class Orchestrator:
         """Go on without a run that has left no record."""
         self._progress.lost(spec)
         reason = str(error) if isinstance(error, BenchmarkerError) else first_line(error)
-        self._trouble(f"{spec.label}: there is no record of it: {reason}")
+        self._trouble(f"{spec.label}: it left no record: {reason}")
 
     def _trouble(self, sentence: str) -> None:
         self.troubles.append(sentence)
@@ -394,4 +396,4 @@ def _check_unchanged(spec: RunSpec) -> None:
     """Refuse a file that is not what it was when the runs were planned: they would be of two problems."""
     if spec.problem.digest not in (None, registry.with_digest(spec.problem).digest):
         name = spec.problem.name
-        raise UsageError(f"'{name}' must stay as it is while its experiment runs, but it was changed")
+        raise UsageError(f"'{name}' must not change while its experiment runs, but it has")

@@ -131,7 +131,7 @@ def _python_files(folder: Path) -> list[Path]:
     """Return the modules below a folder, which must have some: a renamed one would serve stale references."""
     found = sorted(folder.rglob("*.py"))
     if not found:
-        raise FileNotFoundError(f"no module that decides a reference is below '{folder}'")
+        raise FileNotFoundError(f"there are no modules below '{folder}', on which references depend")
     return found
 
 

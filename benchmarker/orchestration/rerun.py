@@ -180,7 +180,7 @@ def _located(
     here = registry.with_digest(problem.at(path))
     if here.digest != digest:
         raise UsageError(
-            f"its problem '{name}' must have the contents that were recorded, {digest[:_SHOWN]}, and '{path}' has "
+            f"its problem '{name}' must have the recorded contents, {digest[:_SHOWN]}, but '{path}' has "
             f"{str(here.digest)[:_SHOWN]}"
         )
     return replace(request, name=here.located_name)
@@ -195,7 +195,7 @@ def _found(name: str, file: str, command: list[str], given: Path | None) -> Path
     if path is None:
         raise UsageError(
             f"its problem '{name}' is a file that must be in the working directory or be named with --problem, "
-            f"and there is none at '{places[-1]}'"
+            f"but there is none at '{places[-1]}'"
         )
     return path
 

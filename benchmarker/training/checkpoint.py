@@ -295,7 +295,7 @@ def read(path: Path) -> Checkpoint:
         arrays = {name: _array(entry, data) for (name, entry), data in zip(header.items(), blocks)}
         return Checkpoint(path, _about(json.loads(metadata[_ABOUT])), arrays)
     except (AttributeError, KeyError, TypeError, ValueError, IndexError):
-        raise CheckpointError(f"the checkpoint '{path}' is damaged: its header makes no sense") from None
+        raise CheckpointError(f"the checkpoint '{path}' is damaged: its header cannot be read") from None
 
 
 def _header(path: Path, content: bytes) -> Dict[str, Any]:
@@ -318,17 +318,17 @@ def _header(path: Path, content: bytes) -> Dict[str, Any]:
 def _check_format(path: Path, told: Any) -> None:
     if isinstance(told, str) and told.isdigit() and int(told) > FORMAT:
         raise CheckpointError(
-            f"the checkpoint '{path}' is of format {told}, and this benchmarker reads formats up to {FORMAT}; go on "
-            "with the newer benchmarker that wrote it"
+            f"the checkpoint '{path}' has format {told}, but this benchmarker reads formats up to {FORMAT}; "
+            "continue with the newer benchmarker that wrote it"
         )
 
 
 def _none(path: Path) -> CheckpointError:
-    return CheckpointError(f"'{path}' is no checkpoint of a training")
+    return CheckpointError(f"'{path}' is not a checkpoint of a training")
 
 
 def _short(path: Path) -> CheckpointError:
-    return CheckpointError(f"the checkpoint '{path}' is cut short; go on from an earlier one")
+    return CheckpointError(f"the checkpoint '{path}' is cut short; continue from an earlier one")
 
 
 def _offsets(entry: Mapping[str, Any]) -> Tuple[int, int]:
@@ -398,24 +398,24 @@ def mismatches(
     told, path = checkpoint.about.subject, checkpoint.path
     found = {name: array.shape for name, array in checkpoint.state.parameters.items()}
     if found != dict(shapes):
-        yield f"the checkpoint '{path}' is of another model: {_other_shape(found, shapes)}"
+        yield f"the checkpoint '{path}' is of a different model: {_other_shape(found, shapes)}"
     if told.data != subject.data:
         yield (
             f"the data set has changed since the checkpoint '{path}' was written: its digest was {told.data} and is "
-            f"{subject.data}; train from the beginning"
+            f"now {subject.data}; train from the beginning"
         )
     if told.recipe_digest != subject.recipe_digest:
         which = (
             f"as it was before it was changed ({told.recipe_digest})"
             if told.recipe == subject.recipe
-            else f"and this training is by '{subject.recipe}'"
+            else f"but this training is by '{subject.recipe}'"
         )
         yield f"the checkpoint '{path}' is of recipe '{told.recipe}' {which}"
     if told.seed != subject.seed:
-        yield f"the checkpoint '{path}' is of seed {told.seed}, and this training of seed {subject.seed}"
+        yield f"the checkpoint '{path}' has seed {told.seed}, but this training has seed {subject.seed}"
     for name, words in _ALSO.items():
         if getattr(told, name) != getattr(subject, name):
-            yield f"the checkpoint '{path}' is of another {words} than this training, as another version made it"
+            yield f"the checkpoint '{path}' has a different {words} from this training, because another version made it"
 
 
 _ALSO = {"split": "split of the data", "order": "order of samples", "constants": "schedule"}
@@ -427,5 +427,5 @@ def _other_shape(found: Mapping[str, Tuple[int, ...]], shapes: Mapping[str, Tupl
         if theirs != ours:
             there = "has no" if theirs is None else f"has {theirs} as"
             here = "has none" if ours is None else f"has {ours}"
-            return f"it {there} '{name}', and this training {here}"
-    return "its parameters are others"
+            return f"it {there} '{name}', but this training {here}"
+    return "its parameters are different"

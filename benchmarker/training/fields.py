@@ -92,7 +92,7 @@ class Read(Rule):
         try:
             getattr(importlib.import_module(module), name).parse(value)
         except UsageError as error:
-            return [((), f"cannot be that: {error}")]
+            return [((), f"is not valid: {error}")]
         return []
 
 

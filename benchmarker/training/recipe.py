@@ -112,7 +112,10 @@ class Limits:
     def table_faults(values: Mapping[str, Any]) -> Iterator[Found]:
         """Yield that the most steps are not known, for which schedules are computed."""
         if values.get("epochs") is None and values.get("steps") is None:
-            yield (), "needs 'epochs' or 'steps': schedules are computed for the most steps that there may be"
+            yield (
+                (),
+                "needs 'epochs' or 'steps': schedules are computed for the largest possible number of steps",
+            )
 
     def most_steps(self, steps_per_epoch: int) -> int:
         """Return the most steps that the training may take, at least one."""
@@ -178,7 +181,10 @@ class Training:
     def table_faults(values: Mapping[str, Any]) -> Iterator[Found]:
         """Yield what does not fit together."""
         if values.get("may_change") and values.get("division", "closed") == "closed":
-            yield ("may_change",), "is of an open recipe, and this one is closed; write division = 'open'"
+            yield (
+                ("may_change",),
+                "belongs to an open recipe, but this one is closed; write division = 'open'",
+            )
         evaluated = values["target"].get("split", "test")
         if not values.get("split", {"test": 0.2}).get(evaluated):
             yield ("split",), f"must give '{evaluated}' a share: the target is evaluated on it"

@@ -88,6 +88,6 @@ class ReferenceRuns:
             return
         best = max(values) if METRICS[target.metric] else min(values)
         raise UsageError(
-            f"the target of recipe '{name}', {target.metric} {target.value:g}, was reached by none of its "
+            f"the target of recipe '{name}', {target.metric} {target.value:g}, was not reached by any of its "
             f"{len(values)} reference runs, the best of which came to {best:.4g}; choose another"
         )

@@ -113,12 +113,15 @@ class Schedule:
         for name in values:
             if name not in (*_COMMON, *_OWN[kind]):
                 having = [other for other, own in _OWN.items() if name in own]
-                yield (name,), f"is not of a schedule of kind '{kind}', but of {', '.join(having)}"
+                yield (
+                    (name,),
+                    f"does not belong to a schedule of kind '{kind}', but of kind {', '.join(having)}",
+                )
         for name in _NEEDED.get(kind, ()):
             if name not in values:
                 yield (), f"of kind '{kind}' needs '{name}'"
         if kind == "table" and values.get("warmup"):
-            yield ("warmup",), "is not of a table, which has a number for each step"
+            yield ("warmup",), "does not belong to a table, which has a number for each step"
 
     @property
     def told(self) -> tuple[str, ...]:
@@ -160,7 +163,7 @@ def table(schedule: Schedule, base: float, steps: int, steps_per_epoch: int, wha
     warmup = round(schedule.warmup * scale)
     if warmup >= steps:
         raise UsageError(
-            f"the warm-up of the {what} takes {plural(warmup, 'step')}, and the training {steps} at most; "
+            f"the warm-up of the {what} takes {plural(warmup, 'step')}, but the training at most {steps}; "
             "shorten it, or train for longer"
         )
     share = _KINDS[schedule.kind](schedule, steps, warmup, scale, what)
@@ -178,9 +181,7 @@ def table(schedule: Schedule, base: float, steps: int, steps_per_epoch: int, wha
 
 
 def _not_finite(what: str) -> UsageError:
-    return UsageError(
-        f"the schedule of the {what} grows beyond all numbers; take a factor that is nearer to 1"
-    )
+    return UsageError(f"the schedule of the {what} grows beyond all numbers; choose a factor nearer to 1")
 
 
 def table_digest(values: Table) -> str:
@@ -202,8 +203,8 @@ def _given(schedule: Schedule, steps: int, what: str) -> Table:
 
 def _too_short(what: str, length: int, steps: int) -> UsageError:
     return UsageError(
-        f"the schedule of the {what} ends after {plural(length, 'step')}, and the training may take {steps}; "
-        "lengthen it, or train for less"
+        f"the schedule of the {what} ends after {plural(length, 'step')}, but the training may take {steps}; "
+        "lengthen it, or train for fewer steps"
     )
 
 

@@ -99,7 +99,7 @@ class GenerationProgram(Around):
     def train_parts(self, batch: Any) -> Any:
         """Raise: its parts are its tokens."""
         raise UnsupportedError(
-            "the parts of a generation are its tokens, whose times stand in timing.generation"
+            "a generation has no parts but its tokens, whose times are in timing.generation"
         )
 
     def profile(self, batch: Any, steps: int) -> Any:

@@ -122,7 +122,7 @@ def test_two_versions_of_a_framework_are_compared(gate: Gate, monkeypatch: pytes
         ({"head": "git:nowhere"}, "**Not compared**: 'git:nowhere' must name one commit"),
         (
             {"run": "--framework=paced --problem=mnist_mpl"},
-            "**Not compared**: what is to be run makes no sense",
+            "**Not compared**: the run is not valid at",
         ),
         ({"margin": "60%"}, "--fail-if-slower must be at least the margin"),
         ({"pairs": "many"}, "status 2; its log says why"),

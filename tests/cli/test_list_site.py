@@ -45,7 +45,7 @@ def file_of(place: Path, framework: str) -> str:
 def test_a_site_is_built_and_told(place: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert called(capsys, "build", "results", "-o", "site") == (
         0,
-        f"site: 1 contest, entries: 1 that count, 1 that do not, 0 of no contest; {_size(place / 'site')}\n",
+        f"site: 1 contest, entries: 1 that count, 1 that do not, 0 in no contest; {_size(place / 'site')}\n",
         "",
     )
     status, out, _ = called(capsys, "build", "results", "-o", "site", "--force", "--json")
@@ -65,7 +65,7 @@ def test_a_contributor_is_told_a_reason_a_line(place: Path, capsys: pytest.Captu
     status, out, err = called(capsys, "check", good, bad)
     assert (status, err) == (1, "")
     assert out.splitlines() == [
-        f"{bad}: at least 5 processes must have ended well, there are 4",
+        f"{bad}: at least 5 processes must have succeeded, but only 4 did",
         "entries: 2, 1 would not count",
     ]
     status, out, _ = called(capsys, "check", good, "--json")
@@ -75,7 +75,7 @@ def test_a_contributor_is_told_a_reason_a_line(place: Path, capsys: pytest.Captu
 def test_processes_of_one_entry_are_told_once(place: Path, capsys: pytest.CaptureFixture[str]) -> None:
     status, out, _ = called(capsys, "check", *sorted(map(str, (place / "results").glob("mxnet*.json"))))
     assert status == 1
-    assert out.count("there are 4") == 1
+    assert out.count("but only 4 did") == 1
     assert out.splitlines()[-1] == "entries: 1, 1 would not count"
 
 
@@ -87,7 +87,7 @@ def test_a_record_of_a_rerun_stands_for_what_was_run_again(
     status, out, _ = called(capsys, "check", *again)
     assert (status, out.splitlines()[-1]) == (1, "entries: 1, 1 would not count")
     verdict_file(place / file_of(place, "mxnet")).unlink()
-    assert called(capsys, "check", again[0])[1].count("it is not shown to be reproduced") == 1
+    assert called(capsys, "check", again[0])[1].count("it is not shown to be reproducible") == 1
     (path,) = write(place / "elsewhere", [make_failed_record("interrupted")])
     assert called(capsys, "check", str(path))[1].startswith(f"{path}: its run was interrupted")
 
@@ -100,7 +100,7 @@ def test_a_record_outside_of_the_folder_is_judged_by_what_lies_beside_it(
     verdict_file(paths[0]).unlink()
     status, out, _ = called(capsys, "check", str(paths[0]))
     assert status == 1
-    assert "it is not shown to be reproduced: no '" in out
+    assert "it is not shown to be reproducible: there is no '" in out
 
 
 def test_what_a_record_says_does_not_break_the_line(place: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -117,13 +117,13 @@ def test_what_a_record_says_does_not_break_the_line(place: Path, capsys: pytest.
     [
         (["build", "results"], "-o/--output"),
         (["build", "nowhere", "-o", "site"], "a folder that exists, got 'nowhere'"),
-        (["build", "results", "-o", "contests"], "holds other things"),
-        (["build", "results", "-o", "no/site"], "in one that exists"),
+        (["build", "results", "-o", "contests"], "holds other files"),
+        (["build", "results", "-o", "no/site"], "the folder above a site must exist, got 'no/site'"),
         (
             ["build", "results", "-o", "site", "--contests=results"],
-            "1 to 500 contests, the folder 'results' has 0",
+            "1 to 500 contests, but the folder 'results' has 0",
         ),
-        (["build", "results", "-o", "site", "--contests=nowhere"], "which is none (--contests)"),
+        (["build", "results", "-o", "site", "--contests=nowhere"], "'nowhere' is not a folder (--contests)"),
         (["check", "nowhere.json"], "'nowhere.json'"),
         (["check", "contests/example.toml"], "is not among the records of its folder"),
         (["check", "contests"], "is a folder"),

@@ -110,7 +110,7 @@ SIZES = [
     ((*MLP, "--learning-rate=-1"), "learning rate", "got -1"),
     (
         (*MLP, "--optimizer=adamw", "--weight-decay=0.1", "--decay-of=fc1.* conv*"),
-        "weight decay is of 'conv*', which no parameter of 'mnist_mlp' is called; they are called like fc1.weight",
+        "weight decay is set for 'conv*', but no parameter of 'mnist_mlp' has such a name; they have names such as ",
     ),
     ((*MLP, "--checkpoint-every=2"), "checkpoint_every is for trainings by a recipe; use benchmarker train"),
     ((*MLP, "--resume-from=a.safetensors"), "resume_from is for trainings by a recipe"),

@@ -259,7 +259,7 @@ REFUSED = [
     (SMALL, ("--momentum=0.5",), "optimizer 'sgd' has no momentum"),
     (SMALL, ("--accept=min_speed=1",), "unknown threshold 'min_speed'"),
     (SMALL, ("--accept=min_throughput=x",), "--accept must be NAME=NUMBER, got 'min_throughput=x'"),
-    ("steps = 3\n", (), "--framework and --problem or --suite required, or a field"),
+    ("steps = 3\n", (), "--framework and --problem or --suite required, on the command line or in "),
     ("seconds = 2\n" + SMALL, (), "bp.toml:1: seconds: give either a number of steps or a time"),
     (SMALL, ("--steps=4", "--min-samples=7"), "benchmarker: give either a number of steps or a least number"),
     (SMALL, ("--mode=inference", "--optimizer=adam"), "benchmarker: an optimizer is for training, got inf"),

@@ -148,7 +148,7 @@ def test_a_blueprint_that_changes_after_it_was_submitted_is_not_run(cluster: Com
     assert parts[1]["reason"].startswith("exit status 2: the blueprint has changed since it was submitted")
     table = cluster("jobs", name)
     assert "exit status 2" in table.stdout
-    assert "as it was submitted" in refused(cluster("submit", f"--resume={name}"))
+    assert "has changed since it was submitted" in refused(cluster("submit", f"--resume={name}"))
     blueprint.write_text(BLUEPRINT)
     assert well(cluster("submit", f"--resume={name}", "--option=begin=now", "--json"))["parts"] == [1, 2]
     wait(cluster, name, lambda states: set(states.values()) == {"done"})

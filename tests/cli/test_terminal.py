@@ -247,5 +247,7 @@ def test_a_record_that_cannot_be_written_leaves_the_line_clean(command: Command)
     status, stdout = terminal.finish()
     assert status == 1
     assert "throughput" in stdout  # which is all that is left of it
-    sentence = "the record could not be written to 'results': File too large, nor anywhere else: "
-    assert f"benchmarker: {sentence}what is said of it here is all that is left" in terminal.left
+    sentence = (
+        "the record could not be written to 'results': File too large, nor could it be kept anywhere else: "
+    )
+    assert f"benchmarker: {sentence}only what is printed here is left of it" in terminal.left

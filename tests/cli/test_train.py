@@ -178,14 +178,14 @@ def test_what_makes_no_sense_is_one_sentence(
     [
         (
             "[training.schedules.learning_rate]\nkind = 'cosine'\nlength = 10",
-            "ends after 10 steps, and the training",
+            "ends after 10 steps, but the training",
         ),
         (
             "[training.schedules.weight_decay]\nkind = 'cosine'",
             "a schedule multiplies the weight decay of the",
         ),
         ("split = { train = 0.999, test = 0.001 }", "leaves none of class"),
-        ("sampler = 'shufled'", "quick.toml:13: training.sampler cannot be that: unknown sampler 'shufled'"),
+        ("sampler = 'shufled'", "quick.toml:13: training.sampler is not valid: unknown sampler 'shufled'"),
         (
             "evaluate_evry = 3",
             "quick.toml:13: training.evaluate_evry is not known; did you mean 'evaluate_every'?",
@@ -197,7 +197,7 @@ def test_what_makes_no_sense_is_one_sentence(
         ),
         (
             "augmentation = 'flip'",
-            "training.augmentation cannot be that: augmentation must be a list of steps",
+            "training.augmentation is not valid: augmentation must be a list of steps",
         ),
     ],
 )
@@ -244,7 +244,7 @@ def test_patterns_of_weight_decay_that_no_parameter_has_are_refused(
     (command.folder / recipe).write_text(text)
     finished = command("train", recipe, *numpy_here)
     assert finished.status == 2
-    assert "quick.toml:3: optimizer: weight decay is of 'conv*', which no parameter of" in finished.stderr
+    assert "quick.toml:3: optimizer: weight decay is set for 'conv*', but no parameter of" in finished.stderr
     assert finished.stderr.count("\n") == 1
 
 

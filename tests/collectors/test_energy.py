@@ -224,7 +224,7 @@ def test_counters_for_root_only_are_absent_with_that_reason() -> None:
     finally:
         shutil.rmtree(folder)
     assert counters == []
-    assert absent["package-0"].endswith("energy_uj may be read by root only")
+    assert absent["package-0"].endswith("energy_uj can be read by root only")
 
 
 def test_a_window_of_few_updates_is_not_told(machine: Machine) -> None:
@@ -286,7 +286,7 @@ def test_a_gpu_that_does_not_tell_and_a_run_that_uses_none(
     monkeypatch.setattr(nvml, "library_exists", lambda: True)
     monkeypatch.setitem(sys.modules, "pynvml", library)
     collection = measured(machine, lambda: None, device="cuda")
-    assert "gpu0: NVML does not tell its energy" in str(collection.statuses["energy"]["reason"])
+    assert "gpu0: NVML does not report its energy" in str(collection.statuses["energy"]["reason"])
     assert library.calls[-1] == "nvmlShutdown"
     calls = len(library.calls)
     measured(machine, lambda: None)
@@ -300,7 +300,7 @@ def test_advance_of_a_counter() -> None:
     assert advance(5, 9, None) == 4
     assert advance(99, 0, 99) == 1
     assert advance(95, 3, 99) == 8
-    with pytest.raises(ValueError, match="went back from 9 to 5"):
+    with pytest.raises(ValueError, match="went backwards, from 9 to 5"):
         advance(9, 5, None)
     with pytest.raises(ValueError, match="went back"):
         advance(200, 5, 99)

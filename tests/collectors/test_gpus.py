@@ -107,7 +107,7 @@ def test_a_machine_without_nvml(monkeypatch: pytest.MonkeyPatch) -> None:
     # The real binding, asked in its thread, comes to the same conclusion.
     monkeypatch.setattr(gpus, "library_exists", lambda: True)
     collection = collected({"gpus": gpus.GpuCollector()})
-    assert "NVML cannot be initialised" in str(collection.statuses["gpus"]["reason"])
+    assert "NVML cannot be initialized" in str(collection.statuses["gpus"]["reason"])
     assert collection.readings["gpus"] == []
 
 

@@ -423,14 +423,14 @@ def test_training_and_evaluation_normalize_alike() -> None:
             "a step of augmentation must be a name, or a table with 'name' and its options, got {'pix",
         ),
         (["crop"], "augmentation 'crop' needs 'size' or 'padding': without both it changes nothing"),
-        (["mixup", "mixup"], "augmentation 'mixup' may stand in the list only once"),
+        (["mixup", "mixup"], "augmentation 'mixup' may appear in the list only once"),
         (
             [{"name": "normalize", "mean": [0.1, 0.2], "deviation": 1}],
             "augmentation 'normalize' takes as many numbers in 'mean' as in 'deviation', got 2 and 1",
         ),
         (
             [{"name": "normalize", "mean": "grey", "deviation": 1}],
-            "augmentation 'normalize': 'mean' must be a number, or a list of one a channel, got 'grey'",
+            "augmentation 'normalize': 'mean' must be a number, or a list of one per channel, got 'grey'",
         ),
         (
             [{"name": "normalize", "mean": 0.5, "deviation": 0}],
@@ -453,10 +453,10 @@ SYMBOLS = StoredData(np.zeros((COUNT, 9), np.uint8), LABELS, CLASSES, "letters",
         (
             "flip",
             FLOATS,
-            "augmentation 'flip' is for images (channels, rows, columns), data set 'numbers' has ",
+            "augmentation 'flip' is for images (channels, rows, columns), but data set 'numbers' has ",
         ),
-        ("shift", SYMBOLS, "augmentation 'shift' is for numbers, data set 'letters' has symbols"),
-        ("normalize", SYMBOLS, "augmentation 'normalize' is for numbers, data set 'letters' has symbols"),
+        ("shift", SYMBOLS, "augmentation 'shift' is for numbers, but data set 'letters' has symbols"),
+        ("normalize", SYMBOLS, "augmentation 'normalize' is for numbers, but data set 'letters' has symbols"),
         (
             {"name": "shift", "fill": 256},
             DATA,
@@ -465,7 +465,7 @@ SYMBOLS = StoredData(np.zeros((COUNT, 9), np.uint8), LABELS, CLASSES, "letters",
         (
             {"name": "normalize", "mean": [1, 2], "deviation": [1, 1]},
             DATA,
-            "augmentation 'normalize' has 2 numbers in 'mean', samples of data set 'pictures' have 3 channels",
+            "augmentation 'normalize' has 2 numbers in 'mean', but samples of data set 'pictures' have 3 channels",
         ),
     ],
 )
@@ -489,7 +489,7 @@ def test_a_window_larger_than_the_image_is_refused() -> None:
 
 
 def test_values_stay_in_the_interval_of_a_problem() -> None:
-    with pytest.raises(UsageError, match="takes values out of the interval from 0 to 1"):
+    with pytest.raises(UsageError, match="moves values out of the interval from 0 to 1"):
         Augmenter(Augmentation.parse(["normalize"]), DATA, TRAIN, Distribution("uniform", 1.0, low=0.0))
 
 
@@ -500,7 +500,8 @@ def test_weights_of_classes_need_a_problem_that_takes_them(name: str) -> None:
     check_labels(steps, True, "any")
     check_labels(Augmentation.parse(["flip"]), False, "any")
     with pytest.raises(
-        UsageError, match=rf"'{name}' makes weights of classes .* problem 'resnet' takes class indices"
+        UsageError,
+        match=rf"'{name}' turns labels into class weights, but problem 'resnet' takes class indices",
     ):
         check_labels(steps, False, "resnet")
 

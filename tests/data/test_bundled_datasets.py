@@ -86,7 +86,7 @@ def test_a_damaged_table_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     path = tmp_path / "wine.csv"
     monkeypatch.setattr("benchmarker.data.readers.tables.bundled_file", lambda *_: (path, "1"))
     path.write_text("3,2,a,b\n1,2,0\n3,4,1\n")
-    assert refusal("wine") == f"'{path}' is damaged: it says 3 rows of 2 features and has 2 of 2"
+    assert refusal("wine") == f"'{path}' is damaged: it states 3 rows of 2 features but has 2 of 2"
     path.write_text("2,2,a,b\n1,2,0\n3,x,1\n")
     assert refusal("wine").startswith(f"'{path}' is damaged: could not convert string 'x'")
 
@@ -126,7 +126,7 @@ def test_this_pythons_own_text_is_read() -> None:
         assert pydoc_topics.KNOWN[digest] in found.source
         assert 90 < found.symbols < 120
     else:
-        assert "here is another" in refusal("pydoc_topics")
+        assert "here is different" in refusal("pydoc_topics")
 
 
 def test_another_text_is_one_sentence_and_may_be_given_as_a_folder(
@@ -149,7 +149,7 @@ def test_another_text_is_one_sentence_and_may_be_given_as_a_folder(
 def test_what_is_no_table_of_texts_is_named(content: str, tmp_path: Path) -> None:
     write_topics(tmp_path, content)
     assert refusal("pydoc_topics", tmp_path) == (
-        f"'{tmp_path / 'topics.py'}' is no file of CPython's pydoc_data: it has no table 'topics' of texts"
+        f"'{tmp_path / 'topics.py'}' is not a file of CPython's pydoc_data: it has no table 'topics' of texts"
     )
 
 
@@ -161,8 +161,9 @@ def test_nothing_in_a_file_of_text_is_run(tmp_path: Path) -> None:
 
 def test_a_text_that_is_too_short_is_refused(tmp_path: Path) -> None:
     write_topics(tmp_path, "topics = {'a': 'short'}\n")
-    assert "must have more than 40 of at most 256 different ones, 'topics.py' has 5 of 5" in refusal(
-        "pydoc_topics", tmp_path
+    assert (
+        "must have more than 40 characters, at most 256 of them different, but 'topics.py' has 5, 5 of them different"
+        in refusal("pydoc_topics", tmp_path)
     )
 
 
@@ -191,10 +192,12 @@ def test_a_problem_takes_symbols_one_hot_and_parts_keep_their_order(text_folder:
 def test_a_problem_with_other_symbols_is_refused(text_folder: Any) -> None:
     graph = registry.problem("lstm_char").graph(4)
     with pytest.raises(
-        UsageError, match=r"shape \(40, \d+\), problem 'lstm_char' takes 'text' of \(40, 57\)"
+        UsageError, match=r"shape \(40, \d+\), but problem 'lstm_char' takes 'text' of \(40, 57\)"
     ):
         check_fits(text_folder.description, graph)
-    with pytest.raises(UsageError, match="has symbols; problem 'mnist_mlp' takes 'image' as numbers"):
+    with pytest.raises(
+        UsageError, match="has symbols, but problem 'mnist_mlp' computes with 'image' as real numbers"
+    ):
         check_fits(text_folder.description, registry.problem("mnist_mlp").graph(4, inputs=40))
 
 
@@ -251,8 +254,8 @@ def test_the_folder_val_is_the_test_set_of_the_folder_train(tmp_path: Path) -> N
     assert (found.mean, found.deviation) == (alone.mean, alone.deviation)
     (tmp_path / "val" / "n01").rename(tmp_path / "val" / "n07")
     assert refusal("image_folder", tmp_path) == (
-        f"'{tmp_path / 'val'}' must hold the folders that '{tmp_path / 'train'}' holds, one a class; only one of them "
-        "has 'n01'"
+        f"'{tmp_path / 'val'}' must hold the folders that '{tmp_path / 'train'}' holds, one per class; only one of "
+        "them has 'n01'"
     )
 
 
@@ -261,11 +264,11 @@ def test_a_damaged_image_is_named(tmp_path: Path) -> None:
     path = tmp_path / "n01" / "b.jpg"
     path.write_bytes(path.read_bytes()[:200])
     assert refusal("image_folder", tmp_path).startswith(
-        f"'{path}' is no image that Pillow decodes, or is damaged: "
+        f"'{path}' is not an image that Pillow can decode, or is damaged: "
     )
     path.write_text("text")
     assert refusal("image_folder", tmp_path).startswith(
-        f"'{path}' is no image that Pillow decodes, or is damaged: "
+        f"'{path}' is not an image that Pillow can decode, or is damaged: "
     )
 
 

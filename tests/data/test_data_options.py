@@ -158,8 +158,11 @@ def test_mnist_files_are_read_from_their_folder(command: Command, tmp_path: Path
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (("--set=inputs=784",), "samples of shape (1, 8, 8), problem 'mnist_mlp' takes 'image' of (784,)"),
-        (("--set=classes=3",), "has 10 classes, problem 'mnist_mlp' has 3"),
+        (
+            ("--set=inputs=784",),
+            "samples of shape (1, 8, 8), but problem 'mnist_mlp' takes 'image' of (784,)",
+        ),
+        (("--set=classes=3",), "has 10 classes, but problem 'mnist_mlp' has 3"),
         (("--batch-size=2000",), "has 1797 samples, too few for a mini-batch of 2000"),
         (("--data-dir=none", "--data=cifar10"), "--data-dir must be a folder with data_batch_1.bin"),
     ],

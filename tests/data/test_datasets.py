@@ -174,7 +174,7 @@ def test_damaged_idx_files_are_named(tmp_path: Path) -> None:
     path = tmp_path / "train-images-idx3-ubyte"
     content = path.read_bytes()
     path.write_bytes(content[:-5])
-    assert "is damaged: sizes (20, 28, 28) need 15680 bytes of data, there are 15675" in refusal(
+    assert "is damaged: sizes (20, 28, 28) need 15680 bytes of data, but there are 15675" in refusal(
         "mnist", tmp_path
     )
     path.write_bytes(b"\x1f\x8b" + content)
@@ -223,7 +223,7 @@ def test_a_review_that_cannot_be_read_is_named(tmp_path: Path) -> None:
 def test_a_vector_that_is_not_finite_is_named(tmp_path: Path) -> None:
     write_imdb(tmp_path)
     (tmp_path / "glove.6B.50d.txt").write_text(f"film {' '.join(['nan'] * 50)}\n")
-    assert "the vector of 'film' must be numbers that are finite" in refusal("imdb", tmp_path)
+    assert "the vector of 'film' must be numbers, and finite" in refusal("imdb", tmp_path)
 
 
 @pytest.mark.filterwarnings("error")
@@ -255,14 +255,14 @@ DATES = np.array(["2020-01-01"] * 40, "datetime64[D]")
         (
             SAMPLES,
             np.where(CLASSES, CLASSES, np.nan),
-            "the labels in '{labels}' must be class numbers, whole and from 0 on",
+            "the labels in '{labels}' must be class numbers: whole numbers from 0 up",
         ),
-        (SAMPLES, CLASSES - 1, "the labels in '{labels}' must be class numbers, whole and from 0 on"),
-        (SAMPLES, CLASSES + 0.5, "the labels in '{labels}' must be class numbers, whole and from 0 on"),
+        (SAMPLES, CLASSES - 1, "the labels in '{labels}' must be class numbers: whole numbers from 0 up"),
+        (SAMPLES, CLASSES + 0.5, "the labels in '{labels}' must be class numbers: whole numbers from 0 up"),
         (
             SAMPLES,
             CLASSES.astype(np.uint64) + 2**63,
-            "the labels in '{labels}' must be class numbers, whole and from 0 on",
+            "the labels in '{labels}' must be class numbers: whole numbers from 0 up",
         ),
         (
             SAMPLES,
@@ -338,7 +338,7 @@ def test_pickled_objects_are_refused(tmp_path: Path) -> None:
 
 
 def damaged(path: Path) -> str:
-    return f"'{path}' is no .npy file of numbers, or is damaged; save its samples again, with numpy.save"
+    return f"'{path}' is not an .npy file of numbers, or is damaged; save its samples again, with numpy.save"
 
 
 @pytest.mark.parametrize("content", [b"1.0,2.0\n3.0,4.0\n", b"", pickle.dumps([1.0, 2.0])])
@@ -346,7 +346,7 @@ def test_another_format_under_the_name_of_an_array_is_refused(tmp_path: Path, co
     write_npy(tmp_path, SAMPLES, CLASSES)
     path = tmp_path / "data.npy"
     path.write_bytes(content)
-    assert refusal("npy", tmp_path) == f"'{path}' is no .npy file; save its samples with numpy.save"
+    assert refusal("npy", tmp_path) == f"'{path}' is not an .npy file; save its samples with numpy.save"
 
 
 @pytest.mark.parametrize("kept", [6, 8, 40, 200])
@@ -435,8 +435,8 @@ def test_synthetic_batches_start_with_the_one_of_a_single_batch() -> None:
 @pytest.mark.parametrize(
     ("values", "message"),
     [
-        ({"inputs": 100}, "samples of shape (1, 28, 28), problem 'mnist_mlp' takes 'image' of (100,)"),
-        ({"classes": 5}, "has 10 classes, problem 'mnist_mlp' has 5"),
+        ({"inputs": 100}, "samples of shape (1, 28, 28), but problem 'mnist_mlp' takes 'image' of (100,)"),
+        ({"classes": 5}, "has 10 classes, but problem 'mnist_mlp' has 5"),
     ],
 )
 def test_a_data_set_that_does_not_fit_is_refused(prepared: Any, values: dict[str, Any], message: str) -> None:
@@ -519,7 +519,7 @@ def test_numbers_outside_of_the_interval_are_refused(
     with pytest.raises(UsageError) as caught:
         check_fits(kept.description, autoencoder())
     assert str(caught.value) == (
-        f"data set 'npy' has values from {low:g} to {high:g}, problem 'conv_autoencoder' takes 'image' from 0 to "
+        f"data set 'npy' has values from {low:g} to {high:g}, but problem 'conv_autoencoder' takes 'image' from 0 to "
         "1; scale them, or give pixels as uint8"
     )
 
@@ -543,10 +543,10 @@ np.lib.format.write_array_header_1_0(HUGE_NPY, {"shape": (2**40, 4), "fortran_or
 @pytest.mark.parametrize(
     ("name", "data", "head", "message"),
     [
-        ("train-images-idx3-ubyte.gz", "mnist", IDX_HEAD, "more than the 7856 bytes that its beginning says"),
+        ("train-images-idx3-ubyte.gz", "mnist", IDX_HEAD, "more than the 7856 bytes that its header states"),
         ("train-images-idx3-ubyte.gz", "mnist", HUGE_HEAD, "more than the 2147483648 that are read"),
         ("train-images-idx3-ubyte.gz", "mnist", b"\0\0", "starts with 0, 0, 0, 0"),
-        ("data.npy.gz", "npy", NPY_HEAD.getvalue(), "more than the 288 bytes that its beginning says"),
+        ("data.npy.gz", "npy", NPY_HEAD.getvalue(), "more than the 288 bytes that its header states"),
         ("data.npy.gz", "npy", HUGE_NPY.getvalue(), "more than the 2147483648 that are read"),
     ],
 )

@@ -225,7 +225,7 @@ def test_a_wrong_choice_is_one_sentence(choice: Any, message: str) -> None:
 
 
 def test_buckets_need_lengths() -> None:
-    with pytest.raises(UsageError, match="all of this data set have one"):
+    with pytest.raises(UsageError, match="all of this data set are equally long"):
         SamplerChoice.parse("bucketed").make(INDICES, LABELS, 1, 8)
 
 

@@ -89,7 +89,7 @@ def test_smoothed_labels_have_the_loss_of_the_paper(prepared: Any) -> None:
 def test_a_problem_with_another_number_of_classes_is_refused(prepared: Any) -> None:
     for classes in (9, 11):
         with pytest.raises(
-            UsageError, match=f"data set 'digits' has 10 classes, problem 'soft' has {classes}"
+            UsageError, match=f"data set 'digits' has 10 classes, but problem 'soft' has {classes}"
         ):
             check_fits(prepared.description, digits_graph(True, classes))
 

@@ -324,7 +324,9 @@ def refused(folder: str, **changes: Any) -> str:
 def test_what_does_not_fit_is_one_sentence(folder: str) -> None:
     assert "too few for a mini-batch of 73" in refused(folder, batch_size=73)
     wrong = dataclasses.replace(INPUTS, shape=(35,))
-    assert "samples of shape (1, 6, 6), problem 'any' takes 'image' of (35,)" in refused(folder, inputs=wrong)
+    assert "samples of shape (1, 6, 6), but problem 'any' takes 'image' of (35,)" in refused(
+        folder, inputs=wrong
+    )
     assert "problem 'any' takes class indices" in refused(folder, augmentation=("mixup",))
     assert "unknown sampler 'shufled'" in refused(folder, sampler={"name": "shufled"})
     assert "must add up to 1, got 0.9" in refused(folder, shares={"train": 0.9})
@@ -337,7 +339,7 @@ def test_an_unknown_way_is_refused(folder: str) -> None:
     with pytest.raises(UsageError, match="at least 1 mini-batch must be made ahead, got 0"):
         TrainingFeed(batches, prefetch="thread", depth=0)
     batches.spec = None
-    with pytest.raises(UsageError, match="only by their spec; take prefetch 'thread'"):
+    with pytest.raises(UsageError, match="only from their spec; use prefetch 'thread'"):
         TrainingFeed(batches, prefetch="process")
 
 

@@ -287,7 +287,7 @@ def test_what_a_log_tells() -> None:
 @pytest.mark.parametrize(
     ("log", "bound", "told"),
     [
-        (LOG, 0, "a worker was 1 steps ahead of the slowest, and 0 are allowed"),
+        (LOG, 0, "a worker was 1 steps ahead of the slowest, but only 0 are allowed"),
         ([Update(0, 1, 0)], None, "update 0 is of step 1 of worker 0, not of step 0"),
         ([Update(0, 0, 1)], None, "update 0 is of weights 1, which worker 0 was not given"),
         ([Update(0, 0, 0), Update(0, 1, 0)], None, "update 1 is of weights 0, which worker 0 was not given"),

@@ -166,7 +166,7 @@ def test_all_that_is_unsupported_is_told_in_one_sentence(tmp_path: Path) -> None
         "Resize with mode own (size)",
         "my.domain.Own (mine)",
         "Unique (shapes must follow from those of the inputs: export with fixed sizes and eager attention) (behind)",
-        "how 2 more use what these return was not looked at",
+        "2 more, which use what these return, were not checked",
     ):
         assert part in text
     assert "Relu" not in text
@@ -246,7 +246,7 @@ def test_a_fixed_first_axis_is_the_batch_size(tmp_path: Path) -> None:
 
 def test_a_file_that_is_no_model_is_refused(tmp_path: Path) -> None:
     (tmp_path / "text.onnx").write_text("no model")
-    with pytest.raises(UsageError, match="is no ONNX model"):
+    with pytest.raises(UsageError, match="is not an ONNX model"):
         registry.find("problems", f"onnx:{tmp_path / 'text.onnx'}")
     with pytest.raises(UsageError, match="needs the path of a model that exists"):
         registry.find("problems", f"onnx:{tmp_path / 'absent.onnx'}")

@@ -101,7 +101,7 @@ def test_a_hanging_probe_is_killed_with_all_it_started(tmp_path: Path, facts_fol
         collection.before_timing()
         wait_until(lambda: not any(map(is_alive, starts(tmp_path))))
     readings = collection.readings["cpu"]
-    assert readings["py_cpuinfo"]["reason"] == "py-cpuinfo took longer than 0.8 s and was ended"
+    assert readings["py_cpuinfo"]["reason"] == "py-cpuinfo took longer than 0.8 s and was stopped"
     assert readings["logical_cores"] == os.cpu_count()
     assert collection.statuses["cpu"]["status"] == "ok"
     assert not facts_folder.exists()

@@ -131,7 +131,7 @@ def test_shares_are_exact(tmp_path: Path) -> None:
         "clock_source",
     }  # fmt: skip
     assert "a (b) c (pid 77) used 0.67 cores" in texts(evidence)
-    assert "have ended or do not show here used 0.13 cores" in texts(evidence)
+    assert "have ended or are not visible here used 0.13 cores" in texts(evidence)
 
 
 @linux_only

@@ -21,12 +21,17 @@ TIMING = {
 WAITING = {"run_delay_seconds": 1.5, "run_delay_share": 0.2, "own_cpu_seconds": 6.0, "threads_runnable": 2.5}
 CASES = [
     ("threads", {"threads_busy": 1.98}, True, "1 thread was asked for, 1.98 were busy"),
-    ("timer", {"timing": {"overhead_seconds": 2e-6}}, False, "take 0.2 % of what is timed"),
+    ("timer", {"timing": {"overhead_seconds": 2e-6}}, False, "take 0.2 % of each timed sample"),
     ("timer", {"timing": {"sample_seconds": 1e-7}}, True, "take 200.0 %"),
     ("compilation", {"timing": {"compilations": 1}}, True, "compiled once among the timed steps"),
     ("slowdown", {"timing": {"steady_state": "slowdown"}}, False, "became slower"),
     ("no_steady_state", {"timing": {"steady_state": "no_steady_state"}}, False, "did not settle"),
-    ("oversubscribed", WAITING, False, "waited for each other for a core in 20.0 % of the time (2.5 wanted"),
+    (
+        "oversubscribed",
+        WAITING,
+        False,
+        "waited for each other for a core in 20.0 % of the time (2.5 wanted",
+    ),
 ]
 
 

@@ -65,4 +65,4 @@ def test_it_is_graded(rise: float, expected: str) -> None:
     if expected != "clean":
         (reason,) = graded["reasons"]
         assert reason["kind"] == "same_work"
-        assert "more CPU time than in calm ones" in reason["text"]
+        assert "more CPU time than when undisturbed" in reason["text"]

@@ -102,7 +102,7 @@ def calibrated(monkeypatch: pytest.MonkeyPatch, grades: list[str]) -> tuple[Cali
 
 def test_a_disturbed_calibration_is_made_again(monkeypatch: pytest.MonkeyPatch) -> None:
     found, told = calibrated(monkeypatch, ["contaminated", "noisy"])
-    assert (found.grade, told) == ("noisy", ["it was disturbed and is repeated: others"])
+    assert (found.grade, told) == ("noisy", ["it was disturbed, so it is repeated: others"])
     with pytest.raises(BenchmarkerError, match="was disturbed 3 times and is not kept: others"):
         calibrated(monkeypatch, ["contaminated"] * 3)
 

@@ -279,7 +279,7 @@ def test_a_damaged_checkpoint_is_passed_over_for_an_earlier_one(written: Doomed)
     earlier, last = written.checkpoints("results")
     last.write_bytes(last.read_bytes()[:-100])
     again = written.train("results", "--resume")
-    assert "is cut short; go on from an earlier one; an earlier one is used" in again.stderr
+    assert "is cut short; continue from an earlier one; an earlier one is used" in again.stderr
     assert only(again)["training"]["checkpoints"]["resumed"][0]["step"] == 2 * EVERY
     assert earlier.exists()
 
@@ -302,12 +302,12 @@ def test_a_checkpoint_of_another_training_is_refused(written: Doomed) -> None:
     (*_, last) = written.checkpoints("results")
     start = f"--resume-from={last}"
     recipe = written.folder / "small.toml"
-    assert_refused(written.train("a", start, "--seed=6"), "is of seed 5, and this training of seed 6")
+    assert_refused(written.train("a", start, "--seed=6"), "has seed 5, but this training has seed 6")
     recipe.write_text(RECIPE.replace("warmup = 10", "warmup = 11"))
     assert_refused(written.train("a", start), "is of recipe 'small' as it was before it was changed")
     recipe.write_text(RECIPE.replace("size = 16", "size = 17"))
     assert_refused(
-        written.train("a", start), r"is of another model: it has \(.*16.*, and this training has \(.*17"
+        written.train("a", start), r"is of a different model: it has \(.*16.*, but this training has \(.*17"
     )
     recipe.write_text(RECIPE)
     assert_refused(

@@ -128,7 +128,7 @@ def test_a_run_is_warned_of_what_could_be_otherwise(tmp_path: Path, monkeypatch:
     layout = {"proc/sys/kernel/randomize_va_space": "0\n"}  # of a machine: doctor tells it
     found = warnings_before_run(plant(tmp_path / "hot", {**GOOD, **heat, **layout}))
     assert [(finding.name, finding.found) for finding in found] == [
-        ("heat", "97 °C, slowed down 0 times since the start")
+        ("heat", "97 °C, slowed down 0 times since boot")
     ]
 
 

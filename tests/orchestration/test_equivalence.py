@@ -323,7 +323,7 @@ def test_tables_fit_the_terminal(wrong: Command) -> None:
         (("--framework=numpy", "--optimizer=sgd,sgd"), "optimizer 'sgd' is named twice"),
         (
             ("--framework=numpy", "--size=full"),
-            "at full size frameworks are compared with each other, which takes two or more, got 'numpy' alone",
+            "at full size, frameworks are compared with each other, so there must be two or more, got 'numpy' alone",
         ),
         (
             ("--framework=numpy", "--env=/nowhere"),

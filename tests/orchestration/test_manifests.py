@@ -207,11 +207,11 @@ def _container(
         (
             "kubernetes",
             ("--image=i", "--results=s3://a/b", "--queue=x"),
-            "--queue is not for --to=kubernetes",
+            "--queue does not apply to --to=kubernetes",
         ),
         ("kubernetes", ("--image=i", "--results=s3://a/b", "--nodes=2"), "gives each job one node"),
         ("aws-batch", ("--image=i", "--results=s3://a/b"), "needs the name of a job queue"),
-        ("aws-batch", ("--image=i", "--results=s3://a/b", "--option=a=b"), "--option is not for"),
+        ("aws-batch", ("--image=i", "--results=s3://a/b", "--option=a=b"), "--option does not apply to"),
     ],
 )
 def test_what_they_cannot_say_is_refused(

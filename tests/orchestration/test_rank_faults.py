@@ -104,8 +104,8 @@ def test_one_that_is_stopped_is_named_at_the_time_limit(command: Command) -> Non
 @pytest.mark.parametrize(
     ("fault", "arguments", "message"),
     [
-        ("start", NATIVE, "rank 1 has other weights than rank 0"),
-        ("untold", NATIVE, "rank 1 has other weights than rank 0"),
+        ("start", NATIVE, "rank 1 has different weights from rank 0"),
+        ("untold", NATIVE, "rank 1 has different weights from rank 0"),
         ("apart", NATIVE, "update .* differs"),
         ("rows", (*STUMBLING, "--json"), "(gradient|loss) .* differs"),
     ],
@@ -131,9 +131,7 @@ def test_who_normalizes_the_whole_mini_batch_keeps_the_same_statistics(command: 
         assert check(record, STATISTICS)["detail"] == "the same bits on all ranks"
     else:
         record = failed(finished)
-        assert (
-            f"after the timed part: {STATISTICS}: rank 1 has others than rank 0" in record["error"]["message"]
-        )
+        assert f"after the timed part: {STATISTICS}: rank 1 differs from rank 0" in record["error"]["message"]
 
 
 def test_the_others_wait_for_a_slow_one(command: Command) -> None:

@@ -77,7 +77,7 @@ def test_what_makes_no_valid_record_is_left_out_of_it(
     assert "Traceback" not in finished.stderr
     assert [record["status"] for record in finished.records] == ["ok"]
     assert "odd mnist_mlp" in finished.stderr
-    assert "there is no record of it: " in finished.stderr
+    assert "it left no record: " in finished.stderr
 
 
 # --- planted in the orchestrator itself ----------------------------------------------------------

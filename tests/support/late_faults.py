@@ -220,7 +220,7 @@ def silent(program: type[NumpyProgram]) -> type[NumpyProgram]:
 
     class Silent(program):  # type: ignore[valid-type, misc]
         def optimizer_state(self) -> dict[str, dict[str, Array]]:
-            raise UnsupportedError("the framework does not tell the state of its optimizer")
+            raise UnsupportedError("the framework does not expose the state of its optimizer")
 
     return Silent
 

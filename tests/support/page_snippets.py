@@ -77,7 +77,7 @@ def run_as_reader(snippet: Snippet, folder: Path, environment: Mapping[str, str]
 
 def commands_in(text: str) -> Iterator[list[str]]:
     """Yield the arguments of each call of ``benchmarker`` in lines of a shell."""
-    for line in _whole_lines(text):
+    for line in whole_lines(text):
         for part in _BETWEEN.split(line):
             words = shlex.split(part.removeprefix("$ "), comments=True)
             words = words[: words.index(">")] if ">" in words else words
@@ -89,7 +89,7 @@ def commands_in(text: str) -> Iterator[list[str]]:
                     yield words[len(names) :]
 
 
-def _whole_lines(text: str) -> Iterator[str]:
+def whole_lines(text: str) -> Iterator[str]:
     """Yield lines, several as one where a quotation or a backslash goes over their ends."""
     whole = ""
     for line in text.replace("\\\n", "").splitlines():

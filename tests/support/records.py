@@ -25,7 +25,7 @@ SAMPLES = tuple(round(0.0507 + 0.00003 * (37 * i % 61), 6) for i in range(60))
 PRESSURE = {
     "kind": "cpu_pressure",
     "severity": "noisy",
-    "text": "tasks on this machine waited for a core in 11.0 % of the time",
+    "text": "tasks on this machine waited for a core 11.0 % of the time",
     "value": 0.11,
     "limit": 0.05,
 }

@@ -77,21 +77,21 @@ def replaced(old: bytes, new: bytes) -> Callable[[bytes], bytes]:
 @pytest.mark.parametrize(
     ("damage", "sentence"),
     [
-        (lambda data: data[:-1], "is cut short; go on from an earlier one"),
-        (lambda data: data[:200], "is cut short; go on from an earlier one"),
-        (lambda data: data[:5], "is cut short; go on from an earlier one"),
-        (lambda data: b"", "is cut short; go on from an earlier one"),
+        (lambda data: data[:-1], "is cut short; continue from an earlier one"),
+        (lambda data: data[:200], "is cut short; continue from an earlier one"),
+        (lambda data: data[:5], "is cut short; continue from an earlier one"),
+        (lambda data: b"", "is cut short; continue from an earlier one"),
         (lambda data: data[:-1] + bytes([data[-1] ^ 1]), "is damaged: its content is not what was written"),
         (replaced(b'\\"step\\": 33', b'\\"step\\": 44'), "is damaged: its content is not what was written"),
         (replaced(b'"shape": [7, 1]', b'"shape": [1, 7]'), "is damaged: its content is not what was written"),
-        (replaced(b'"data_offsets"', b'"data_0ffsets"'), "is damaged: its header makes no sense"),
+        (replaced(b'"data_offsets"', b'"data_0ffsets"'), "is damaged: its header cannot be read"),
         (
             replaced(b'"format": "1"', b'"format": "9"'),
-            "is of format 9, and this benchmarker reads formats up to 1",
+            "has format 9, but this benchmarker reads formats up to 1",
         ),
-        (replaced(b'"benchmarker"', b'"benchmarkes"'), "is no checkpoint of a training"),
-        (lambda data: b"\x10" + bytes(7) + b"no JSON at all..", "is no checkpoint of a training"),
-        (lambda data: b"PK\x03\x04" + data, "is no checkpoint of a training"),
+        (replaced(b'"benchmarker"', b'"benchmarkes"'), "is not a checkpoint of a training"),
+        (lambda data: b"\x10" + bytes(7) + b"no JSON at all..", "is not a checkpoint of a training"),
+        (lambda data: b"PK\x03\x04" + data, "is not a checkpoint of a training"),
     ],
 )
 def test_what_is_not_whole_is_refused(damage: Callable[[bytes], bytes], sentence: str, file: Path) -> None:
@@ -149,11 +149,11 @@ def test_the_last_ones_stay_and_those_of_a_process_that_was_further(tmp_path: Pa
         ({"recipe_digest": "sha256:9"}, "is of recipe 'small' as it was before it was changed (sha256:1)"),
         (
             {"recipe": "large", "recipe_digest": "sha256:9"},
-            "is of recipe 'small' and this training is by 'large'",
+            "is of recipe 'small' but this training is by 'large'",
         ),
-        ({"seed": 6}, "is of seed 5, and this training of seed 6"),
-        ({"order": "sha256:9"}, "is of another order of samples than this training"),
-        ({"constants": {}}, "is of another schedule than this training"),
+        ({"seed": 6}, "has seed 5, but this training has seed 6"),
+        ({"order": "sha256:9"}, "has a different order of samples from this training"),
+        ({"constants": {}}, "has a different schedule from this training"),
     ],
 )
 def test_another_training_is_told_by_what_differs(
@@ -168,6 +168,6 @@ def test_another_training_is_told_by_what_differs(
 def test_another_model_is_told_by_its_shape(file: Path) -> None:
     read = checkpoint.read(file)
     (sentence,) = checkpoint.mismatches(read, SUBJECT, {"w": (7, 2), "b": (3,)})
-    assert sentence.endswith("is of another model: it has (7, 1) as 'w', and this training has (7, 2)")
+    assert sentence.endswith("is of a different model: it has (7, 1) as 'w', but this training has (7, 2)")
     (sentence,) = checkpoint.mismatches(read, SUBJECT, {"w": (7, 1)})
-    assert sentence.endswith("it has (3,) as 'b', and this training has none")
+    assert sentence.endswith("it has (3,) as 'b', but this training has none")

@@ -188,7 +188,7 @@ def test_weights_are_neither_biases_nor_of_a_normalization() -> None:
 
 def test_a_pattern_of_no_parameter_is_refused() -> None:
     with pytest.raises(
-        UsageError, match=r"weight decay is of 'head\.\*', which no parameter of 'parts' is called"
+        UsageError, match=r"weight decay is set for 'head\.\*', but no parameter of 'parts' has such a name"
     ):
         places(network(), "conv.* head.*")
 

@@ -66,7 +66,7 @@ def test_json_goes_there_and_back() -> None:
         ({"schedules": {"learning_rate": {"kind": "cosin"}}}, "did you mean 'cosine'?"),
         ({"split": {"train": 0.5, "test": 0.2}}, "must have shares that add up to 1, got 0.7"),
         ({"split": {"train": 1.0}}, "must give 'test' a share: the target is evaluated on it"),
-        ({"may_change": ["precision"]}, "is of an open recipe, and this one is closed"),
+        ({"may_change": ["precision"]}, "belongs to an open recipe, but this one is closed"),
         ({"evaluate_evry": 3}, "is not known; did you mean 'evaluate_every'?"),
     ],
 )
@@ -123,7 +123,7 @@ def test_a_target_that_no_reference_run_reached_is_refused(tmp_path: Path) -> No
     assert found.highest_target() == pytest.approx(0.9095)
     found.check(Target(0.919), "mine")
     with pytest.raises(
-        UsageError, match=r"was reached by none of its 20 reference runs, the best of which came to 0.919"
+        UsageError, match=r"was not reached by any of its 20 reference runs, the best of which came to 0.919"
     ):
         found.check(Target(0.92), "mine")
 

@@ -95,12 +95,12 @@ def test_the_warm_up_is_counted_in_the_unit() -> None:
     [
         (
             {"kind": "cosine", "length": 5},
-            "the schedule of the learning rate ends after 5 steps, and the training",
+            "the schedule of the learning rate ends after 5 steps, but the training",
         ),
         ({"kind": "cosine", "length": 5, "warmup": 2}, "ends after 7 steps"),
-        ({"kind": "table", "values": [0.1]}, "ends after 1 step, and the training may take 8"),
+        ({"kind": "table", "values": [0.1]}, "ends after 1 step, but the training may take 8"),
         ({"kind": "step", "at": [3, 8]}, "changes at step 8, beyond the 8 that the training may take"),
-        ({"warmup": 8}, "the warm-up of the learning rate takes 8 steps, and the training 8 at most"),
+        ({"warmup": 8}, "the warm-up of the learning rate takes 8 steps, but the training at most 8"),
     ],
 )
 def test_what_does_not_fit_the_training_is_one_sentence(fields: dict[str, Any], sentence: str) -> None:
@@ -115,11 +115,14 @@ def test_what_does_not_fit_the_training_is_one_sentence(fields: dict[str, Any], 
     [
         ({"kind": "cosin"}, "did you mean 'cosine'?"),
         ({"kind": "cosine", "powr": 2}, "is not known; did you mean 'power'?"),
-        ({"kind": "cosine", "power": 2.0}, "is not of a schedule of kind 'cosine', but of polynomial"),
+        (
+            {"kind": "cosine", "power": 2.0},
+            "does not belong to a schedule of kind 'cosine', but of kind polynomial",
+        ),
         ({"kind": "step"}, "of kind 'step' needs 'at'"),
         ({"kind": "table", "values": []}, "must be a list of numbers"),
         ({"kind": "constant", "warmup": -1}, "must be a number of at least 0"),
-        ({"kind": "table", "values": [1.0], "warmup": 2}, "is not of a table"),
+        ({"kind": "table", "values": [1.0], "warmup": 2}, "does not belong to a table"),
     ],
 )
 def test_a_wrong_declaration_is_one_sentence(fields: dict[str, Any], sentence: str) -> None:

@@ -44,7 +44,7 @@ def test_interruptions_that_do_not_end_contradict_nothing(monkeypatch: pytest.Mo
 @pytest.mark.parametrize(
     ("last", "words"),
     [
-        (ClockReading(1.0, 2.0, 0.0), "the kernel's by 2 s"),
+        (ClockReading(1.0, 2.0, 0.0), "the kernel's 2 s"),
         (ClockReading(1.0, None, 1e6), "which is more than"),
     ],
 )

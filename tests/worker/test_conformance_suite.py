@@ -185,7 +185,7 @@ def test_a_state_that_is_not_told_is_skipped_with_the_reason() -> None:
     checks = tuple(check for check in CHECKS if "/state" in check.name)
     found = results_of(faulty_frameworks.with_program(faulty_frameworks.UntoldState), checks)
     assert {(result.status, result.detail) for result in found.values()} == {
-        ("skipped", "the framework does not tell the state of its optimizer")
+        ("skipped", "the framework does not expose the state of its optimizer")
     }
 
 

@@ -187,7 +187,7 @@ def test_a_value_that_is_not_the_same_at_each_call_is_told() -> None:
         program.__class__ = Restless
         return program
 
-    with pytest.raises(CheckFailed, match="not the same at each call"):
+    with pytest.raises(CheckFailed, match="changes from call to call"):
         gradient_check(build, graph, start, batch)
 
 

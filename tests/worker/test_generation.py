@@ -71,7 +71,7 @@ def test_tokens_are_those_of_the_problem_itself_at_each_length(name: str) -> Non
 
 def test_a_reference_whose_cache_changes_the_scores_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(NumpyProgram, "take", forgetful_take)
-    with pytest.raises(BenchmarkerError, match="prompt and step are not its own"):
+    with pytest.raises(BenchmarkerError, match="prompt and step compute another function"):
         tokens_of(job_of("llama"))
 
 
@@ -141,7 +141,9 @@ def test_a_token_as_good_as_the_best_within_the_bound_is_right(
     monkeypatch.setattr(generations.reference, "tokens_of", lambda path: known(path) + 1)
     verification = run_events(job_of("llama"), tmp_path)["verification"]
     assert verification["status"] == "passed"
-    assert "3 samples of 3 went another way than the reference, sample 0 at token 0" in verification["reason"]
+    assert (
+        "3 samples of 3 took another path than the reference, sample 0 at token 0" in verification["reason"]
+    )
     exact = np.array([[[1.0, 1.0 - 1e-6, 0.5]]])
     limit = Tolerance(1e-6, 1e-6)
     assert token_verdict(exact, np.array([[1]]), limit).passed

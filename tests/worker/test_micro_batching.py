@@ -146,7 +146,7 @@ class Summed:
 
 
 def test_a_loss_that_is_no_mean_over_samples_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(UnsupportedError, match=r"'summed' is no mean over samples .* train it whole"):
+    with pytest.raises(UnsupportedError, match=r"'summed' is not a mean over samples .* train it whole"):
         run_events(replace(MICRO, problem=f"{__name__}:Summed"), tmp_path)
 
 
@@ -157,7 +157,7 @@ def test_with_batch_normalization_a_mean_is_one_all_the_same() -> None:
 
 def test_a_mean_over_those_words_that_count_is_none_over_samples() -> None:
     whole, part = graphs("bert_base", 6, 2)
-    with pytest.raises(UnsupportedError, match="'bert_base' is no mean over samples"):
+    with pytest.raises(UnsupportedError, match="'bert_base' is not a mean over samples"):
         check_mean(whole, part, draw_parameters(whole, 0), draw_batch(whole, 0))
 
 
@@ -189,7 +189,7 @@ class Plain(NumpyProgram):
 
 
 def test_a_framework_that_cannot_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(UnsupportedError, match="'tested' has no training in micro-batches"):
+    with pytest.raises(UnsupportedError, match="'tested' cannot train in micro-batches"):
         run_events(MICRO, tmp_path, framework_of(Plain))
 
 

@@ -422,7 +422,7 @@ def test_the_second_program_is_verified_too(tmp_path: Path) -> None:
 
 
 def test_a_missing_gradient_is_named(tmp_path: Path) -> None:
-    with pytest.raises(RuntimeError, match=r"returned no gradient of fc1\.bias, fc2\.bias"):
+    with pytest.raises(RuntimeError, match=r"returned no gradient for fc1\.bias, fc2\.bias"):
         run_events(JOB, tmp_path, framework_of(MissingGradient))
 
 

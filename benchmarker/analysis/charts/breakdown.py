@@ -26,7 +26,7 @@ _MAX_OPERATORS, _MIN_SHARE = 7, 1.0
 """Operators that have a name, and the percentage that one must have somewhere."""
 _UPDATE, _UNEXPLAINED, _OTHER = "update", "unexplained", "other"
 _MEASURED = (
-    "Measured: medians, in a separate pass with a synchronisation after each part, so a step takes longer than "
+    "Measured: medians, in a separate pass with a synchronization after each part, so a step takes longer than "
     "in the other pictures."
 )
 _PROFILED = (

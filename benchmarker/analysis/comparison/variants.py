@@ -242,7 +242,7 @@ def _spec(variant: _Variant, words: Sequence[str]) -> RunSpec:
     """Return the one run that the words ask for at a side, as far as it is told to people."""
     status, output, complaints = _benchmarker(variant, [*words, "--repeats=1", "--dry-run", "--json"])
     if status:
-        raise UsageError(f"what is to be run makes no sense at '{variant.name}': {_said(complaints)}")
+        raise UsageError(f"the run is not valid at '{variant.name}': {_said(complaints)}")
     runs = [json.loads(line) for line in output.splitlines()]
     if len(runs) != 1:
         raise UsageError(

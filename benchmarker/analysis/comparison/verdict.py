@@ -105,7 +105,7 @@ def margin_of(asked: float | None, resolution: Resolution | None, records: Seque
             )
         )
     share = max(map(_timer_share, records), default=0.0)
-    found.append(Margin(_TIMES * share, "twice the share of clock and synchronisation in a sample"))
+    found.append(Margin(_TIMES * share, "twice the share of clock and synchronization in a sample"))
     return max(found, key=lambda margin: margin.value)
 
 

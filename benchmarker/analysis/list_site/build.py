@@ -186,19 +186,19 @@ def check_place(folder: Path, *, force: bool) -> None:
         If something is there: without ``force`` anything, with it anything but a site.
     """
     if not folder.absolute().parent.is_dir():
-        raise UsageError(f"a site must go to a folder in one that exists, got '{folder}'")
+        raise UsageError(f"the folder above a site must exist, got '{folder}'")
     if not folder.exists() and not folder.is_symlink():
         return
     if folder.is_symlink() or not folder.is_dir():
-        raise UsageError(f"a site must be a folder, and '{folder}' is not")
+        raise UsageError(f"a site must be a folder, but '{folder}' is not")
     if not any(folder.iterdir()):
         return
     if not (folder / MARK).is_file():
-        raise UsageError(f"a site replaces a site, and '{folder}' holds other things: name another folder")
-    if not force:
         raise UsageError(
-            f"a site is not written over another one, and '{folder}' is a site: --force replaces it"
+            f"only an earlier site is replaced, but '{folder}' holds other files: name another folder"
         )
+    if not force:
+        raise UsageError(f"'{folder}' is a site already; --force replaces it")
 
 
 def write_site(folder: Path, site: Site, *, force: bool) -> int:

@@ -126,10 +126,12 @@ def read_contests(folder: Path) -> list[Contest]:
         If there is no such folder, no contest in it, or one of them is not right.
     """
     if not folder.is_dir():
-        raise UsageError(f"contests are TOML files in a folder, got '{folder}', which is none (--contests)")
+        raise UsageError(f"contests are TOML files in a folder, but '{folder}' is not a folder (--contests)")
     files = sorted(folder.glob("*.toml"))
     if not 0 < len(files) <= MAX_CONTESTS:
-        raise UsageError(f"a list has 1 to {MAX_CONTESTS} contests, the folder '{folder}' has {len(files)}")
+        raise UsageError(
+            f"a list has 1 to {MAX_CONTESTS} contests, but the folder '{folder}' has {len(files)}"
+        )
     return [read_contest(path) for path in files]
 
 
@@ -144,7 +146,7 @@ def read_contest(path: Path) -> Contest:
     reader = _Reader(path, _toml(path))
     if not _NAME.fullmatch(path.stem):
         raise reader.refuse(
-            "must have a file name of small letters, digits, '-' and '_', which is in its address"
+            "must have a file name of lower-case letters, digits, '-' and '_', as it becomes part of an address"
         )
     contest = Contest(
         name=path.stem,
@@ -166,7 +168,7 @@ def read_contest(path: Path) -> Contest:
 def _toml(path: Path) -> dict[str, Any]:
     try:
         if path.stat().st_size > MAX_CONTEST_BYTES:
-            raise UsageError(f"a contest has at most {MAX_CONTEST_BYTES >> 10} KiB, '{path}' has more")
+            raise UsageError(f"a contest has at most {MAX_CONTEST_BYTES >> 10} KiB, but '{path}' has more")
         return tomllib.loads(path.read_text(encoding="utf-8"))
     except OSError as error:
         raise UsageError(f"the contest '{path}' cannot be read: {error.strerror}") from None
@@ -189,7 +191,7 @@ def _check(contest: Contest, reader: _Reader) -> None:
                 f"names {_shown(name)}, which is not a key of a work{did_you_mean(name, KEYS)}"
             )
     for name in set(contest.fixed) & set(contest.may_change):
-        raise reader.refuse(f"fixes '{name}' and lets it change")
+        raise reader.refuse(f"both fixes '{name}' and lets it change")
     needed = MEASURES[contest.ranked_by].fixes
     if needed is not None and needed not in contest.fixed:
         raise reader.refuse(f"ranks by {contest.ranked_by}, so it must fix {needed}")
@@ -203,7 +205,7 @@ def departures(contest: Contest, record: Record) -> list[str]:
     for name, wanted in contest.fixed.items():
         given = value_at(record, name) if "." in name else keys.get(name)
         if given != wanted or isinstance(given, bool) != isinstance(wanted, bool):
-            found.append(f"{name} must be {_shown(wanted)}, is {_shown(given)}")
+            found.append(f"{name} must be {_shown(wanted)}, but is {_shown(given)}")
     free = {*contest.fixed, *contest.may_change, *HARDWARE}
     found += [
         f"{name} is {_shown(given)}, about which the contest says nothing"

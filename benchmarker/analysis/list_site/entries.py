@@ -113,7 +113,7 @@ def read_repository(folder: Path, on_progress: OnProgress | None = None) -> Repo
     """
     results = collect(folder, {}, on_progress)
     if len(results) > MAX_RECORDS:
-        raise UsageError(f"a list holds at most {MAX_RECORDS:,} records, '{folder}' has {len(results):,}")
+        raise UsageError(f"a list holds at most {MAX_RECORDS:,} records, but '{folder}' has {len(results):,}")
     skipped = dict(results.damaged)
     known: dict[str, Record] = {}
     files: dict[str, Path] = {}
@@ -121,7 +121,7 @@ def read_repository(folder: Path, on_progress: OnProgress | None = None) -> Repo
         try:
             record = results[index]
         except StoreError:
-            skipped[path] = "cannot be read any more"
+            skipped[path] = "can no longer be read"
             continue
         faults = validate(record)
         if faults:

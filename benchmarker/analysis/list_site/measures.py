@@ -84,17 +84,17 @@ _NO_TARGET, _NO_PRICE = (
     "no price was given (--price-per-hour)",
 )
 MEASURES: Mapping[str, Measure] = {
-    "step_seconds": Measure("time of a step", _step, duration, "no step was timed", fixes="batch_size"),
-    "sample_seconds": Measure("time of a sample", _sample, duration, "no step was timed"),
+    "step_seconds": Measure("time per step", _step, duration, "no step was timed", fixes="batch_size"),
+    "sample_seconds": Measure("time per sample", _sample, duration, "no step was timed"),
     "seconds_to_target": Measure("time to accuracy", _at("metrics.seconds_to_target"), duration, _NO_TARGET),
     "joules_per_sample": Measure(
-        "energy of a sample",
+        "energy per sample",
         _at("metrics.joules_per_sample"),
         lambda joules: f"{significant(joules)} J",
         "no energy was measured",
     ),
     "cost_per_million_samples": Measure(
-        "cost of a million samples",
+        "cost per million samples",
         _at("metrics.cost_per_million_samples"),
         money,
         _NO_PRICE,

@@ -151,14 +151,14 @@ def _price(records: Sequence[Record], currency: str) -> str:
 def _rules(contest: Contest) -> Iterator[tuple[str, str]]:
     what = "the work is fixed" if contest.division == "closed" else "what may change is listed"
     yield "division", f"{contest.division}: {what}"
-    yield "ranked by", f"{MEASURES[contest.ranked_by].title} ({contest.ranked_by}), less is better"
+    yield "ranked by", f"{MEASURES[contest.ranked_by].title} ({contest.ranked_by}), lower is better"
     for name, value in contest.fixed.items():
         yield name, shortened(_text(value), _MAX_TEXT)
     if contest.may_change:
         yield "may change", ", ".join(contest.may_change)
     free = [name for name in HARDWARE if name not in contest.fixed]
     if free:
-        yield "of the machine", f"{', '.join(free)}: as the entry chooses"
+        yield "free to choose", f"{', '.join(free)}"
     yield "trust", " or ".join(grades_of(contest))
     yield "prices in", contest.currency
 
@@ -213,7 +213,7 @@ def _places(entry: Entry, standings: Sequence[Standing]) -> Iterator[Here]:
 def _numbers(here: Sequence[Here]) -> Iterator[tuple[str, str]]:
     place = next((place for _, _, place in here if place), None)
     if place is None:
-        yield "numbers", "none is published, since the entry does not count; its records are below"
+        yield "numbers", "not published, because the entry does not count; its records are below"
         return
     contest = next(standing.contest for standing, _, found in here if found)
     for name, measure in MEASURES.items():
@@ -221,7 +221,7 @@ def _numbers(here: Sequence[Here]) -> Iterator[tuple[str, str]]:
             interval = _interval(name, place.estimates[name])
             yield measure.title, f"{_centre(contest, name, place)} {interval}".strip()
         elif name in ("seconds_to_target", "joules_per_sample"):
-            yield measure.title, f"not known: {measure.needs}"
+            yield measure.title, f"unknown: {measure.needs}"
     yield "price per hour", _price(place.judged.counted, contest.currency)
     left = len(place.judged.entry.processes) - len(place.judged.counted)
     more = f", {left} left out as disturbed" if left else ""
@@ -234,14 +234,14 @@ def _facts(entry: Entry) -> Iterator[tuple[str, str]]:
     yield "framework", entry.label
     yield "options", _text(record["framework"]["options"] or {}) or "none"
     yield "machine", machine_name(record)
-    yield "cores that may be used", _text(models["cores"])
+    yield "usable cores", _text(models["cores"])
     yield "GPUs", ", ".join(map(str, models["gpus"])) or "none"
     yield "device", str(record["device"]["name"] or record["device"]["type"])
     yield "threads", _text(record["execution"]["threads"])
     yield "mini-batch", f"{record['batch_size']:,}"
     yield "precision", str(record["precision"])
-    yield "system", str(value_at(record, "platform.os.kernel") or "not known")
-    yield "Python", str(record["environment"]["python"] or "not known")
+    yield "system", str(value_at(record, "platform.os.kernel") or "unknown")
+    yield "Python", str(record["environment"]["python"] or "unknown")
     yield "benchmarker", str(record["benchmarker_version"])
 
 

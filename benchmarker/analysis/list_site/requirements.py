@@ -74,9 +74,7 @@ def no_contest(entry: Entry, contests: Sequence[Contest]) -> list[str]:
         for contest in contests
     }
     nearest = min(found, key=lambda name: len(found[name]))
-    return [
-        f"it belongs to no contest; it would belong to '{nearest}', but: {text}" for text in found[nearest]
-    ]
+    return [f"it belongs to no contest; the nearest is '{nearest}', where {text}" for text in found[nearest]]
 
 
 def reasons_against(entry: Entry, contests: Sequence[Contest], repository: Repository) -> list[str]:
@@ -97,23 +95,23 @@ def _unverified(processes: Sequence[Record]) -> Iterator[str]:
             told = str(value_at(record, "error.message") or "").strip().partition("\n")[0]
             yield f"{who} ended as '{record['status']}': {told or 'no reason given'}"
         elif record["verification"]["status"] != "passed":
-            yield f"{who} is not verified: verification is '{record['verification']['status']}'"
+            yield f"{who} is not verified: its verification is '{record['verification']['status']}'"
         elif value_at(record, "verification.after_timing.status") != "passed":
             status = value_at(record, "verification.after_timing.status")
-            yield f"{who} is not verified after its timed part: '{status or 'not done'}'"
+            yield f"{who} is not verified after its timed part: that check is '{status or 'not done'}'"
 
 
 def _disturbed(entry: Entry, counted: Sequence[Record], contest: Contest) -> Iterator[str]:
     ended = [record for record in entry.processes if record["status"] == "ok"]
     if len(ended) < MIN_UNDISTURBED:
-        yield f"at least {MIN_UNDISTURBED} processes must have ended well, there are {len(ended)}"
+        yield f"at least {MIN_UNDISTURBED} processes must have succeeded, but only {len(ended)} did"
     elif len(counted) < MIN_UNDISTURBED:
         allowed = " or ".join(grades_of(contest))
         others = Counter(_disturbance(record) for record in ended if record not in counted)
         told = ", ".join(f"{count} {kind}" for kind, count in others.items())
         yield (
             f"at least {MIN_UNDISTURBED} processes must be undisturbed ({allowed}), "
-            f"there are {len(counted)} of {count_of(ended)} ({told})"
+            f"but only {len(counted)} of {count_of(ended)} are ({told})"
         )
 
 
@@ -125,9 +123,9 @@ def _disturbance(record: Record) -> str:
 
 def _unsaid(processes: Sequence[Record]) -> Iterator[str]:
     if any(not value_at(record, "platform.cpu.model") for record in processes):
-        yield "its hardware is not stated: a record has no model of the processor"
+        yield "its hardware is not stated: a record lacks the processor's model"
     if any(record["device"]["type"] != "cpu" and not record["device"]["name"] for record in processes):
-        yield "its hardware is not stated: a record has no name of the device"
+        yield "its hardware is not stated: a record lacks the device's name"
     if any(price_per_hour(record) is None for record in processes if record["status"] == "ok"):
         yield "its price is not stated: measure with --price-per-hour"
 
@@ -148,9 +146,9 @@ def _reproduced(entry: Entry, known: Mapping[str, Record]) -> tuple[Rerun | None
             return rerun, None
         reasons.append(f"'{rerun.file.name}' {fault}")
     if reasons:
-        return None, f"it is not shown to be reproduced: {'; '.join(reasons)}"
+        return None, f"it is not shown to be reproducible: {'; '.join(reasons)}"
     name = entry.files[0].with_suffix(ENDING).name
-    return (
-        None,
-        f"it is not shown to be reproduced: no '{name}' next to it (benchmarker rerun RECORD --keep-verdict)",
+    return None, (
+        f"it is not shown to be reproducible: there is no '{name}' next to it "
+        "(benchmarker rerun RECORD --keep-verdict)"
     )

@@ -63,13 +63,11 @@ def check_free(record: Path) -> None:
     """
     if places.shown(record) != str(record):
         raise UsageError(
-            "a verdict is kept next to a record on this machine, got one at an address; benchmarker results merge "
-            f"brings it here: '{places.shown(record)}'"
+            f"a verdict is kept next to a record on this machine, got '{places.shown(record)}'; bring it here with "
+            "benchmarker results merge"
         )
     if verdict_file(record).exists():
-        raise UsageError(
-            f"a verdict is kept once, and '{verdict_file(record)}' exists: move it away for another"
-        )
+        raise UsageError(f"the verdict '{verdict_file(record)}' already exists: move it away to keep another")
 
 
 def keep(record: Path, comparison: Comparison, processes: Sequence[Record], new: Sequence[Record]) -> Path:
@@ -143,11 +141,11 @@ def rerun_fault(rerun: Rerun, processes: Sequence[Record], known: Mapping[str, R
     ours = {record["id"] for record in processes if record["status"] == "ok"}
     is_training = bool(processes[0].get("training"))  # of which one seed is run again
     if not rerun.processes or not ours >= set(rerun.processes):
-        return "is of other records"
+        return "is about other records"
     if not is_training and len(rerun.processes) < len(ours):
-        return f"is of {len(rerun.processes)} of {len(ours)} processes"
+        return f"covers {len(rerun.processes)} of {len(ours)} processes"
     if not rerun.new:
-        return "says that no new process ended well"
+        return "says that no new process succeeded"
     missing = [name for name in (*rerun.processes, *rerun.new) if name not in known]
     if missing:
         return f"names the record {missing[0]}, which is not here"
@@ -156,14 +154,14 @@ def rerun_fault(rerun: Rerun, processes: Sequence[Record], known: Mapping[str, R
         return "names a record without a number"
     last = max(record["started_at"] for record in originals)
     if any(record["started_at"] <= last for record in again):
-        return "names a record that is no later than the entry"
+        return "names a record that is not later than the entry"
     if any(machine_models(record) != machine_models(originals[0]) for record in again):
-        return "is of another machine"
+        return "is from another machine"
     found = compare(originals, again)
     if found.verdict != REPRODUCED:
         return f"has the outcome: {sentence(found)}"
     if rerun.verdict != REPRODUCED:
-        return f"says '{shortened(rerun.verdict, _MAX_SHOWN)}', and its records say otherwise"
+        return f"says '{shortened(rerun.verdict, _MAX_SHOWN)}', but its records say otherwise"
     return None
 
 

@@ -34,7 +34,7 @@ def bundled_file(dataset: str, name: str) -> tuple[Path, str]:
         path = Path(spec.origin).with_name("datasets") / name  # of a checkout that is installed in place
     if not path.is_file():
         raise UsageError(
-            f"data set '{dataset}' comes with scikit-learn as '{name}', which version {installed.version} here has "
-            "not: pip install --force-reinstall scikit-learn"
+            f"data set '{dataset}' comes with scikit-learn as '{name}', but version {installed.version} here lacks "
+            "it: pip install --force-reinstall scikit-learn"
         )
     return path, installed.version

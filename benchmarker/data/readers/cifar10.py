@@ -37,9 +37,7 @@ def read(folder: Path | None) -> Dataset:
     table = np.concatenate(tables)
     labels = table[:, 0]
     if int(labels.max()) > 9:
-        raise UsageError(
-            f"CIFAR-10 in '{folder}' has label {int(labels.max())}; there are the classes 0 to 9"
-        )
+        raise UsageError(f"CIFAR-10 in '{folder}' has label {int(labels.max())}; classes are 0 to 9")
     pixels = np.ascontiguousarray(table[:, 1:]).reshape(-1, *_SHAPE)
     tested = sum(map(len, tables[len(_BATCHES) :]))
     source = "Krizhevsky 2009, Learning multiple layers of features from tiny images, CIFAR-10 training set"

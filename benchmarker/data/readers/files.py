@@ -45,7 +45,7 @@ def find_file(folder: Path, *names: str) -> Path:
     for name in names:
         if (folder / name).is_file():
             return folder / name
-    raise UsageError(f"'{folder}' must hold {' or '.join(names)}; it does not")
+    raise UsageError(f"'{folder}' must hold {' or '.join(names)}, but does not")
 
 
 def read_bytes(
@@ -97,6 +97,6 @@ def _unpacked(path: Path, raw: bytes, stated: Callable[[bytes], int | None], mos
         limit = most if size is None else size
         content = head + stream.read(max(limit + 1 - len(head), 0))
     if len(content) > limit:
-        says = f"more than the {limit} bytes that its beginning says" if size else f"more than {limit} bytes"
+        says = f"more than the {limit} bytes that its header states" if size else f"more than {limit} bytes"
         raise UsageError(f"'{path}' is damaged: it unpacks to {says}")
     return content

@@ -87,7 +87,7 @@ def _found(folder: Path | None) -> tuple[Path, list[str], list[tuple[Path, int]]
         classes, others = (_classes(folder / part) for part in _PARTS)
         if classes != others:
             raise UsageError(
-                f"'{folder / _PARTS[1]}' must hold the folders that '{folder / _PARTS[0]}' holds, one a class; only "
+                f"'{folder / _PARTS[1]}' must hold the folders that '{folder / _PARTS[0]}' holds, one per class; only "
                 f"one of them has '{min({*classes} ^ {*others})}'"
             )
         return folder, classes, [*trained, *tested], len(tested)
@@ -173,7 +173,7 @@ def decoded(content: bytes, name: str, size: int = SIZE) -> Array:
         Image.DecompressionBombError,
         Image.DecompressionBombWarning,
     ) as error:
-        raise UsageError(f"'{name}' is no image that Pillow decodes, or is damaged: {error}") from None
+        raise UsageError(f"'{name}' is not an image that Pillow can decode, or is damaged: {error}") from None
     scale = size / min(colours.size)
     width, height = (max(size, round(side * scale)) for side in colours.size)
     scaled = colours.resize((width, height), Image.Resampling.BILINEAR)

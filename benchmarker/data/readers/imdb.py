@@ -52,7 +52,7 @@ def read_vectors(path: Path, wanted: Iterable[str]) -> dict[str, Array]:
                 continue
             if len(values) != FEATURES:
                 raise UsageError(
-                    f"line {number} of '{path}' must be a word and {FEATURES} numbers, it has {len(values)} after "
+                    f"line {number} of '{path}' must be a word and {FEATURES} numbers, but has {len(values)} after "
                     f"'{word}'"
                 )
             vectors[word] = _vector(
@@ -67,7 +67,7 @@ def _vector(values: list[str], rule: str) -> Array:
     except ValueError:
         raise UsageError(rule) from None
     if not np.isfinite(vector).all():
-        raise UsageError(f"{rule} that are finite")
+        raise UsageError(f"{rule}, and finite")
     return vector
 
 

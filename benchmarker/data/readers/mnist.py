@@ -54,7 +54,7 @@ def parse_idx(content: bytes, name: str, rank: int) -> Array:
     header = 4 + 4 * rank
     if len(content) - header != math.prod(shape):
         raise UsageError(
-            f"'{name}' is damaged: sizes {shape} need {math.prod(shape)} bytes of data, there are "
+            f"'{name}' is damaged: sizes {shape} need {math.prod(shape)} bytes of data, but there are "
             f"{len(content) - header}"
         )
     return np.frombuffer(content, np.uint8, offset=header).reshape(shape)
@@ -64,7 +64,7 @@ def _sizes(content: bytes, name: str, rank: int) -> tuple[int, ...]:
     if len(content) < 4 or content[:2] != b"\0\0" or content[2] != _UNSIGNED_BYTE or content[3] != rank:
         raise UsageError(
             f"'{name}' must be an IDX file of unsigned bytes with {rank} axes, which starts with the bytes "
-            f"0, 0, 8, {rank}; it starts with {', '.join(map(str, content[:4])) or 'nothing'}"
+            f"0, 0, 8, {rank}, but it starts with {', '.join(map(str, content[:4])) or 'nothing'}"
         )
     header = 4 + 4 * rank
     if len(content) < header:
@@ -116,5 +116,5 @@ def _read_set(
     if len(images) != len(labels):
         raise UsageError(f"MNIST in '{folder}' has {len(images)} images but {len(labels)} labels")
     if labels.size and int(labels.max()) > 9:
-        raise UsageError(f"MNIST in '{folder}' has label {int(labels.max())}, which is no digit")
+        raise UsageError(f"MNIST in '{folder}' has label {int(labels.max())}, which is not a digit")
     return images, labels, tuple(files)

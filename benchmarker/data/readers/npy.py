@@ -33,14 +33,14 @@ def _load(path: Path, what: str) -> tuple[Array, SourceFile]:
     if content.startswith(b"PK"):
         raise UsageError(f"'{path}' is an archive of arrays (.npz); save its {what} alone, with numpy.save")
     if not content.startswith(_MAGIC):
-        raise UsageError(f"'{path}' is no .npy file; save its {what} with numpy.save")
+        raise UsageError(f"'{path}' is not an .npy file; save its {what} with numpy.save")
     try:
         if (_stated_size(content[:HEAD_BYTES]) or 0) > len(content):
             raise ValueError("its data end early")  # before so much memory is asked for
         array = np.load(BytesIO(content), allow_pickle=False)
     except (ValueError, EOFError, OSError, MemoryError, TokenError, RecursionError, OverflowError):
         raise UsageError(
-            f"'{path}' is no .npy file of numbers, or is damaged; save its {what} again, with numpy.save"
+            f"'{path}' is not an .npy file of numbers, or is damaged; save its {what} again, with numpy.save"
         ) from None
     if array.dtype.kind not in _REAL:
         raise UsageError(f"the {what} in '{path}' must be real numbers, got the type {array.dtype}")
@@ -90,7 +90,7 @@ def _class_numbers(labels: Array, path: Path) -> Array:
     numbers = labels.reshape(-1)
     fitting = (numbers >= 0) & (numbers < _MAX_CLASSES)
     if not np.all(fitting) or np.any(numbers != np.floor(numbers)):
-        raise UsageError(f"the labels in '{path}' must be class numbers, whole and from 0 on")
+        raise UsageError(f"the labels in '{path}' must be class numbers: whole numbers from 0 up")
     return numbers.astype(np.int64)
 
 

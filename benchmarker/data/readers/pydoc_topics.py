@@ -49,7 +49,7 @@ def read(folder: Path | None) -> Dataset:
     if folder is None and digest not in KNOWN:
         raise UsageError(
             f"data set 'pydoc_topics' is the text of CPython {', '.join(KNOWN.values())}; that of Python "
-            f"{platform.python_version()} here is another (sha256 {digest[:12]}): give a folder with the {_FILE} of "
+            f"{platform.python_version()} here is different (sha256 {digest[:12]}): give a folder with the {_FILE} of "
             f"one of them as --data-dir, or '{path.parent}' to take this one as it is"
         )
     version = f"CPython {KNOWN[digest]}" if digest in KNOWN else "a CPython not known here"
@@ -69,8 +69,8 @@ def windows(text: str, source: str, file: SourceFile) -> Dataset:
     alphabet, numbers = np.unique(np.frombuffer(text.encode("utf-32-le"), "<u4"), return_inverse=True)
     if len(alphabet) > 256 or len(numbers) <= LENGTH:
         raise UsageError(
-            f"a text for characters must have more than {LENGTH} of at most 256 different ones, '{file.name}' has "
-            f"{len(numbers)} of {len(alphabet)}"
+            f"a text must have more than {LENGTH} characters, at most 256 of them different, but '{file.name}' has "
+            f"{len(numbers)}, {len(alphabet)} of them different"
         )
     symbols = numbers.astype(np.uint8)
     every = np.lib.stride_tricks.sliding_window_view(symbols, LENGTH + 1)[::STRIDE]
@@ -97,7 +97,7 @@ def text_of(path: Path) -> str:
         return "\n".join(pages[name] for name in sorted(pages))
     except (SyntaxError, ValueError, IndexError, TypeError, AttributeError, RecursionError, MemoryError):
         raise UsageError(
-            f"'{path}' is no file of CPython's pydoc_data: it has no table 'topics' of texts"
+            f"'{path}' is not a file of CPython's pydoc_data: it has no table 'topics' of texts"
         ) from None
 
 

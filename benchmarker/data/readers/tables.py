@@ -59,7 +59,7 @@ def _read(name: str, file: str, source: str) -> Dataset:
         raise UsageError(f"'{path}' is damaged: {error}") from None
     if [str(len(table)), str(table.shape[1] - 1)] != [rows, features]:
         raise UsageError(
-            f"'{path}' is damaged: it says {rows} rows of {features} features and has {len(table)} of "
+            f"'{path}' is damaged: it states {rows} rows of {features} features but has {len(table)} of "
             f"{table.shape[1] - 1}"
         )
     digest = hashlib.sha256(np.ascontiguousarray(table, np.float64).tobytes()).hexdigest()

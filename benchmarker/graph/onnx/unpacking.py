@@ -30,14 +30,14 @@ def unpack(path: Path, folder: Path) -> None:
         model = onnx.load_model(str(path), load_external_data=False)
     except Exception:
         # What the parser says is about its wire format, not about the file.
-        raise UsageError(f"'{path}' is no ONNX model, or is damaged") from None
+        raise UsageError(f"'{path}' is not an ONNX model, or is damaged") from None
     if not model.graph.node:
-        raise UsageError(f"'{path}' is no ONNX model: it has no operators")
+        raise UsageError(f"'{path}' is not an ONNX model: it has no operators")
     external = _load_external(model, path)
     try:
         onnx.checker.check_model(model)
     except Exception as error:
-        raise UsageError(f"'{path}' is no valid ONNX model: {first_line(error)}") from None
+        raise UsageError(f"'{path}' is not a valid ONNX model: {first_line(error)}") from None
     if model.functions:
         from onnx.inliner import inline_local_functions
 

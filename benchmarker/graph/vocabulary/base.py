@@ -44,4 +44,4 @@ class Vocabulary:
         self.training = training
 
     def _unsupported(self, operator: str) -> Tensor:
-        raise UnsupportedError(f"{type(self).__name__} has no meaning for operator '{operator}'")
+        raise UnsupportedError(f"{type(self).__name__} does not implement operator '{operator}'")

@@ -105,7 +105,7 @@ def _undisturbed(
         if found.grade != CONTAMINATED:
             return found
         if attempt + 1 < ATTEMPTS:
-            note(f"it was disturbed and is repeated: {found.reasons[0]}")
+            note(f"it was disturbed, so it is repeated: {found.reasons[0]}")
     raise BenchmarkerError(
         f"the calibration in {job.precision} was disturbed {ATTEMPTS} times and is not kept: {found.reasons[0]}"
     )
@@ -122,7 +122,7 @@ def _check(plugin: FrameworkPlugin, precisions: Sequence[str], device: str, thre
         )
     for precision in precisions:
         if precision == "int8":
-            raise UsageError("int8 is for runs only: peaks are those of products of real numbers")
+            raise UsageError("int8 is for runs only: peaks are measured with products of real numbers")
         if precision not in able:
             raise UsageError(
                 f"framework '{plugin.name}' has no {precision} on {device}; it has {', '.join(able)}"
@@ -131,7 +131,9 @@ def _check(plugin: FrameworkPlugin, precisions: Sequence[str], device: str, thre
 
 def _measured(job: CalibrateJob, plugin: FrameworkPlugin, interpreter: Interpreter) -> Event:
     def sentence(failed: Failure) -> str:
-        return f"the calibration in {job.precision} did not end, in stage '{failed.stage}': {failed.message}"
+        return (
+            f"the calibration in {job.precision} did not finish, in stage '{failed.stage}': {failed.message}"
+        )
 
     settings = ProcessSettings(gpus=(0,) if job.device.type == "cuda" else ())
     answer = run_isolated(job, plugin, interpreter, settings=settings, handler=check_groups)

@@ -79,8 +79,8 @@ def checked(request: VerificationRequest) -> VerificationRequest:
         raise UsageError(fault.message)
     if "full" in request.sizes and len(request.frameworks) < 2:
         raise UsageError(
-            f"at full size frameworks are compared with each other, which takes two or more, got "
-            f"'{request.frameworks[0]}' alone; name another one, or use --size=reduced"
+            f"at full size, frameworks are compared with each other, so there must be two or more, got "
+            f"'{request.frameworks[0]}' alone; name another, or use --size=reduced"
         )
     unsupported_reasons = [
         framework_unsupported_reason(request, framework) for framework in request.frameworks

@@ -155,8 +155,7 @@ def export(request: ExportRequest, note: Callable[[str], None] = lambda text: No
         folder = Path(tempfile.mkdtemp(prefix=f".{request.path.name}.", dir=request.path.parent))
     except OSError as error:
         raise UsageError(
-            f"the model must go to a folder that can be written to, got '{request.path.parent}' "
-            f"({error.strerror})"
+            f"the model's folder must be writable, got '{request.path.parent}' ({error.strerror})"
         ) from None
     try:
         job = replace(job, path=str((folder / request.path.name).absolute()))

@@ -193,7 +193,9 @@ def _to_tensors(
     )
 
     def sentence(failed: Failure) -> str:
-        return f"the measurement with {plugin.name} did not end, in stage '{failed.stage}': {failed.message}"
+        return (
+            f"the measurement with {plugin.name} did not finish, in stage '{failed.stage}': {failed.message}"
+        )
 
     result = run_isolated(job, plugin, interpreter, handler=check_groups).result(sentence)
     target = f"{plugin.name} {result['version']}"

@@ -44,11 +44,11 @@ def _checked(submission: Submission, results: str, text: str) -> None:
     # An image has the framework that its blueprint names; one machine's other files it has not.
     for wrong in ("exclusive", "queue", "account") if name == "kubernetes" else ("exclusive", "account"):
         if getattr(submission.resources, wrong):
-            raise UsageError(f"--{wrong} is not for --to={name}")
+            raise UsageError(f"--{wrong} does not apply to --to={name}")
     if submission.resources.nodes > 1:
         raise UsageError(f"--to={name} gives each job one node, got --nodes={submission.resources.nodes}")
     if submission.resources.options:
-        raise UsageError(f"--option is not for --to={name}: change what is printed")
+        raise UsageError(f"--option does not apply to --to={name}: change what is printed")
 
 
 def _command(submission: Submission, results: str, path: str, index: str) -> str:
@@ -155,7 +155,9 @@ def aws_batch(submission: Submission, results: str, text: str) -> dict[str, Any]
     if submission.parts > MAX_ARRAY_SIZE:
         raise UsageError(f"--to=aws-batch takes at most {MAX_ARRAY_SIZE:,} jobs, got {submission.parts:,}")
     if resources.parallel:
-        raise UsageError("--parallel is not for --to=aws-batch, whose compute environment has its own limit")
+        raise UsageError(
+            "--parallel does not apply to --to=aws-batch, whose compute environment has its own limit"
+        )
     if not resources.queue:
         raise UsageError("--to=aws-batch needs the name of a job queue with --queue")
     path = f"/tmp/{Path(submission.blueprint).name}"

@@ -207,7 +207,7 @@ def resume(submission: Submission, results: Path) -> tuple[Submission, list[int]
     """
     path = Path(submission.blueprint)
     if not path.is_file() or sha256_of(path) != submission.sha256:
-        raise UsageError(f"'{path}' must be as it was submitted, but it has changed: submit it again")
+        raise UsageError(f"'{path}' has changed since it was submitted: submit it again")
     folder = submissions_folder(results) / submission.id
     missing = [one.part for one in part_states(submission, folder) if one.is_missing]
     return (submit(submission, results, missing) if missing else submission), missing

@@ -64,8 +64,8 @@ def _decaying(graph: Graph, decay_of: str) -> Collection[str]:
         matching = [name for name in names if fnmatchcase(name, pattern)]
         if not matching:
             raise UsageError(
-                f"weight decay is of '{pattern}', which no parameter of '{graph.name}' is called; they are called "
-                f"like {', '.join(names[:4])}"
+                f"weight decay is set for '{pattern}', but no parameter of '{graph.name}' has such a name; they have "
+                f"names such as {', '.join(names[:4])}"
             )
         found.update(matching)
     return found

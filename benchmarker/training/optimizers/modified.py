@@ -37,12 +37,12 @@ def modified(rule: UpdateRule, modifiers: Modifiers) -> UpdateRule:
     if modifiers.clip_norm and type(rule).totals is not UpdateRule.totals:
         raise UsageError(
             f"optimizer '{rule.name}' follows the norm of all gradients itself, which clipping by norm would change; "
-            "clip by value, or take another optimizer"
+            "clip by value, or choose another optimizer"
         )
     if modifiers.decay_kind == DECOUPLED != rule.decay_kind and type(rule).prepare is not UpdateRule.prepare:
         raise UsageError(
-            f"optimizer '{rule.name}' keeps the weights in its state, from which no decoupled decay takes; leave the "
-            "kind of decay out"
+            f"optimizer '{rule.name}' keeps the weights in its state, which decoupled decay does not reach; leave "
+            "out the kind of decay"
         )
     made: UpdateRule = _class_of(type(rule), modifiers)(**vars(rule))
     return made

@@ -200,6 +200,6 @@ class _Threads(Communicator):
 
     def receive(self, values: Array, source: int | None = None) -> int:
         if source is None:
-            raise UnsupportedError("here a rank says whom it receives from")
+            raise UnsupportedError("a rank must say here whom it receives from")
         values[...] = self._board.sent[source, self.rank].get(timeout=_WAIT_SECONDS)
         return source

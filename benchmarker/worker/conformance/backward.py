@@ -95,7 +95,7 @@ def _nothing_updated(subject: Subject) -> Measurement:
     after = program.parameters()
     moved = [p.name for p in graph.trainable if not np.array_equal(before[p.name], after[p.name])]
     if moved:
-        raise CheckFailed(f"gradient_step must update no parameter; it moved {', '.join(moved)}")
+        raise CheckFailed(f"gradient_step must not change any parameter; it changed {', '.join(moved)}")
     reference = reference_program(graph, parameters, "gradient")
     expected = reference.gradient_step(reference.load(batch))[0]
     return Measurement(
@@ -165,7 +165,9 @@ def _float64(subject: Subject) -> Measurement:
             pairs.append((program.gradients(loaded)[1], reference.gradients(exact)[1]))
     narrow = [name for found, _ in pairs for name, array in found.items() if array.dtype != np.float64]
     if narrow:
-        raise CheckFailed(f"in fp64 all values must come back as float64; not so {', '.join(narrow[:5])}")
+        raise CheckFailed(
+            f"in fp64 all values must come back as float64; these did not: {', '.join(narrow[:5])}"
+        )
     found = [compare(found, expected, EXACT_TOLERANCE) for found, expected in pairs]
     return max(found, key=lambda each: each.error or 0.0)
 
@@ -185,7 +187,7 @@ def _profile(mode: str, subject: Subject) -> Measurement:
         raise CheckFailed(f"the profile must name the nodes 'conv' and 'fc', got {sorted(named)}")
     phases = {call.phase for call in found.calls}
     if mode != "inference" and "backward" not in phases:
-        raise CheckFailed(f"the profile of a step that goes backward must say so, got {sorted(phases)}")
+        raise CheckFailed(f"a step with a backward pass must have calls in that phase, got {sorted(phases)}")
     return Measurement(detail=f"{found.source}: {len(named)} of {len(graph.nodes)} nodes")
 
 
@@ -193,9 +195,9 @@ def _require_profile(found: Profile, graph: Graph) -> set[str]:
     known = {node.name for node in graph.nodes}
     named = {call.node for call in found.calls if call.node is not None}
     if not named <= known:
-        raise CheckFailed(f"the profile names {sorted(named - known)[:5]}, which are no nodes of the graph")
+        raise CheckFailed(f"the profile names {sorted(named - known)[:5]}, which are not nodes of the graph")
     if len(found.steps) != 3:
-        raise CheckFailed(f"the profile must tell of 3 steps, got {len(found.steps)}")
+        raise CheckFailed(f"the profile must cover 3 steps, got {len(found.steps)}")
     if any(call.seconds < 0 or call.phase not in PHASES for call in found.calls):
         raise CheckFailed(f"calls must take 0 seconds or more, in a phase of {', '.join(PHASES)}")
     for step, (_, wall) in enumerate(found.steps):

@@ -262,8 +262,8 @@ def _agreeing(
             return step / 2.0, half
         step /= _SHORTER
     raise CheckFailed(
-        f"along '{named}' the differences with steps {step * _SHORTER:.1e} and half of it are {apart:.1e} apart: "
-        "what the program computes is not a smooth function there, or not the same at each call"
+        f"along '{named}' the differences at step {step * _SHORTER:.1e} and at half of it are {apart:.1e} apart: "
+        "the program's function is not smooth there, or changes from call to call"
     )
 
 

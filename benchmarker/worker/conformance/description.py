@@ -84,10 +84,10 @@ def _sound(subject: Subject) -> Measurement:
 def _versions(subject: Subject) -> Measurement:
     version = subject.framework.version()
     if not isinstance(version, str) or not version:
-        raise CheckFailed(f"version() must return a text, got {version!r}")
+        raise CheckFailed(f"version() must return a string, got {version!r}")
     libraries = subject.framework.libraries()
     if not all(isinstance(text, str) for pair in libraries.items() for text in pair):
-        raise CheckFailed(f"libraries() must map texts to texts, got {libraries!r}")
+        raise CheckFailed(f"libraries() must map strings to strings, got {libraries!r}")
     return Measurement(detail=f"{subject.plugin.name} {version}")
 
 

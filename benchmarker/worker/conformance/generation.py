@@ -58,7 +58,7 @@ def _generates(problem: Problem, subject: Subject) -> Measurement:
     missed = float((expected.max(axis=-1) - own).max() / np.abs(expected).max())
     if not missed <= 2 * NETWORK_TOLERANCE:
         raise CheckFailed(
-            f"a token is not the one of the highest score: its own is {missed:.2g} of the largest below that"
+            f"a token does not have the highest score: its score is lower by {missed:.2g} of the largest"
         )
     return compare({"scores": scores}, {"scores": expected}, NETWORK_TOLERANCE)
 

@@ -126,7 +126,7 @@ def _training(build: Callable[[Network], None], optimizer: Optimizer, subject: S
     moved = {name: way for name, way in ways.items() if way.any()}
     still = [name for name in ways if name not in moved and (found[name] != start[name]).any()]
     if still:
-        raise CheckFailed(f"{', '.join(still)} must not move")
+        raise CheckFailed(f"{', '.join(still)} must not change")
     return compare({name: found[name].astype(np.float64) - start[name] for name in moved}, moved, _WAY)
 
 

@@ -82,7 +82,7 @@ def _travel(optimizer: Optimizer, subject: Subject) -> Measurement:
             raise CheckFailed(f"the reference did not move '{name}'")
         error = relative_error(found[name].astype(np.float64) - before, way)
         worst, where = max((worst, where), (error, name))
-    return Measurement(worst, _TOLERANCE, f"share of the way of '{where}' after {_STEPS} steps")
+    return Measurement(worst, _TOLERANCE, f"as a share of how far '{where}' moved in {_STEPS} steps")
 
 
 _STATE_STEPS = 3
@@ -126,7 +126,7 @@ def _require_form(state: Mapping[str, Mapping[str, Array]], graph: Graph, kind: 
     shapes = {p.name: p.type.shape for p in graph.trainable}
     for letter, arrays in state.items():
         if set(arrays) != set(shapes):
-            raise CheckFailed(f"'{letter}' must be there for {sorted(shapes)}, got {sorted(arrays)}")
+            raise CheckFailed(f"'{letter}' must be given for {sorted(shapes)}, got {sorted(arrays)}")
         for name, array in arrays.items():
             if array.shape != shapes[name] or array.dtype != np.float32:
                 raise CheckFailed(
@@ -149,7 +149,7 @@ def _remembered(optimizer: Optimizer, network: Callable[[], Graph], subject: Sub
     before = _told_state(program)
     _require_form(before, graph, optimizer.kind)
     if any(array.any() for array in _flat(before).values()):
-        raise CheckFailed("all state starts at 0")
+        raise CheckFailed("all state must start at 0")
     for step in range(_STATE_STEPS):
         batch = draw_batch(graph, subject.seed + step)
         program.synchronize(program.train_step(program.load(batch)))
@@ -161,7 +161,7 @@ def _remembered(optimizer: Optimizer, network: Callable[[], Graph], subject: Sub
         raise CheckFailed("optimizer_state() must return copies: a later train_step must not change them")
     _require_form(found, graph, optimizer.kind)
     if not kept:
-        return Measurement(detail="nothing is remembered")
+        return Measurement(detail="the optimizer keeps no state")
     return compare(kept, _flat(reference.optimizer_state()), _STATE_TOLERANCE)
 
 
@@ -242,7 +242,7 @@ def _followed_schedule(optimizer: Optimizer, subject: Subject) -> Measurement:
         _off(start, update.evaluated(), program.evaluation_parameters(), " as it is evaluated"),
     )
     return Measurement(
-        worst, _FOLLOWED_TOLERANCE, f"share of the way of {where} after {_FOLLOWED_STEPS} steps"
+        worst, _FOLLOWED_TOLERANCE, f"as a share of how far {where} moved in {_FOLLOWED_STEPS} steps"
     )
 
 

@@ -168,7 +168,7 @@ def _require_moved(
     moving = [p.name for p in graph.parameters if p.trainable or p.name in graph.statistics]
     still = [n for n in moving if n not in vanishing and np.array_equal(before[n], after[n])]
     if still:
-        raise CheckFailed(f"train_step must move every parameter; did not move: {', '.join(still[:5])}")
+        raise CheckFailed(f"train_step must change every parameter; it did not change {', '.join(still[:5])}")
     turned = [name for name in before if name not in moving and not np.array_equal(before[name], after[name])]
     if turned:
         raise CheckFailed(f"train_step must leave constants alone; it changed {', '.join(turned[:5])}")

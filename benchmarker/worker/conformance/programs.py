@@ -103,9 +103,7 @@ def _caller_untouched(subject: Subject) -> Measurement:
     returned = program.parameters()
     snapshot = {name: array.copy() for name, array in returned.items()}
     program.synchronize(program.train_step(program.load(batch)))
-    _require_equal(
-        kept, {**parameters, **batch}, "the caller's arrays are its own: build, load and train_step"
-    )
+    _require_equal(kept, {**parameters, **batch}, "arrays belong to the caller: build, load and train_step")
     _require_equal(snapshot, returned, "parameters() must return copies: a later train_step")
     return Measurement()
 
@@ -218,7 +216,9 @@ def _parts_are_the_step(subject: Subject) -> Measurement:
     if all(np.array_equal(whole[name], again[name]) for name in whole):
         different = sorted(name for name in whole if not np.array_equal(whole[name], parts[name]))
         if different:
-            raise CheckFailed(f"train_parts must be exactly train_step; other: {', '.join(different)}")
+            raise CheckFailed(
+                f"train_parts must do exactly what train_step does; different: {', '.join(different)}"
+            )
         return Measurement(detail="parameters equal bit for bit")
     # Two runs of the very same step differ (atomic additions on a GPU): so may the parts.
     return compare(parts, whole, NETWORK_TOLERANCE)
@@ -246,7 +246,7 @@ def _in_parts(program: Program, batch: Any) -> None:
     except UnsupportedError as reason:
         raise Skipped(str(reason)) from None
     if not names or len(set(names)) != len(names):
-        raise CheckFailed(f"train_parts must yield parts that have names of their own, got {names}")
+        raise CheckFailed(f"train_parts must give each part a name of its own, got {names}")
 
 
 def _compiled_once(mode: str) -> Callable[[Subject], Measurement]:
@@ -259,7 +259,7 @@ def _compiled_once(mode: str) -> Callable[[Subject], Measurement]:
             program.synchronize(step(program.load(draw_batch(graph, subject.seed + number))))
             counts.append(program.compilations())
         if counts == [None] * len(counts):
-            return Measurement(detail="the framework does not tell how often it compiles")
+            return Measurement(detail="the framework does not report how often it compiles")
         if not all(isinstance(count, int) and count >= 0 for count in counts):
             raise CheckFailed(f"compilations() must always be a number or always None, got {counts}")
         # The first call compiles, the second may once more for what it has learnt of the first.

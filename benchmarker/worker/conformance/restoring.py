@@ -105,14 +105,14 @@ def _goes_on(optimizer: Optimizer, network: Callable[[], Graph], subject: Subjec
     state = course.told()
     lost = course.program.lost_on_restore()
     if lost is not None and "dropout" in graph.operators:
-        raise Skipped(f"the framework says that it cannot put back {lost}")
+        raise Skipped(f"the framework says that it cannot restore {lost}")
     followed = course.steps(_BEFORE, _AFTER)
     other = _Course(subject, graph, optimizer, subject.seed + 1)
     other.steps(0, 1)
     counted = other.program.compilations()
     found = other.after(state)
     if other.program.compilations() != counted:
-        raise CheckFailed("restore must compile nothing")
+        raise CheckFailed("restore must not compile anything")
     exact = _require_alike(other, state, found, followed)
     if "dropout" in graph.operators:
         return exact
@@ -133,11 +133,11 @@ def _require_alike(
     nearly = compare(found, followed, _TOLERANCE)
     if all(np.array_equal(found[name], again[name]) for name in found):
         raise CheckFailed(
-            "steps after restore must be those that would have followed, bit for bit; other, by up to "
+            "steps after restore must equal those that would have followed, bit for bit; different by up to "
             f"{nearly.error}: {', '.join(other)}"
         )
     if nearly.error is None or not nearly.error <= _TOLERANCE:
-        raise CheckFailed(f"steps after restore are others by {nearly.error}: {', '.join(other)}")
+        raise CheckFailed(f"steps after restore differ by {nearly.error}: {', '.join(other)}")
     return Measurement(detail=f"{_AFTER} steps equal as far as the framework repeats itself")
 
 

@@ -57,7 +57,9 @@ def _dropout_mask(ratio: float, subject: Subject) -> Measurement:
     _, ((_, mask), _) = _dropout_masks(subject, ratio)
     expected = np.where(mask > 0.5, 1.0 / (1.0 - ratio), 0.0)
     return Measurement(
-        relative_error(mask, expected), OPERATOR_TOLERANCE, f"kept elements must be times {1 / (1 - ratio)}"
+        relative_error(mask, expected),
+        OPERATOR_TOLERANCE,
+        f"kept elements must be multiplied by {1 / (1 - ratio)}",
     )
 
 

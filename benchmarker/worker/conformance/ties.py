@@ -150,7 +150,7 @@ def _of_groups(groups: Iterator[Weights], outside: float) -> _Measured:
                 name for name, of in _CONVENTIONS.items() if _near(weights, of(weights.size, results))
             }
     names = [name for name in _CONVENTIONS if name in conventions]
-    return _Measured(worst, names[0] if names else "equal elements share by a rule of its own")
+    return _Measured(worst, names[0] if names else "equal elements share by a rule of the framework's own")
 
 
 def _near(weights: Array, wanted: Array) -> bool:

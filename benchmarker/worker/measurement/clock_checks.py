@@ -90,7 +90,7 @@ def contradictions(
         kernel = last.uptime - first.uptime
         if abs(told - kernel) > MAX_CLOCK_SLACK_SECONDS + reading + MAX_CLOCK_SHARE * max(told, kernel):
             yield (
-                f"the clock that times steps went on by {told:.4g} s in the timed part, the kernel's by {kernel:.4g} s"
+                f"the clock that times steps advanced {told:.4g} s in the timed part, the kernel's {kernel:.4g} s"
             )
     cores, used = os.cpu_count() or 1, last.cpu - first.cpu
     if used > MAX_CPU_SLACK_SECONDS + (1 + MAX_CPU_SHARE) * cores * (told + reading):
@@ -99,6 +99,6 @@ def contradictions(
             f"than {cores} cores can give"
         )
     if sampled_seconds > told + MAX_CLOCK_SLACK_SECONDS:
-        yield f"the samples add up to {sampled_seconds:.4g} s, the timed part lasted {told:.4g} s"
+        yield f"the samples add up to {sampled_seconds:.4g} s, but the timed part lasted {told:.4g} s"
     if device_seconds is not None and device_seconds > (1 + MAX_DEVICE_SHARE) * told + RESOLUTION_SECONDS:
         yield f"the steps took {device_seconds:.4g} s by the device's clock and {told:.4g} s by the host's"

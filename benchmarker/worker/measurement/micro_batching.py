@@ -58,7 +58,7 @@ class MicroBatched(Around):
     def __init__(self, program: Program, samples: int, framework: str) -> None:
         if type(program).train_micro is Program.train_micro:
             raise UnsupportedError(
-                f"framework '{framework}' has no training in micro-batches; leave out --micro-batch"
+                f"framework '{framework}' cannot train in micro-batches; leave out --micro-batch"
             )
         super().__init__(program)
         self._samples = samples

@@ -201,7 +201,7 @@ class Searcher:
         last = trials[-1]
         said = "missed" if last.verdict == MISSED else "was not proven to keep"
         return (
-            f"no rate was found that keeps {self.bound:.4g} s: even {last.rate:.4g} queries/s, the lowest that was "
+            f"no rate was found that keeps {self.bound:.4g} s: even {last.rate:.4g} queries/s, the lowest rate "
             f"tried, {said} it: {last.late} of {last.queries} took longer, the {self.percent:g}th percentile is "
             f"{last.percentile_seconds:.4g} s"
         )

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     Array = npt.NDArray[Any]
 
 REFERENCE = "the definition in float64, from the vectors of all ranks"
-EXACT = "whole numbers, whose sums float32 holds exactly in any order: every element must be the very number"
+EXACT = "whole numbers, whose sums float32 holds exactly in any order: every element must match exactly"
 LAST, OTHERS = "result of the last timed step", "result of a step with other vectors"
 TIMED, FURTHER = 0, 1
 """Which vectors ranks give."""

@@ -215,7 +215,7 @@ class MpiProgram(Around):
         return {}
 
     def restore(self, state: TrainingState) -> None:
-        raise UnsupportedError("a training whose ranks exchange over MPI cannot go on from a checkpoint")
+        raise UnsupportedError("a training whose ranks exchange over MPI cannot continue from a checkpoint")
 
     def assign(self, values: Mapping[str, Array]) -> None:
         for name, value in values.items():

@@ -44,7 +44,7 @@ SAME_START, SAME_WEIGHTS, STATISTICS, STEPS = (
     "running statistics of all ranks",
     "further steps of all ranks",
 )
-MASKS = "the framework draws masks of dropout itself, so that a step's gradients are not those told"
+MASKS = "the framework draws its own dropout masks, so the gradients of a step are not those it reports"
 
 
 class RankProof:
@@ -160,7 +160,7 @@ class RankProof:
         digest = values.digest({name: parameters[name] for name in trained})
         digests = self._rank.group.gather("weights", digest)
         others = [number for number, other in enumerate(digests) if other != digests[0]]
-        words = [f"rank {', '.join(map(str, others))} has other weights than rank 0"] if others else []
+        words = [f"rank {', '.join(map(str, others))} has different weights from rank 0"] if others else []
         return told(name, words, f"the same bits on {len(digests)} ranks")
 
     def _same_statistics(self, names: tuple[str, ...]) -> Check:
@@ -173,12 +173,12 @@ class RankProof:
             return Check(STATISTICS, PASSED, "the same bits on all ranks")
         if not self._job.global_statistics:
             return Check(STATISTICS, PASSED, "each rank has its own")
-        words = f"rank {', '.join(map(str, others))} has others than rank 0, and all normalize the same mini-batch"
+        words = f"rank {', '.join(map(str, others))} differs from rank 0, although all normalize the same mini-batch"
         return told(STATISTICS, [words], "")
 
     def _steps_again(self, numbers: Mapping[str, float] | None) -> Iterator[Check]:
         if not self._rank.scheme.is_mean_gradient or self._rank.is_served:
-            yield left_out(STEPS, "the scheme's state is its own by now; its first steps were followed")
+            yield left_out(STEPS, "by now the scheme has state of its own; its first steps were followed")
             return
         prepared = self._rank.prepared
         try:

@@ -40,9 +40,9 @@ def replay_check(job: RankJob, rank: Rank) -> Check:
     """
     rank.end()
     if not (rank.group.folder / SERVED).exists():
-        return left_out(REPLAY, "the framework keeps no log of which weights each gradient was taken at")
+        return left_out(REPLAY, "the framework keeps no log of the weights at which each gradient was taken")
     if "dropout" in rank.prepared.graph.operators:
-        return left_out(REPLAY, "masks of dropout are the framework's own")
+        return left_out(REPLAY, "the framework draws its own dropout masks")
     if rank.group.rank:
         return left_out(REPLAY, "rank 0 makes it")
     with np.load(rank.group.folder / SERVED, allow_pickle=False) as stored, rank.group.working():
@@ -104,7 +104,7 @@ class _Updates:
         before, after, wanted = (array.astype(np.float64) for array in (weights, native, expected))
         seen = moved("weights", expected.size, before, after, wanted, self._precision)
         if not seen.passed and self.fault is None:
-            off = f"{seen.norm_error:.3g} of its way, {seen.norm_tolerance:.3g} allowed"
+            off = f"{seen.norm_error:.3g} of its length, {seen.norm_tolerance:.3g} allowed"
             self.fault = f"update {self._made} is off by {off}"
         return native
 
@@ -114,7 +114,7 @@ def _compared(found: Array, served: Array, start: Array, updates: int) -> Check:
         return told(REPLAY, [], f"the same bits after {updates} updates")
     way = float(np.linalg.norm(served.astype(np.float64) - start))
     off = float(np.linalg.norm(found.astype(np.float64) - served)) / max(way, float(np.finfo(float).tiny))
-    words = f"{updates} updates made again are off by {off:.3g} of the way from the start"
+    words = f"{updates} updates made again are off by {off:.3g} of the distance from the start"
     return told(REPLAY, [words] if not off <= MAX_SHARE else [], words)
 
 

@@ -230,7 +230,7 @@ class Checkpoints:
     def _not_restored(self, is_own: bool) -> Optional[str]:
         if is_own:
             return self._held.program.lost_on_restore()
-        return "what only the framework that wrote it understands: generators, and buffers beyond rounding"
+        return "what only the framework that wrote it understands: random generators, and buffers beyond rounding"
 
     def _lost(self, checkpoint: Checkpoint) -> Optional[dict[str, Any]]:
         """Return how far the training was seen to be that wrote the checkpoint; None if it was not told."""
@@ -264,7 +264,7 @@ def _require_letters(path: Path, told: States, known: States) -> None:
             if found is None or found.size != array.size:
                 shape = "none" if found is None else str(found.shape)
                 raise CheckpointError(
-                    f"the checkpoint '{path}' must have '{letter}' of '{name}' in shape {array.shape}, and has {shape}"
+                    f"the checkpoint '{path}' must have '{letter}' of '{name}' in shape {array.shape}, but has {shape}"
                 )
 
 
@@ -278,5 +278,5 @@ def _require_put(program: Program, state: TrainingState) -> None:
         allowed = _TOLERANCE * float(np.max(np.abs(given), initial=0.0))
         if not np.allclose(found, np.reshape(given, found.shape), rtol=0.0, atol=allowed):
             raise BenchmarkerError(
-                f"the framework tells another '{name}' than was put back from the checkpoint"
+                f"the framework reports a different '{name}' from the one restored from the checkpoint"
             )

@@ -68,10 +68,10 @@ def check_divergence(steps: Optional[int], graph: Graph, most: int) -> None:
     if steps is None:
         return
     if steps > most:
-        raise UsageError(f"divergence is of at most the {most:,} steps of the recipe, got {steps:,}")
+        raise UsageError(f"divergence covers at most the {most:,} steps of the recipe, got {steps:,}")
     if "dropout" in graph.operators:
         raise UsageError(
-            "divergence is not told of a problem with dropout, whose masks are each framework's own; leave it out"
+            "divergence cannot be told with dropout, because each framework draws its own masks; leave it out"
         )
 
 

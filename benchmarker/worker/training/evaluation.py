@@ -32,12 +32,12 @@ def check_can_be_evaluated(graph: Graph, target: Target) -> None:
     """
     if len(graph.outputs) != 1 or len(graph.types[graph.outputs[0]].shape) != 2:
         raise UsageError(
-            f"a recipe is for a problem with one output of scores (N, classes), and '{graph.name}' has another"
+            f"a recipe needs a problem with one output of scores (N, classes), which '{graph.name}' does not have"
         )
     if target.metric != ACCURACY and not has_cross_entropy(graph):
         raise UsageError(
-            f"the loss of '{graph.name}' is not the mean cross-entropy of its output, so that no target can be of it; "
-            "give one of the accuracy"
+            f"the loss of '{graph.name}' is not the mean cross-entropy of its output, so it cannot be a target; "
+            "set one for the accuracy"
         )
 
 

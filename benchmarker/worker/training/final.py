@@ -141,7 +141,7 @@ def evaluated_check(
     faults = (
         [f"{', '.join(wrong)} are not those that optimizer '{optimizer.kind}' evaluates"] if wrong else []
     )
-    return told(EVALUATED, faults, "as the optimizer's equations have them, of its weights and state")
+    return told(EVALUATED, faults, "as the optimizer's equations give them from its weights and state")
 
 
 def _distance(found: Array, expected: Array) -> float:
@@ -163,19 +163,19 @@ def check(found: Recomputed | None, stated: int | None) -> Check:
     if found is None:
         return left_out(NAME, "the training has diverged: its weights are not finite")
     if not found.reference_samples:
-        return left_out(NAME, "the reference had no time for it")
+        return left_out(NAME, "no time was left for the reference")
     faults = []
     if stated is not None and stated != found.correct:
         faults.append(
-            f"the last evaluation counted {stated} right samples, evaluated again there are {found.correct}"
+            f"the last evaluation counted {stated} correct samples, evaluating again counts {found.correct}"
         )
     if found.differing:
         faults.append(
-            f"{found.differing} of {found.reference_samples} samples are of another class for the reference, "
-            f"{reference.NAME}, which is no matter of rounding"
+            f"the reference, {reference.NAME}, puts {found.differing} of {found.reference_samples} samples into "
+            "another class, which rounding does not explain"
         )
     agreed = (
-        f"{found.correct} of {found.samples} samples are right, by {reference.NAME} {found.reference_correct} of "
+        f"{found.correct} of {found.samples} samples are correct, by {reference.NAME} {found.reference_correct} of "
         f"{found.reference_samples}"
     )
     near = f"; {found.undecided} are for rounding to decide" if found.undecided else ""

@@ -102,7 +102,7 @@ def _steps(
         if "dropout" in prepared.graph.operators:
             yield dropout_check(prepared, steps, unseen[-1], budget)
     else:
-        yield left_out("further steps", "the training has diverged: its weights are not finite any more")
+        yield left_out("further steps", "the training has diverged: its weights are no longer finite")
     if job.mode != "training" or seconds < LATE_SECONDS:
         yield from timing_checks(steps, further, seconds, budget)
 

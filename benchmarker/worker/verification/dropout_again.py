@@ -62,7 +62,7 @@ def dropout_check(
 
 
 def _words(losses: Sequence[float]) -> str:
-    return f"{statistics.fmean(losses):.4g} on average, deviating by {statistics.stdev(losses):.3g}"
+    return f"{statistics.fmean(losses):.4g} on average, with a deviation of {statistics.stdev(losses):.3g}"
 
 
 def _agree(found: Sequence[float], expected: Sequence[float]) -> bool:

@@ -85,7 +85,7 @@ def verdict(tensors: Sequence[TensorVerdict], impossible: dict[str, str | None])
         worst = max(failed, key=lambda t: t.used)
         return FAILED, (
             f"{worst.kind} '{worst.name}' differs by {worst.max_relative_error:.3g} of the largest element "
-            f"and {worst.norm_error:.3g} of the norm, allowed are {worst.tolerance:.3g} and "
+            f"and {worst.norm_error:.3g} of the norm; allowed are {worst.tolerance:.3g} and "
             f"{worst.norm_tolerance:.3g} ({len(failed)} of {len(tensors)} tensors differ)"
         )
     reasons = [impossible[kind] for kind in sorted({t.kind for t in tensors}) if impossible.get(kind)]

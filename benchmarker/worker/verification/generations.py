@@ -79,8 +79,8 @@ def reference_tokens(job: ReferenceJob, graph: Graph, parameters: Arrays, batch:
     difference, largest = float(np.abs(scores - exact).max()), float(np.abs(exact).max())
     if not difference <= EXACT_DIFFERENCE * largest:
         raise BenchmarkerError(
-            f"scores with a cache differ by {difference:.3g} from those of the whole sequence, up to {largest:.3g} "
-            "large, in float64; the problem's graphs of prompt and step are not its own"
+            f"scores with a cache differ by {difference:.3g} from those of the whole sequence, which are up to "
+            f"{largest:.3g}, in float64: the graphs of prompt and step compute another function than the problem's"
         )
     return tokens
 
@@ -164,7 +164,7 @@ def parted(known: Array, exact: Array, tokens: Array) -> str:
     place = int(np.flatnonzero(other[row])[0])
     gap = float(gaps(exact, tokens)[row, place])
     return (
-        f"{plural(int(other.any(axis=1).sum()), 'sample')} of {len(tokens)} went another way than the reference, "
+        f"{plural(int(other.any(axis=1).sum()), 'sample')} of {len(tokens)} took another path than the reference, "
         f"sample {row} at token {place}, whose exact score is {gap:.3g} below the highest"
     )
 

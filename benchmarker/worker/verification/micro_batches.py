@@ -44,12 +44,12 @@ def check_mean(whole: Graph, part: Graph, parameters: Arrays, batch: Mapping[str
         apart = _loss(part, parameters, parts)
     except IndexError as error:
         raise UnsupportedError(
-            f"samples of '{whole.name}' refer to others of their mini-batch ({error}), so that its parts cannot be "
+            f"samples of '{whole.name}' refer to others of their mini-batch ({error}), so its parts cannot be "
             f"trained; {WHOLE}"
         ) from error
     if abs(together - apart) > ROUNDING * max(abs(together), abs(apart)):
         raise UnsupportedError(
-            f"the loss of '{whole.name}' is no mean over samples ({together:.6g} of {whole.batch_size}, "
+            f"the loss of '{whole.name}' is not a mean over samples ({together:.6g} of {whole.batch_size}, "
             f"{apart:.6g} in the mean of {len(parts)} parts), so parts of a mini-batch would train another function; "
             f"{WHOLE}"
         )

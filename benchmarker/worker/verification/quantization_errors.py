@@ -37,7 +37,7 @@ def quantization_errors(job: RunJob, prepared: Prepared, found: Sequence[Array])
     computed = prepared.program.integer_products()
     if computed == 0 < products:
         raise UnsupportedError(
-            f"none of the {products} products is computed in integers here, so this is no int8; use fp32"
+            f"none of the {products} products is computed in integers here, so this is not int8; use fp32"
         )
     return {
         "operands": sum(node.operator == OPERATOR for node in prepared.graph.nodes),

@@ -167,7 +167,7 @@ class StepsAgain:
         made = self._all_made()
         still = sorted({name for step in made for name in self._unmoved(step)})
         if still:
-            return Check(FOLLOWED, FAILED, f"not every one of {len(made)} updated {', '.join(still)}")
+            return Check(FOLLOWED, FAILED, f"not every one of {len(made)} steps updated {', '.join(still)}")
         how, tensors = self._drops_followed(steps) if self._drops else self._all_followed(steps)
         what = f"{plural(len(steps), 'step')}: {how}"
         if not tensors:
@@ -177,7 +177,7 @@ class StepsAgain:
     def _all_followed(self, steps: Sequence[Step]) -> tuple[str, list[TensorVerdict]]:
         losses = [self._loss(step.own_loss, step.loss) for step in steps]
         if not self._follower.tells_state:
-            return "the program's own loss, apart from a step", losses
+            return "the program's own loss, computed outside a step", losses
         limits = self._own_limits
         moved = [verdict for step in steps for verdict in self._updates(step, step.gradients, limits)]
         return "the optimizer's equations in float64 for the framework's own weights, state and gradients", [
@@ -192,7 +192,7 @@ class StepsAgain:
         pairs = [(step, given) for step, given in zip(steps, implied) if given is not None]
         tensors = [verdict for step, given in pairs for verdict in self._updates(step, given, limits)]
         if not tensors:
-            return "every parameter moved; how far depends on the masks of dropout", []
+            return "every parameter moved; how far depends on the dropout masks", []
         return "the optimizer's equations in float64 for the gradients that its state implies", tensors
 
     def _updates(self, step: Step, gradients: Arrays, limits: Mapping[str, Tolerance]) -> list[TensorVerdict]:
@@ -223,7 +223,7 @@ class StepsAgain:
     def _last_loss(self, last: LastStep, now: Step) -> Check:
         """Check the loss of the last timed step: its mini-batch's can have moved by one update only."""
         if self._drops:
-            return left_out(LAST_STEP, "its loss depends on the masks of dropout")
+            return left_out(LAST_STEP, "its loss depends on the dropout masks")
         allowed = TRAVEL_MARGIN * now.gradient_norm * now.length * self._sampled_share()
         if not allowed <= MAX_LOSS_SHARE * abs(now.own_loss):
             return left_out(
@@ -255,7 +255,9 @@ class StepsAgain:
             )
             lengths.append(distance(at_first.weights, first))
         known = max(lengths)
-        words = f"{now.steps} steps went {travelled:.3g} far, those that are known are up to {known:.3g} long"
+        words = (
+            f"{now.steps} steps moved the weights by {travelled:.3g}, and those followed by up to {known:.3g}"
+        )
         possible = (
             min(step.length for step in steps) / TRAVEL_MARGIN
             <= travelled
@@ -272,7 +274,7 @@ class StepsAgain:
     def _fresh(self, unseen: Sequence[Arrays]) -> Iterator[Check]:
         """Follow a program built anew from its first step, when its state is known: the timed one tells none."""
         if self._drops or self._job.micro_batch is not None:
-            yield left_out(FRESH, "the framework does not tell the state of its optimizer")
+            yield left_out(FRESH, "the framework does not expose the state of its optimizer")
             return
         dear = sum(self._stages.seconds.get(name, 0.0) for name in ("build", "compile"))
         if not self._budget.affords(dear):
@@ -297,6 +299,6 @@ class StepsAgain:
             )
             moment = predicted(self._optimizer, before, step.gradients)
         what = (
-            "the optimizer's equations in float64 from the first step on (the timed program tells no state)"
+            "the optimizer's equations in float64 from the first step on (the timed program exposes no state)"
         )
         yield compared(FRESH, what, tensors, self._impossible)

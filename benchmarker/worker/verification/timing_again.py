@@ -82,11 +82,9 @@ def as_long(unseen: float, seen: float, timed: float) -> Check:
     timed : float
         The median of the timed steps.
     """
-    words = (
-        f"steps of mini-batches never seen took {unseen:.3g} s, others {seen:.3g} s, when timed {timed:.3g} s"
-    )
+    words = f"steps on unseen mini-batches took {unseen:.3g} s, on others {seen:.3g} s, and {timed:.3g} s when timed"
     kept = unseen > MAX_RATIO * max(timed, seen) + MIN_DIFFERENCE_SECONDS
-    return told(UNSEEN_TIME, [f"{words}: results were kept"] if kept else [], words)
+    return told(UNSEEN_TIME, [f"{words}: results were reused"] if kept else [], words)
 
 
 def waited(shares: Sequence[float]) -> Check:

@@ -222,7 +222,7 @@ def _judge_gradients(
     backward = [e for e in expected if e.kind in ("loss", "gradient")]
     missing = [e.name for e in backward if e.name not in found]
     if missing:
-        raise RuntimeError(f"the framework returned no gradient of {', '.join(missing)}")
+        raise RuntimeError(f"the framework returned no gradient for {', '.join(missing)}")
     tensors = [judge(e, found[e.name], limits[e.name]) for e in backward]
     tried = [e for e in expected if e.kind == "gradient" and e.trials]
     samples = {e.name: tensor_sample(e.name, found[e.name]) for e in tried}

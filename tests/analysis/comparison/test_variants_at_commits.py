@@ -153,7 +153,11 @@ def test_each_side_is_the_code_of_its_commit(compare: Command) -> None:
             "'git:quick': unknown f",
         ),
         (("git:quick", "git:slow"), ("--profile=quick", "--", *WORDS), "not allowed with argument"),
-        (("git:quick", "git:broken"), ("--", *WORDS), "makes no sense at 'git:broken': framework 'paced'"),
+        (
+            ("git:quick", "git:broken"),
+            ("--", *WORDS),
+            "the run is not valid at 'git:broken': framework 'paced'",
+        ),
         (("git:quick", "git:later"), ("--", *WORDS), "'git:later' must name one commit"),
         (("git:slow", "git:same"), ("--", *WORDS), "are the same commit"),
         (("git:quick", "framework=numpy"), ("--", *WORDS), "all of one kind"),

@@ -49,8 +49,8 @@ def test_every_link_leads_to_a_file_and_every_record_is_copied_as_it_is(tmp_path
     assert len(list((site / "records").glob("*.json"))) == 18
     (told,) = json.loads((site / "list.json").read_text(encoding="utf-8"))["contests"]
     assert [(one["entry"], one["rank"]) for one in told["entries"]] == [(record["id"], [1, 1])]
-    assert told["not_counted"][0]["reasons"] == ["at least 5 processes must have ended well, there are 4"]
-    assert "it would belong to &#39;example&#39;, but: batch_size must be 4, is 64" in (
+    assert told["not_counted"][0]["reasons"] == ["at least 5 processes must have succeeded, but only 4 did"]
+    assert "the nearest is &#39;example&#39;, where batch_size must be 4, but is 64" in (
         site / "index.html"
     ).read_text(encoding="utf-8")
 
@@ -109,11 +109,11 @@ def test_only_a_site_is_replaced_and_only_by_force(tmp_path: Path) -> None:
     other.mkdir()
     check_place(other, force=False)
     (other / "mine.txt").write_text("mine")
-    with pytest.raises(UsageError, match="holds other things"):
+    with pytest.raises(UsageError, match="holds other files"):
         check_place(other, force=True)
-    with pytest.raises(UsageError, match=r"and .* is not$"):
+    with pytest.raises(UsageError, match=r"but .* is not$"):
         check_place(other / "mine.txt", force=True)
-    with pytest.raises(UsageError, match="in one that exists"):
+    with pytest.raises(UsageError, match="folder above a site must exist"):
         check_place(tmp_path / "no" / "where", force=False)
 
 

@@ -30,7 +30,7 @@ def test_a_closed_contest_takes_its_own_work_on_any_machine(tmp_path: Path) -> N
 
 def test_what_departs_is_named_with_both_values(tmp_path: Path) -> None:
     contest = read_contest(written(tmp_path, contest_text(processes(0.01))))
-    assert departures(contest, make_record(batch_size=64)) == ["batch_size must be 4, is 64"]
+    assert departures(contest, make_record(batch_size=64)) == ["batch_size must be 4, but is 64"]
     other = make_record()
     other["comparable"]["keys"]["data"] = "sha256:00"
     assert departures(contest, other) == ['data is "sha256:00", about which the contest says nothing']
@@ -42,7 +42,7 @@ def test_an_open_contest_lists_what_may_change(tmp_path: Path) -> None:
     contest = read_contest(written(tmp_path, text))
     assert departures(contest, make_record(batch_size=64)) == []
     assert departures(contest, make_record(batch_size=64, precision="bf16")) == [
-        'precision must be "fp32", is "bf16"'
+        'precision must be "fp32", but is "bf16"'
     ]
 
 
@@ -51,7 +51,7 @@ def test_a_field_of_a_record_can_be_fixed(tmp_path: Path) -> None:
     contest = read_contest(written(tmp_path, text))
     assert departures(contest, make_record(framework__name="pytorch")) == []
     assert departures(contest, make_record(framework__name="mxnet")) == [
-        'framework.name must be "pytorch", is "mxnet"'
+        'framework.name must be "pytorch", but is "mxnet"'
     ]
 
 
@@ -99,14 +99,14 @@ def test_a_contest_that_is_not_right_is_refused_in_a_sentence(tmp_path: Path, te
 
 
 def test_a_name_that_is_no_address_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match="file name of small letters"):
+    with pytest.raises(UsageError, match="file name of lower-case letters"):
         read_contest(written(tmp_path, FIXED, "Über uns"))
 
 
 def test_a_folder_without_contests_is_refused(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="has 0"):
         read_contests(tmp_path)
-    with pytest.raises(UsageError, match="which is none"):
+    with pytest.raises(UsageError, match="is not a folder"):
         read_contests(tmp_path / "nowhere")
 
 

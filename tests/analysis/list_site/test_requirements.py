@@ -63,7 +63,7 @@ def test_a_rerun_is_no_entry_of_its_own(tmp_path: Path) -> None:
 def test_four_processes_are_too_few(tmp_path: Path, contest: Contest) -> None:
     submit(tmp_path / "results", 0.01, count=4)
     assert judged(tmp_path / "results", contest).reasons == (
-        "at least 5 processes must have ended well, there are 4",
+        "at least 5 processes must have succeeded, but only 4 did",
     )
 
 
@@ -74,7 +74,7 @@ def test_disturbed_processes_are_left_out_and_five_must_be_left(tmp_path: Path, 
     assert (found.reasons, len(found.counted)) == ((), 5)
     changed(paths[1], noisy)
     assert judged(tmp_path / "results", contest).reasons == (
-        "at least 5 processes must be undisturbed (clean), there are 4 of 6 processes (1 contaminated, 1 noisy)",
+        "at least 5 processes must be undisturbed (clean), but only 4 of 6 processes are (1 contaminated, 1 noisy)",
     )
 
 
@@ -95,7 +95,7 @@ def test_a_process_that_is_not_verified_is_named(tmp_path: Path, contest: Contes
 
     changed(paths[2], unverified)
     (reason,) = judged(tmp_path / "results", contest).reasons
-    assert reason.endswith("is not verified: verification is 'skipped'")
+    assert reason.endswith("is not verified: its verification is 'skipped'")
 
 
 def test_a_process_that_crashed_is_not_left_out(tmp_path: Path, contest: Contest) -> None:
@@ -114,7 +114,7 @@ def test_a_process_that_crashed_is_not_left_out(tmp_path: Path, contest: Contest
 def test_hardware_and_price_must_be_said(tmp_path: Path, contest: Contest) -> None:
     submit(tmp_path / "results", 0.01, metrics__cost_of_run=None, platform__cpu=None)
     assert judged(tmp_path / "results", contest).reasons == (
-        "its hardware is not stated: a record has no model of the processor",
+        "its hardware is not stated: a record lacks the processor's model",
         "its price is not stated: measure with --price-per-hour",
     )
 
@@ -124,7 +124,7 @@ def test_what_a_contest_ranks_by_must_be_measured(tmp_path: Path) -> None:
     text = contest_text(processes(0.01)).replace("step_seconds", "joules_per_sample")
     contest = read_contest(contests(tmp_path / "contests", example=text) / "example.toml")
     (reason,) = judged(tmp_path / "results", contest).reasons
-    assert reason.endswith("has no energy of a sample to rank by: no energy was measured")
+    assert reason.endswith("has no energy per sample to rank by: no energy was measured")
 
 
 # --- the rerun ------------------------------------------------------------------------------------
@@ -134,7 +134,7 @@ def test_without_a_verdict_it_does_not_count(tmp_path: Path, contest: Contest) -
     paths = write(tmp_path / "results", processes(0.01))
     (reason,) = judged(tmp_path / "results", contest).reasons
     assert reason == (
-        f"it is not shown to be reproduced: no '{paths[0].stem}.rerun' next to "
+        f"it is not shown to be reproducible: there is no '{paths[0].stem}.rerun' next to "
         "it (benchmarker rerun RECORD --keep-verdict)"
     )
 
@@ -160,9 +160,9 @@ def edited(file: Path, **changes: Any) -> None:
 @pytest.mark.parametrize(
     ("changes", "told"),
     [
-        ({"processes": ["0" * 32]}, "is of other records"),
+        ({"processes": ["0" * 32]}, "is about other records"),
         ({"new_records": ["0" * 32]}, f"names the record {'0' * 32}, which is not here"),
-        ({"verdict": "cannot tell"}, "says 'cannot tell', and its records say otherwise"),
+        ({"verdict": "cannot tell"}, "says 'cannot tell', but its records say otherwise"),
         (
             {"verdict": "<script>", "more": 1},
             "is not a verdict that benchmarker rerun --keep-verdict has written",
@@ -170,7 +170,7 @@ def edited(file: Path, **changes: Any) -> None:
         ({"processes": ["../../etc/passwd"]}, "must name records by their identifiers"),
         ({"processes": 3}, "must name records by their identifiers, got 3"),
         ({"new_records": ["0" * 32] * 2}, "names a record twice"),
-        ({"new_records": []}, "says that no new process ended well"),
+        ({"new_records": []}, "says that no new process succeeded"),
     ],
 )
 def test_a_verdict_that_shows_nothing_is_told(
@@ -181,7 +181,7 @@ def test_a_verdict_that_shows_nothing_is_told(
     repository = read_repository(tmp_path)
     entry = next(entry for entry in repository.entries if entry.files[0] == paths[0])
     (reason,) = judge_entry(entry, contest, repository).reasons
-    assert reason.startswith("it is not shown to be reproduced: '")
+    assert reason.startswith("it is not shown to be reproducible: '")
     assert told in reason
 
 
@@ -190,7 +190,7 @@ def test_a_verdict_of_some_of_the_processes_shows_nothing(tmp_path: Path, contes
     file = verdict_file(paths[0])
     edited(file, processes=json.loads(file.read_text(encoding="utf-8"))["processes"][:3])
     (reason,) = judged(tmp_path / "results", contest).reasons
-    assert reason.endswith("is of 3 of 5 processes")
+    assert reason.endswith("covers 3 of 5 processes")
 
 
 def test_a_rerun_on_another_machine_shows_nothing(tmp_path: Path, contest: Contest) -> None:
@@ -198,7 +198,7 @@ def test_a_rerun_on_another_machine_shows_nothing(tmp_path: Path, contest: Conte
     for name in read_repository(tmp_path / "results").entries[0].reruns[0].new:
         changed(next((tmp_path / "results").glob(f"*{name[:12]}.json")), another_machine)
     (reason,) = judged(tmp_path / "results", contest).reasons
-    assert reason.endswith("is of another machine")
+    assert reason.endswith("is from another machine")
 
 
 def another_machine(record: dict[str, Any]) -> None:
@@ -211,7 +211,7 @@ def test_an_earlier_record_is_no_rerun(tmp_path: Path, contest: Contest) -> None
         path = next((tmp_path / "results").glob(f"*{name[:12]}.json"))
         changed(path, lambda record: record.update(started_at="2025-01-01T00:00:00.000000Z"))
     (reason,) = judged(tmp_path / "results", contest).reasons
-    assert reason.endswith("names a record that is no later than the entry")
+    assert reason.endswith("names a record that is not later than the entry")
 
 
 def test_no_verdict_is_kept_in_the_copy_of_a_place_elsewhere(
@@ -221,7 +221,7 @@ def test_no_verdict_is_kept_in_the_copy_of_a_place_elsewhere(
         address, folder = "s3://bucket/folder", tmp_path
 
     monkeypatch.setattr(places, "_opened", {str(tmp_path): Elsewhere})
-    with pytest.raises(UsageError, match=r"got one at an address; .* 's3://bucket/folder/a\.json'"):
+    with pytest.raises(UsageError, match=r"on this machine, got 's3://bucket/folder/a\.json'; bring it here"):
         check_free(tmp_path / "a.json")
 
 
@@ -239,7 +239,7 @@ def test_the_nearest_contest_is_told_to_what_is_of_none(tmp_path: Path, contest:
     write(tmp_path / "results", processes(0.01, batch_size=64))
     repository = read_repository(tmp_path / "results")
     assert reasons_against(repository.entries[0], [contest], repository) == [
-        "it belongs to no contest; it would belong to 'example', but: batch_size must be 4, is 64"
+        "it belongs to no contest; the nearest is 'example', where batch_size must be 4, but is 64"
     ]
 
 

@@ -16,7 +16,7 @@ pytestmark = [pytest.mark.framework, pytest.mark.timeout(120)]
 BEFORE, AFTER = "verify", "verify_again"
 UPDATE = "update '"
 REPLAY = "updates made again are off by"
-OTHERS = "has other weights than rank 0"
+OTHERS = "has different weights from rank 0"
 FAULTS = {
     "Summed": (BEFORE, UPDATE),
     "AveragedTwice": (BEFORE, UPDATE),

@@ -74,7 +74,7 @@ def _loop(node: PlainNode, operands: Sequence[Operand | None], inside: Inside) -
         rows.append(further)
     scanned = [inside.stack(column, 0) for column in zip(*rows)]
     if not rows and len(body.outputs) > 1 + len(carried):
-        raise Unsupported("of no trips")
+        raise Unsupported("with no trips")
     return [*carried, *scanned]
 
 

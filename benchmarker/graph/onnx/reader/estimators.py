@@ -176,7 +176,7 @@ def _keyed(call: Call, part: str) -> Array:
         found = call.attribute(f"{part}_{kind}")
         if found is not None:
             return np.asarray(found, dtype).reshape(-1)
-    raise Unsupported(f"with {part} that are no numbers")
+    raise Unsupported(f"with {part} that are not numbers")
 
 
 def _label_encoder(call: Call) -> Result:
@@ -203,7 +203,7 @@ def _label_encoder(call: Call) -> Result:
 def _one_hot(call: Call) -> Result:
     x, classes = call.any_tensor(0), call.attribute("cats_int64s")
     if not classes:
-        raise Unsupported("with classes that are no numbers")
+        raise Unsupported("with classes that are not numbers")
     kind = np.float32 if x.type.dtype == "float32" else np.int64
     column = reshaped(call, x, (*x.shape, 1))
     found = call.net.equal(column, call.table(np.asarray(classes, kind), "classes"))

@@ -57,7 +57,7 @@ def _constant(call: Call, arrays: list[Array]) -> Any:
             value = call.attribute(name + suffix)
             if value is not None:
                 return np.asarray(value, kind)
-    raise Unsupported("that is no array of numbers")
+    raise Unsupported("that is not an array of numbers")
 
 
 def _constant_of_shape(call: Call, arrays: list[Array]) -> Any:

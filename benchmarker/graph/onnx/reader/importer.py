@@ -113,8 +113,8 @@ class UnsupportedModelError(UsageError):
     """
 
     def __init__(self, name: str, faults: tuple[Fault, ...], passed_over: int) -> None:
-        rest = f"; how {passed_over} more use what these return was not looked at" if passed_over else ""
-        super().__init__(f"'{name}' uses what has no meaning here: {_summary(faults)}{rest}")
+        rest = f"; {passed_over} more, which use what these return, were not checked" if passed_over else ""
+        super().__init__(f"'{name}' uses what is not supported here: {_summary(faults)}{rest}")
         self.faults = faults
 
 

@@ -25,10 +25,10 @@ def places_of(call: Call, position: int, sizes: Array) -> Value:
     found = call.operand(position)
     if isinstance(found, Known):
         if not found.array.size:
-            raise Unsupported("at no place")
+            raise Unsupported("with no indices")
         flat = np.where(found.array < 0, found.array + sizes, found.array)
         if (flat < 0).any() or (flat >= sizes).any():
-            raise Unsupported(f"at places outside of the {sizes.tolist()} there are")
+            raise Unsupported(f"with indices outside of the sizes {sizes.tolist()}")
         return call.table(flat.astype(np.int64), "places")
     value, network = call.typed(position, "int64"), call.declared.network
     if is_from_front(network, value.name):
@@ -54,7 +54,7 @@ def _neighbours(call: Call, x: Value, indices: Known, axis: int) -> Value | None
     size = x.shape[axis]
     flat = [int(n) + (size if n < 0 else 0) for n in indices.array.reshape(-1)]
     if not flat or min(flat) < 0 or max(flat) >= size:
-        raise Unsupported(f"of rows outside of the {size} there are")
+        raise Unsupported(f"with indices outside of the {size} rows")
     first, count = flat[0], len(flat)
     if flat != list(range(first, first + count)):
         return None

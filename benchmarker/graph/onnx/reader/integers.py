@@ -31,7 +31,7 @@ def _shift(call: Call) -> Result:
     net, x, places, kind = call.net, call.typed(0, "int64"), call.typed(1, "int64"), _kind(call, 0)
     left = call.attribute("direction") == "LEFT"
     if kind is None and left:
-        raise Unsupported("to the left of computed integers, of which the file does not tell the type")
+        raise Unsupported("to the left of computed integers, whose type the file does not state")
     bits, zero = 8 * kind.itemsize if kind else 64, call.table(np.array(0), "zero")
     width, most = call.table(np.array(bits), "width"), call.table(np.array(min(bits, _MOST)), "most")
     fits = net.logical_and(net.less_or_equal(zero, places), net.less(places, width))
@@ -56,7 +56,7 @@ def _shift(call: Call) -> Result:
 def _not(call: Call) -> Result:
     net, x, kind = call.net, call.typed(0, "int64"), _kind(call, 0)
     if kind is None:
-        raise Unsupported("of computed integers, of which the file does not tell the type")
+        raise Unsupported("of computed integers, whose type the file does not state")
     highest = np.array(-1 if kind.kind == "i" else np.iinfo(kind).max if kind.itemsize < 8 else -1, np.int64)
     return net.sub(call.table(highest, "ones"), x)
 

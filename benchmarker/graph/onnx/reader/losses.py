@@ -14,7 +14,7 @@ from benchmarker.graph.recorder import Value
 def _labels(call: Call) -> Value:
     labels = call.any_tensor(1)
     if labels.type.dtype != "int64":
-        raise Unsupported("with labels that are no integers")
+        raise Unsupported("with labels that are not integers")
     return labels
 
 

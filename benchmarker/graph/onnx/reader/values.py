@@ -89,7 +89,7 @@ class NotKnown(Unsupported):
 
 
 _DYNAMIC = "shapes must follow from those of the inputs: export with fixed sizes and eager attention"
-_TEXTS = "export from the numbers on, as texts are no values of a graph"
+_TEXTS = "export from the numbers on, because texts cannot be values of a graph"
 _HINTS: Mapping[str, str] = {
     "If": "export with the condition as a constant, or both branches and a torch.where",
     "Loop": "export with a fixed number of steps, or with torch.onnx.export(..., dynamo=True)",
@@ -110,7 +110,7 @@ _HINTS: Mapping[str, str] = {
         ),
         "export the model so that the noise is an input, or in the mode of inference, without it",
     ),
-    "NonMaxSuppression": "export without the selection of boxes, whose number a run decides",
+    "NonMaxSuppression": "export without the selection of boxes, whose number only a run decides",
     "ai.onnx.ml.SVMClassifier": "train with probability=False, or calibrate with CalibratedClassifierCV",
     "ai.onnx.ml.TfIdfVectorizer": _TEXTS,
     "TfIdfVectorizer": _TEXTS,
@@ -123,7 +123,7 @@ def hint_for(operator: str, why: str) -> str:
     if operator in _HINTS:
         return _HINTS[operator]
     if operator.startswith(("com.microsoft.Q", "com.microsoft.DynamicQuantize")):
-        return "quantize with quant_format=QuantFormat.QDQ, which uses operators of ONNX' own"
+        return "quantize with quant_format=QuantFormat.QDQ, which uses ONNX's own operators"
     if operator.startswith("com.microsoft"):
         return "export without the optimizations of ONNX Runtime"
     if "that only a run decides" in why:
