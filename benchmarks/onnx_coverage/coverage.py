@@ -32,6 +32,7 @@ ENGINES = {
     "mxnet": "benchmarker.plugins.mxnet",
     "chainer": "benchmarker.plugins.chainer",
     "onnxruntime": "benchmarker.plugins.onnxruntime",
+    "iree": "benchmarker.plugins.iree",
     "opencv": "benchmarker.plugins.opencv",
     "openvino": "benchmarker.plugins.openvino",
     "keras_pytorch": "benchmarker.plugins.keras.backend_pytorch",

@@ -65,7 +65,7 @@ def test_the_matrix_shows_each_problem_by_framework(command: Command) -> None:
     number = next(row.split()[0] for row in finished.stdout.splitlines() if " resnet50 " in row)
     rows = [line.split()[1:] for line in finished.stdout.splitlines() if line.split()[:1] == [number]]
     cells = [cell for row in rows for cell in row if cell != "resnet50"]
-    engines = dict.fromkeys(("onnxruntime", "opencv", "openvino"), "inference")
+    engines = dict.fromkeys(("iree", "onnxruntime", "opencv", "openvino"), "inference")
     libraries = dict.fromkeys(("onednn", "openblas"), "-")
     assert dict(zip(shown, cells)) == {**dict.fromkeys(FRAMEWORKS, "both"), **engines, **libraries}
 

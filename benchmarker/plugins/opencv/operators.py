@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import numpy as np
 
-from benchmarker.graph.onnx.writer.operators import OnnxOperators
 from benchmarker.graph.operators import Operators, Tensor
 from benchmarker.graph.windows import MaxPooling
-from benchmarker.plugins.common.onnx.composed import rounded_down
+from benchmarker.plugins.common.onnx.composed import ComposedTanhGelu, rounded_down
 
 _SATURATED = 10.0
 """From here on the hyperbolic tangent is 1 in float32."""
 
 
-class OpenCvOperators(OnnxOperators):
-    """Those of ONNX, but where OpenCV would compute something else or nothing."""
+class OpenCvOperators(ComposedTanhGelu):
+    """Those of ONNX, but where OpenCV would compute something else or nothing.
+
+    It takes the approximation of GELU for the function itself.
+    """
 
     # It has no plain recurrent layer, and of rotary embeddings only those with the tables of all positions.
     rnn = Operators.rnn
@@ -43,12 +45,6 @@ class OpenCvOperators(OnnxOperators):
     def tanh(self, x: Tensor) -> Tensor:
         # Its own is not a number where exp(2 x) is infinite.
         return super().tanh(self.clip(x, min=-_SATURATED, max=_SATURATED))
-
-    def gelu(self, x: Tensor, *, approximate: str = "none") -> Tensor:
-        # It takes the approximation for the function itself.
-        if approximate == "tanh":
-            return Operators.gelu(self, x, approximate=approximate)
-        return super().gelu(x, approximate=approximate)
 
     def abs(self, x: Tensor) -> Tensor:
         # Its own takes floating-point numbers only. What a composite has made itself is one.

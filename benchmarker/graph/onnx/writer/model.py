@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -145,12 +145,17 @@ def write_model(
         _write_apart(tensors, parameters, data)
         onnx.save_model(model, str(path))
         return path, data
-    for tensor in tensors:
-        del tensor.external_data[:]
-        tensor.data_location = onnx.TensorProto.DEFAULT
-        tensor.raw_data = _little_endian(parameters[tensor.name])
+    fill(tensors, parameters)
     onnx.save_model(model, str(path))
     return (path,)
+
+
+def fill(tensors: Iterable[Any], values: Mapping[str, Array]) -> None:
+    """Put values by name into tensors, ``onnx.TensorProto``, that have none yet."""
+    for tensor in tensors:
+        del tensor.external_data[:]
+        tensor.data_location = type(tensor).DEFAULT
+        tensor.raw_data = _little_endian(values[tensor.name])
 
 
 def _write_apart(tensors: Sequence[Any], parameters: Mapping[str, Array], path: Path) -> None:

@@ -59,9 +59,11 @@ class NormalizationOperators(NodeOperators):
         return self._add("LogSoftmax", x, axis=axis)
 
     def causal_mask(self, x: Tensor) -> Tensor:
-        length = self._shape(x)[-1]
-        later = np.triu(np.full((length, length), -np.inf, self._dtype), 1)
-        return self._add("Add", x, self._constant(later))
+        return self._add("Add", x, self._later(self._shape(x)[-1]))
+
+    def _later(self, length: int) -> Tensor:
+        """Return what is added to scores: minus infinity where the key comes after the query."""
+        return self._constant(np.triu(np.full((length, length), -np.inf, self._dtype), 1))
 
     def softmax_cross_entropy_loss(
         self,

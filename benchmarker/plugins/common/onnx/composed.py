@@ -4,7 +4,18 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from benchmarker.graph.onnx.writer.operators import OnnxOperators
+from benchmarker.graph.operators import Operators, Tensor
 from benchmarker.graph.windows import MaxPooling
+
+
+class ComposedTanhGelu(OnnxOperators):
+    """Those of ONNX, except that GELU by the hyperbolic tangent is composed of its parts."""
+
+    def gelu(self, x: Tensor, *, approximate: str = "none") -> Tensor:
+        if approximate == "tanh":
+            return Operators.gelu(self, x, approximate=approximate)
+        return super().gelu(x, approximate=approximate)
 
 
 def rounded_down(window: MaxPooling, x: tuple[int, ...]) -> MaxPooling:

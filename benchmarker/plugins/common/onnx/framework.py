@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import ClassVar
+
 from benchmarker.api.framework import Device
 from benchmarker.graph.onnx.writer.operators import OnnxOperators
 from benchmarker.plugins.common.inference import InferenceFramework
@@ -11,7 +14,7 @@ class OnnxFramework(InferenceFramework):
     """An engine that takes ONNX models."""
 
     operators = OnnxOperators
-    later_imports = ("onnx", "onnx.helper", "onnx.numpy_helper")
+    later_imports: ClassVar[Sequence[str]] = ("onnx", "onnx.helper", "onnx.numpy_helper")
     threads: int = 0
     """Of an operator; engines take their number when a program is made."""
 
