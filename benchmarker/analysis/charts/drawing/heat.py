@@ -38,6 +38,8 @@ def draw_heat(axes: Axes, heat: Heat) -> None:
         spine.set_visible(False)
     for row, texts in enumerate(heat.texts):
         for column, text in enumerate(texts):
+            if not text:
+                continue
             value = shown[row, column]
             ink = _ink(colours(norm(value))[:3]) if np.isfinite(value) else "black"
             axes.text(
