@@ -68,8 +68,19 @@ def test_a_command_that_runs_nothing_imports_nothing_heavy(
     assert not found & HEAVY
 
 
+LOADED: dict[tuple[str, ...], set[str]] = {}
+"""By arguments: several tests ask of the same commands."""
+
+
 def modules_after(command: Command, *arguments: str) -> set[str]:
-    """Return the modules that are loaded once the command with these arguments has ended."""
+    """Return the modules that are loaded once the command with these arguments has ended, run once for all tests."""
+    if arguments not in LOADED:
+        LOADED[arguments] = loaded(command, *arguments)
+    return LOADED[arguments]
+
+
+def loaded(command: Command, *arguments: str) -> set[str]:
+    """Run the command in an interpreter of its own, and return its modules."""
     program = f"""
 import sys
 from benchmarker.cli.main import main

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +18,12 @@ README = (ROOT / "README.md").read_text()
 MODEL = (ROOT / "docs" / "tutorials" / "your-own-model.md").read_text()
 CALLS = (ROOT / "docs" / "python.md").read_text()
 SHOWN = [(page, name) for page in PAGES for name in shown(page.read_text())]
+
+
+@cache
+def kept_samples() -> Mapping[str, str]:
+    """Return what the kept records print, made once for all tests."""
+    return samples(ROOT / "results")
 
 
 def code_blocks(language: str, page: str = README) -> list[str]:
@@ -97,11 +104,11 @@ def test_it_takes_two_screens() -> None:
 @pytest.mark.parametrize(("page", "name"), SHOWN, ids=lambda value: getattr(value, "stem", value))
 def test_samples_are_what_the_kept_records_print(page: Path, name: str) -> None:
     """Otherwise: ``python -m tests.support.readme_samples``."""
-    assert shown(page.read_text())[name] == samples(ROOT / "results")[name]
+    assert shown(page.read_text())[name] == kept_samples()[name]
 
 
 def test_a_sample_that_is_of_another_record_would_be_found() -> None:
-    made = samples(ROOT / "results")
+    made = kept_samples()
     assert {name for _, name in SHOWN} == set(made)
     text = "".join(f"<!-- sample {name} -->\n```text\n```\n" for name in made)
     other = with_samples(text, {**made, "summary": "another\n"})
@@ -110,7 +117,7 @@ def test_a_sample_that_is_of_another_record_would_be_found() -> None:
 
 
 def test_its_record_says_what_was_left_out() -> None:
-    text = samples(ROOT / "results")["record"]
+    text = kept_samples()["record"]
     assert text.count("…") > 10
     record = json.loads(re.sub(r",?\s*…", "", text))
     assert (record["problem"]["name"], record["mode"]) == ("resnet50", "training")

@@ -205,6 +205,10 @@ def _ordered(record: Record) -> Record:
     return dict(sorted(record.items(), key=lambda item: order.get(item[0], len(order))))
 
 
+_encode = json.JSONEncoder(ensure_ascii=False, allow_nan=False).encode
+"""Made once: ``json.dumps`` makes an encoder for each of a record's thousand values."""
+
+
 def format_record(record: Mapping[str, Any]) -> str:
     """Return a record as JSON for people: one member a line, small objects and plain lists on one line."""
     try:
@@ -215,7 +219,7 @@ def format_record(record: Mapping[str, Any]) -> str:
 
 def _format(value: Any, indent: str) -> str:
     nested = _members(value)
-    line = "" if any(map(_members, nested)) else json.dumps(value, ensure_ascii=False, allow_nan=False)
+    line = "" if any(map(_members, nested)) else _encode(value)
     if line and (len(line) <= _LINE_LENGTH or not isinstance(value, dict)):
         return line
     inner = indent + "  "
