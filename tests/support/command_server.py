@@ -49,7 +49,8 @@ class CommandServer:
     """A process that forks one command at a time."""
 
     def __init__(self) -> None:
-        ours, theirs = socket.socketpair()
+        # Of messages: a short command's number and status would come as one in a stream.
+        ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         self._socket, self._lock = ours, threading.Lock()
         self.process = subprocess.Popen(
             [sys.executable, __file__, str(theirs.fileno())],
