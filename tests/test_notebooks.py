@@ -17,7 +17,7 @@ from jupyter_client.manager import KernelManager
 from nbclient import NotebookClient
 
 from tests.conftest import ROOT
-from tests.support.installing import install, make_venv
+from tests.support.installing import kept_venv
 from tests.support.package_sources import OWN_FRAMEWORK
 
 pytestmark = pytest.mark.timeout(600)
@@ -42,14 +42,12 @@ def clone(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def analyst(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def analyst() -> Path:
     """Return the Python of an analyst: the extra ``analysis``, and what Jupyter needs to start a kernel."""
     parser = configparser.ConfigParser()
     assert parser.read(ROOT / "setup.cfg")
     needed = [parser["options"]["install_requires"], parser["options.extras_require"]["analysis"]]
-    python = make_venv(tmp_path_factory.mktemp("analyst"))
-    install(python, *filter(None, "\n".join(needed).splitlines()), "ipykernel")
-    return python
+    return kept_venv("analyst", *filter(None, "\n".join(needed).splitlines()), "ipykernel")
 
 
 def test_neither_a_framework_nor_what_tests_need_is_there_to_help(analyst: Path) -> None:

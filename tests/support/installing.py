@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import fcntl
+import hashlib
 import os
+import shutil
 import subprocess
 import sys
 from collections.abc import Iterable
@@ -22,6 +24,29 @@ def make_venv(folder: Path) -> Path:
 def install(python: Path | str, *arguments: str) -> None:
     """Install requirements into an environment, with pip's settings of where from."""
     _uv("pip", "install", "-q", "--python", str(python), *index_settings().arguments, *arguments)
+
+
+def kept_venv(name: str, *requirements: str) -> Path:
+    """Return the Python of an environment with requirements, made once a machine and kept in the user's cache folder.
+
+    What its modules are compiled to is kept with it, which takes longer than to install them. Other requirements and
+    another Python make another one; a folder that is removed is made anew, with what is newest then.
+    """
+    key = hashlib.sha256("\n".join([sys.version, *sorted(requirements)]).encode()).hexdigest()[:12]
+    folder = _cache() / "benchmarker-test-environments" / f"{name}-{key}"
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    whole = folder / "whole"
+    with open(folder.with_suffix(".lock"), "w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not whole.is_file():
+            shutil.rmtree(folder, ignore_errors=True)
+            install(make_venv(folder), *requirements)
+            whole.touch()
+    return folder / "bin" / "python"
+
+
+def _cache() -> Path:
+    return Path(os.environ.get("XDG_CACHE_HOME", "").strip() or "~/.cache").expanduser()
 
 
 def build_wheel(source: Path, folder: Path) -> None:
