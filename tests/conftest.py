@@ -91,7 +91,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Mark tests with what their fixtures need, and sort them: the longest first, what times something last.
 
     How long is told by a limit of their own, then by whether they share what a framework's process found, which one
-    worker waits for, then by how many of a group start commands.
+    worker waits for, then by how many of a group start commands, then by how many there are.
     """
     for item in items:
         fixtures = set(getattr(item, "fixturenames", ()))
@@ -103,6 +103,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     limits: dict[str, float] = {}
     shared: defaultdict[str, bool] = defaultdict(bool)
     commands: Counter[str] = Counter()
+    sizes = Counter(groups.values())
     for item, group in groups.items():
         limits[group] = max(limits.get(group, 0.0), _limit(item))
         fixtures = set(getattr(item, "fixturenames", ()))
@@ -111,9 +112,9 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         if group != item.nodeid and item.get_closest_marker("xdist_group") is None:
             item.add_marker(pytest.mark.xdist_group(group))
 
-    def order(item: pytest.Item) -> tuple[bool, float, bool, int]:
+    def order(item: pytest.Item) -> tuple[bool, float, bool, int, int]:
         group = groups[item]
-        return group == ALONE, -limits[group], not shared[group], -commands[group]
+        return group == ALONE, -limits[group], not shared[group], -commands[group], -sizes[group]
 
     items.sort(key=order)
 
