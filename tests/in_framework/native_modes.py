@@ -242,9 +242,7 @@ def _operator_in_float64(subject: Subject, case: Any, *, training: bool) -> None
 def check_float64_all_the_way(subject: Subject) -> None:
     for kind in OPTIMIZERS:
         optimizer = Optimizer(kind, learning_rate=0.01, epsilon=1e-2, weight_decay=0.05)
-        # The weights of a recurrent layer are kept in parts or together, where a rule may see no whole.
-        graphs = (image_network(), word_network()) if optimizer.rule.is_separable else (image_network(),)
-        for graph in graphs:
+        for graph in (image_network(), word_network()):
             parameters, batch = started(graph, "fp64")
             program = subject.program(graph, parameters, "training", optimizer, precision="fp64")
             near(program.parameters(), parameters, 1e-15)

@@ -28,6 +28,7 @@ from benchmarker.graph.initializers import ONES, ZEROS
 from benchmarker.graph.network import Network
 from benchmarker.graph.types import Distribution
 from benchmarker.plugins.common.hyperparameters import Hyperparameters
+from benchmarker.plugins.common.layouts import plain
 from benchmarker.plugins.pytorch import Options, composed
 from benchmarker.plugins.pytorch.framework import PytorchFramework
 from benchmarker.plugins.pytorch.lowering import lower
@@ -486,7 +487,7 @@ def check_a_rule_in_pieces_updates_as_one_of_whole_tensors() -> None:
         where = {name: ParameterPlace(name, tuple(held[0].shape)) for name, held in tensors.items()}
         with mock.patch.object(composed, "PIECE", piece):
             known = Hyperparameters(Optimizer.default("lion"))
-            optimizer = composed.ComposedOptimizer(known, where, tensors)
+            optimizer = composed.ComposedOptimizer(known, where, tensors, dict.fromkeys(where, plain()))
             for _ in range(3):
                 for (tensor,) in tensors.values():
                     # Gradients need not stand in memory as their parameters do.

@@ -9,10 +9,11 @@ import numpy as np
 
 from benchmarker.api.update_rule import ParameterPlace, UpdateRule
 from benchmarker.plugins.chainer.operators import ChainerOperators
-from benchmarker.plugins.common.composed import ComposedState, RuleSteps, native_place, require_whole, started
+from benchmarker.plugins.common.composed import ComposedState, RuleSteps, View, views
 from benchmarker.plugins.common.hyperparameters import Hyperparameters
+from benchmarker.plugins.common.layouts import Layout
 from benchmarker.plugins.common.straight_line import straight_line
-from benchmarker.training.optimizers.update_graph import PARAMETER, UpdateGraph, totals_graph, update_graph
+from benchmarker.training.optimizers.update_graph import UpdateGraph
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -31,6 +32,8 @@ class ComposedUpdates(ComposedState):
         What it knows of each parameter of the graph.
     native : mapping
         The ``chainer.Parameter`` objects of each.
+    layouts : mapping
+        How these stand.
     device : chainer.backend.Device
         Where their arrays are.
     dtype : type
@@ -42,23 +45,22 @@ class ComposedUpdates(ComposedState):
         known: Hyperparameters,
         where: Mapping[str, ParameterPlace],
         native: Mapping[str, Sequence[Any]],
+        layouts: Mapping[str, Layout],
         device: Any,
         dtype: type[Any],
     ) -> None:
         self._known = known
-        self._rule = known.built_rule
+        self._rule = rule = known.built_rule
         self._numbers = RuleSteps(known)
         self._device, self._dtype = device, dtype
-        for name in where:
-            require_whole(self._rule, name, len(native[name]))
         self._parts = [
-            _Part(self._rule, native_place(place, parameter.shape), parameter, device)
-            for name, place in where.items()
-            for parameter in native[name]
+            _Part(rule, view, [native[name][place] for place in view.natives], device)
+            for name in where
+            for view in views(rule, where[name], [p.shape for p in native[name]], layouts[name])
         ]
         self._operators = ChainerOperators(dtype=dtype, device=device)
         self._updates = [self._line(part.update) for part in self._parts]
-        graphs = [totals_graph(self._rule, part.place) for part in self._parts]
+        graphs = [part.view.totals(rule) for part in self._parts]
         self._totals = [self._line(graph) for graph in graphs if graph]
 
     def _line(self, made: UpdateGraph) -> Callable[..., tuple[Any, ...]]:
@@ -97,32 +99,33 @@ class ComposedUpdates(ComposedState):
 
 
 class _Part:
-    """A native parameter with its state."""
+    """Native parameters that are updated together, with their state."""
 
-    def __init__(self, rule: UpdateRule, place: ParameterPlace, parameter: Any, device: Any) -> None:
+    def __init__(self, rule: UpdateRule, view: View, parameters: Sequence[Any], device: Any) -> None:
         import chainer
 
-        self.place = place
-        self.parameter = parameter
-        self.update = update_graph(rule, place)
-        array = chainer.get_device("@numpy").send(parameter.array)
-        start = started(rule, place, array)
+        self.view = view
+        self._parameters = parameters
+        self.update = view.update(rule)
+        fetched = chainer.get_device("@numpy")
+        arrays = [fetched.send(parameter.array) for parameter in parameters]
+        start = view.start(rule, arrays)
         self.state = {
-            letter: device.send(np.array(start[letter], array.dtype)) for letter in self.update.state
+            letter: device.send(np.array(start[letter], arrays[0].dtype)) for letter in self.update.state
         }
 
     def given(self) -> tuple[Any, ...]:
         """Return what a line takes first: gradient, parameter, state."""
         import chainer
 
-        array = self.parameter.array
-        gradient = self.parameter.grad
-        gradient = self.parameter.device.xp.zeros_like(array) if gradient is None else gradient
-        return tuple(map(chainer.as_variable, (gradient, array, *self.state.values())))
+        gradients = (p.device.xp.zeros_like(p.array) if p.grad is None else p.grad for p in self._parameters)
+        arrays = (parameter.array for parameter in self._parameters)
+        return tuple(map(chainer.as_variable, (*gradients, *arrays, *self.state.values())))
 
     def take(self, results: Sequence[Any]) -> None:
         """Write what an update has given over what there was."""
+        arrays = (parameter.array for parameter in self._parameters)
+        held = {**dict(zip(self.update.parameters, arrays)), **self.state}
         for name, value in zip(self.update.results, results):
-            kept = self.parameter.array if name == PARAMETER else self.state[name]
-            if value.array is not kept:
-                kept[...] = value.array
+            if value.array is not held[name]:
+                held[name][...] = value.array

@@ -181,7 +181,7 @@ class ChainerProgram(RestorableProgram):
         known = Hyperparameters(optimizer)
         self.composed_rule = known.built_rule
         where = places(self._graph, optimizer.modifiers.decay_of)
-        return ComposedUpdates(known, where, self._native, self._device, self._exact)
+        return ComposedUpdates(known, where, self._native, self._layouts, self._device, self._exact)
 
     def _updating(self) -> Updates | ComposedUpdates:
         if self._update is None:

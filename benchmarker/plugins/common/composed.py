@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -14,7 +14,8 @@ from benchmarker.api.update_rule import ParameterPlace, Shape, UpdateRule
 from benchmarker.errors import UnsupportedError
 from benchmarker.plugins.common.hyperparameters import Hyperparameters
 from benchmarker.plugins.common.layouts import Layout
-from benchmarker.training.optimizers.update_graph import number_names
+from benchmarker.training.optimizers.standing import Standing, standing
+from benchmarker.training.optimizers.update_graph import UpdateGraph, number_names, totals_graph, update_graph
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -48,8 +49,120 @@ class RuleSteps:
         self._step, self._memory = steps, dict(numbers)
 
 
+@dataclass(frozen=True)
+class AsInGraph:
+    """A letter of the state of a whole parameter, which stands otherwise than its native tensors.
+
+    Parameters
+    ----------
+    tensor : native tensor
+        It stands as the graph has it.
+    """
+
+    tensor: Any
+
+
+@dataclass(frozen=True)
+class View:
+    """How a rule sees native tensors of a parameter: one of them as it stands, or all as the parameter of the graph.
+
+    Parameters
+    ----------
+    place : ParameterPlace
+        What it knows of what it sees.
+    natives : tuple of int
+        Which of the parameter's native tensors these are.
+    layout : Layout
+        Of the parameter.
+    standing : Standing or None
+        How the parameter stands in them; None of one that is seen as it stands.
+    """
+
+    place: ParameterPlace
+    natives: tuple[int, ...]
+    layout: Layout
+    standing: Standing | None = None
+
+    def update(self, rule: UpdateRule) -> UpdateGraph:
+        """Return the graph of the update."""
+        return update_graph(rule, self.place, self.standing)
+
+    def totals(self, rule: UpdateRule) -> UpdateGraph | None:
+        """Return the graph of what is added to the totals, if there are any."""
+        return totals_graph(rule, self.place, self.standing)
+
+    def start(self, rule: UpdateRule, arrays: Sequence[Array]) -> Mapping[str, Array]:
+        """Return the state before the first update, of native tensors as arrays."""
+        seen = arrays[0] if self.standing is None else np.ascontiguousarray(self.layout.decode(arrays))
+        return started(rule, self.place, seen)
+
+    def slots(self, kept: Any) -> list[Any]:
+        """Return a letter of the state, None if there is none, by native tensor."""
+        if self.standing is None or kept is None:
+            return [kept] * len(self.natives)
+        return [AsInGraph(kept), *[None] * (len(self.natives) - 1)]
+
+
+def views(
+    rule: UpdateRule, place: ParameterPlace, shapes: Sequence[Shape], layout: Layout
+) -> tuple[View, ...]:
+    """Return how a rule sees a parameter: its native tensors as they stand if that is all the same to the rule.
+
+    Parameters
+    ----------
+    rule : UpdateRule
+        With all that is done around it.
+    place : ParameterPlace
+        What it knows of the parameter.
+    shapes : sequence of tuple of int
+        Of its native tensors.
+    layout : Layout
+        How these stand.
+
+    Raises
+    ------
+    UnsupportedError
+        If the rule must see the parameter as the graph has it, and that cannot be made of the tensors.
+    """
+    if _is_all_the_same(rule, place, shapes, layout):
+        return tuple(View(native_place(place, shape), (i,), layout) for i, shape in enumerate(shapes))
+    found = standing(place.shape, layout.encode(_numbered(place.shape)))
+    if found is None:
+        raise UnsupportedError(
+            f"optimizer '{rule.name}' sees each parameter as a whole, and the elements of '{place.name}' stand in "
+            f"its {len(shapes)} native tensors in no order that a few slices show; choose another optimizer"
+        )
+    return (View(place, tuple(range(len(shapes))), layout, found),)
+
+
+def _is_all_the_same(
+    rule: UpdateRule, place: ParameterPlace, shapes: Sequence[Shape], layout: Layout
+) -> bool:
+    """Tell whether native tensors may be updated as if these were parameters, and their state told as that of one."""
+    if len(shapes) > 1:
+        return rule.is_separable and not rule.uses_axes and stands_alike(rule, place)
+    if not rule.uses_axes or len(place.shape) < 2:
+        return True
+    if tuple(shapes[0]) != place.shape:
+        return False
+    (native,) = layout.encode(_numbered(place.shape))
+    return np.array_equal(native, _numbered(place.shape))
+
+
+def stands_alike(rule: UpdateRule, place: ParameterPlace) -> bool:
+    """Tell whether all state of a parameter has its shape."""
+    return set(rule.state_shapes(place).values()) <= {place.shape}
+
+
+def _numbered(shape: Shape) -> Array:
+    return np.arange(math.prod(shape)).reshape(shape)
+
+
 class ComposedState:
-    """What updates of native tensors by a rule keep between two of them; ``_parts`` have a ``state`` by letter each."""
+    """What updates of native tensors by a rule keep between two of them.
+
+    Each of ``_parts`` has a ``view`` and a ``state`` by letter.
+    """
 
     _rule: UpdateRule
     _numbers: RuleSteps
@@ -60,23 +173,14 @@ class ComposedState:
         self._numbers.go_on(steps, numbers)
 
     def state(self) -> dict[str, list[Any]]:
-        """Return each letter of the state of all native tensors, in their order; None of those that lack it."""
-        return {letter: [part.state.get(letter) for part in self._parts] for letter in self._rule.state}
+        """Return each letter of the state of all native tensors, in their order.
 
-
-def require_whole(rule: UpdateRule, name: str, count: int) -> None:
-    """Refuse a rule that sees tensors as wholes where a parameter is kept in several native ones.
-
-    Raises
-    ------
-    UnsupportedError
-        With the parameter's name.
-    """
-    if count != 1 and not rule.is_separable:
-        raise UnsupportedError(
-            f"optimizer '{rule.name}' sees each parameter as a whole, and here '{name}' is kept in {count} tensors "
-            "or together with others; choose another optimizer"
-        )
+        None stands for what lacks it, and :class:`AsInGraph`, at the first of its tensors, for that of a parameter.
+        """
+        return {
+            letter: [slot for part in self._parts for slot in part.view.slots(part.state.get(letter))]
+            for letter in self._rule.state
+        }
 
 
 def native_place(place: ParameterPlace, shape: Shape) -> ParameterPlace:
@@ -104,7 +208,7 @@ def state_arrays(
     natives : mapping
         Native tensors of each trainable parameter.
     slots : sequence
-        The letter of each of these tensors, in their order; None of one that lacks it.
+        The letter of each of these tensors, in their order, as :meth:`ComposedState.state` has it.
     decode : callable
         Brings what has a parameter's shape into the graph's layout.
     fetch : callable
@@ -113,7 +217,9 @@ def state_arrays(
     left, found = iter(slots), {}
     for name, tensors in natives.items():
         kept = [next(left) for _ in tensors]
-        if all(one is not None for one in kept):
+        if isinstance(kept[0], AsInGraph):
+            found[name] = fetch(kept[0].tensor)
+        elif all(one is not None for one in kept):
             alike = all(tuple(one.shape) == tuple(tensor.shape) for one, tensor in zip(kept, tensors))
             found[name] = decode(name, kept) if alike else fetch(kept[0])
     return found

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from benchmarker.plugins.common.composed import AsInGraph
+
 if TYPE_CHECKING:
     import numpy.typing as npt
 
@@ -31,7 +33,8 @@ def restored_arrays(
     natives : mapping
         Native tensors of each trainable parameter.
     slots : sequence
-        The letter of each of these tensors, in their order; None of one that lacks it.
+        The letter of each of these tensors, in their order; None of one that lacks it, and at the first of them
+        what is of them all.
     arrays : mapping
         The letter by parameter, as programs tell it.
     encode : callable
@@ -40,6 +43,9 @@ def restored_arrays(
     left = iter(slots)
     for name, tensors in natives.items():
         kept = [next(left) for _ in tensors]
+        if isinstance(kept[0], AsInGraph):
+            yield kept[0].tensor, np.reshape(arrays[name], tuple(kept[0].tensor.shape))
+            continue
         if any(one is None for one in kept):
             continue
         alike = all(tuple(one.shape) == tuple(tensor.shape) for one, tensor in zip(kept, tensors))

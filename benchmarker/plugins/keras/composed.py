@@ -5,14 +5,13 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from benchmarker.api.update_rule import ParameterPlace, UpdateRule
-from benchmarker.errors import UnsupportedError
 from benchmarker.graph.transformations.expand_composites import expand_composites
-from benchmarker.plugins.common.composed import RuleSteps, axes_of, native_place, started
+from benchmarker.plugins.common.composed import RuleSteps, View, axes_of, started, views
 from benchmarker.plugins.common.hyperparameters import Hyperparameters
 from benchmarker.plugins.common.layouts import Layout
 from benchmarker.plugins.common.straight_line import straight_line
@@ -21,7 +20,13 @@ from benchmarker.plugins.keras.binding_site import Setting
 from benchmarker.plugins.keras.layouts import Native, Order
 from benchmarker.plugins.keras.operators import BINDERS
 from benchmarker.plugins.keras.optimizers import dense
-from benchmarker.training.optimizers.update_graph import PARAMETER, UpdateGraph, totals_graph, update_graph
+from benchmarker.training.optimizers.standing import Standing
+from benchmarker.training.optimizers.update_graph import UpdateGraph, totals_graph, update_graph
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+    Array = npt.NDArray[Any]
 
 
 @dataclass(frozen=True)
@@ -34,10 +39,25 @@ class Part:
         What it knows of it.
     order : tuple of int or None
         Axis ``i`` of the variable is the rule's axis ``order[i]``; None where both stand alike.
+    view : View or None
+        What makes of the variable what the rule sees, where it is more than a permutation of axes.
     """
 
     place: ParameterPlace
     order: Order | None
+    view: View | None = None
+
+    @property
+    def standing(self) -> Standing | None:
+        """How the parameter stands in the variable, if the order of axes does not say it."""
+        return None if self.view is None else self.view.standing
+
+    def start(self, rule: UpdateRule, variable: Any) -> Mapping[str, Array]:
+        """Return the state before the first update of the variable."""
+        from keras import ops
+
+        array = np.array(ops.convert_to_numpy(self.seen(variable)))
+        return started(rule, self.place, array) if self.view is None else self.view.start(rule, [array])
 
     def seen(self, native: Any) -> Any:
         """Return a tensor of the variable as the rule sees it."""
@@ -61,7 +81,7 @@ def parts(
     Raises
     ------
     UnsupportedError
-        If these cannot be had by swapping axes.
+        If these cannot be had.
     """
     found = []
     for name, place in where.items():
@@ -69,12 +89,9 @@ def parts(
         native = layouts[name].encode(np.empty(place.shape, np.float32))[0].shape
         if known.built_rule.uses_axes and order is not None:
             found.append(Part(place, None if order == tuple(range(len(order))) else order))
-        elif known.built_rule.uses_axes and len(place.shape) > 2:
-            raise UnsupportedError(
-                f"optimizer '{known.built_rule.name}' tells axes apart, and Keras keeps '{name}' in others"
-            )
         else:
-            found.append(Part(native_place(place, native), None))
+            (view,) = views(known.built_rule, place, [native], layouts[name])
+            found.append(Part(view.place, None, view))
     return found
 
 
@@ -121,16 +138,14 @@ class _Composed:
 
     def _prepare(self, variables: Sequence[Any]) -> None:
         """Make the state of variables, and the straight lines of their updates."""
-        from keras import ops
-
         self.numbers = self.add_variable((len(self.steps.names),), "zeros", name="numbers")
         self.states = []
-        self._updates = [update_graph(self.rule, part.place) for part in self._seen]
+        self._updates = [update_graph(self.rule, part.place, part.standing) for part in self._seen]
         self._lines = [self._line(update) for update in self._updates]
-        totals = [totals_graph(self.rule, part.place) for part in self._seen]
+        totals = [totals_graph(self.rule, part.place, part.standing) for part in self._seen]
         self._total_lines = [self._line(graph) for graph in totals if graph]
         for variable, part, update in zip(variables, self._seen, self._updates):
-            start = started(self.rule, part.place, np.array(ops.convert_to_numpy(part.seen(variable))))
+            start = part.start(self.rule, variable)
             self.states.append({letter: self._kept(letter, start[letter]) for letter in update.state})
 
     def _kept(self, letter: str, array: Any) -> Any:
@@ -181,7 +196,7 @@ class _Composed:
         from keras import ops
 
         for name, value in zip(self._updates[place].results, results):
-            stands = name == PARAMETER
+            stands = name in self._updates[place].parameters
             kept = variable if stands else self.states[place][name]
             native = self._seen[place].stood(value) if stands else value
             self.assign(kept, ops.reshape(native, kept.shape))

@@ -2,25 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from benchmarker.api.update_rule import ParameterPlace, UpdateRule
-from benchmarker.errors import UnsupportedError
-from benchmarker.plugins.common.composed import ComposedState, RuleSteps, native_place, require_whole, started
+from benchmarker.plugins.common.composed import (
+    ComposedState,
+    RuleSteps,
+    View,
+    native_place,
+    stands_alike,
+    state_arrays,
+    views,
+)
 from benchmarker.plugins.common.hyperparameters import Hyperparameters
+from benchmarker.plugins.common.layouts import Layout, plain
+from benchmarker.plugins.common.restoring import restored_arrays
 from benchmarker.plugins.mxnet.fusion import fusion
 from benchmarker.plugins.mxnet.lowering import Lowering, Settings
 from benchmarker.plugins.mxnet.parameters import Slot
-from benchmarker.training.optimizers.update_graph import (
-    GRADIENT,
-    PARAMETER,
-    UpdateGraph,
-    totals_graph,
-    update_graph,
-)
+from benchmarker.training.optimizers.update_graph import UpdateGraph
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -58,25 +62,50 @@ class ComposedUpdates(ComposedState):
 
         self._mx: Any = mxnet
         self._context = context
-        self._rule = known.built_rule
+        self._rule = rule = known.built_rule
         self._numbers = RuleSteps(known)
         self._given = mxnet.nd.zeros((len(self._numbers.names),), ctx=context)
         self._totals: dict[str, Any] = {}
         self._parts = []
+        self._natives: dict[str, list[Any]] = {}
+        self._layouts: dict[str, Layout] = {}
+        self._together: dict[str, Slot] = {}
         for slot in slots:
-            require_whole(self._rule, slot.members[0].name, len(slot.members))
-            if len({where[member.name].decays for member in slot.members}) > 1:
-                raise UnsupportedError(
-                    f"MXNet keeps {', '.join(member.name for member in slot.members)} in one tensor, of which some are "
-                    "to decay and others not; have weight decay of all or none of them"
-                )
-            place = native_place(where[slot.members[0].name], slot.shape)
-            self._parts.append(_Part(self._rule, place, arrays[slot.name], gradients[slot.name], context))
-        graphs = [totals_graph(self._rule, part.place) for part in self._parts]
+            for place, layout, weights, found in self._seen(slot, where, arrays, gradients):
+                self._natives[place.name], self._layouts[place.name] = weights, layout
+                for view in views(rule, place, [weight.shape for weight in weights], layout):
+                    own = [[tensors[index] for index in view.natives] for tensors in (weights, found)]
+                    self._parts.append(_Part(rule, view, *own, context))
+        graphs = [part.view.totals(rule) for part in self._parts]
         self._added = [self._executor(graph, part) for graph, part in zip(graphs, self._parts) if graph]
         if self._added and graphs[0] is not None:
             self._totals = {name: mxnet.nd.zeros((1,), ctx=context) for name in graphs[0].results}
         self._executors = [self._executor(part.update, part) for part in self._parts]
+
+    def _seen(
+        self,
+        slot: Slot,
+        where: Mapping[str, ParameterPlace],
+        arrays: Mapping[str, Any],
+        gradients: Mapping[str, Any],
+    ) -> Iterator[tuple[ParameterPlace, Layout, list[Any], list[Any]]]:
+        """Yield place, layout, weights and gradients of a slot's members, or of all of them as if they were one."""
+        weights, found = arrays[slot.name], gradients[slot.name]
+        own = [where[member.name] for member in slot.members]
+        if len(own) > 1 and self._takes_together(own):
+            self._together[slot.name] = slot
+            place = replace(native_place(own[0], slot.shape), name=slot.name)
+            yield place, plain(), [weights], [found]
+            return
+        apart = slot.natives(weights), slot.natives(found)
+        for place, layout in zip(own, slot.layouts):
+            yield place, layout, apart[0][place.name], apart[1][place.name]
+
+    def _takes_together(self, members: Sequence[ParameterPlace]) -> bool:
+        """Tell whether it is all the same to the rule that parameters lie in one array, which takes one executor."""
+        rule, decays = self._rule, {member.decays for member in members}
+        alike = all(stands_alike(rule, member) for member in members)
+        return rule.is_separable and not rule.uses_axes and alike and len(decays) == 1
 
     def _executor(self, made: UpdateGraph, part: _Part) -> Any:
         lowering = Lowering(made.graph, Settings(self._context, False, False, False))
@@ -101,27 +130,55 @@ class ComposedUpdates(ComposedState):
         for executor, part in zip(self._executors, self._parts):
             part.take(executor.forward(is_train=False))
 
+    def told(self) -> dict[str, dict[str, Array]]:
+        """Return the state by letter and parameter."""
+        return {letter: self._by_parameter(slots) for letter, slots in self.state().items()}
+
+    def put(self, told: Mapping[str, Mapping[str, Array]]) -> None:
+        """Write a state over what there is."""
+        for letter, slots in self.state().items():
+            arrays = dict(told[letter])
+            for name, slot in self._together.items():
+                if arrays.keys() >= {member.name for member in slot.members}:
+                    arrays[name] = slot.encode(arrays)
+            for kept, array in restored_arrays(self._natives, slots, arrays, self._encoded):
+                kept[:] = np.asarray(array, np.float32)
+
+    def _by_parameter(self, slots: Sequence[Any]) -> dict[str, Array]:
+        found = state_arrays(self._natives, slots, self._decoded, lambda kept: kept.asnumpy())
+        for name, slot in self._together.items():
+            if name in found:
+                found.update(slot.decode(found.pop(name)))
+        return found
+
+    def _decoded(self, name: str, tensors: Sequence[Any]) -> Array:
+        return self._layouts[name].decode([tensor.asnumpy() for tensor in tensors])
+
+    def _encoded(self, name: str, array: Array) -> Sequence[Array]:
+        return self._layouts[name].encode(array)
+
 
 class _Part:
-    """A weight with its state."""
+    """Weights that are updated together, with their state."""
 
     def __init__(
-        self, rule: UpdateRule, place: ParameterPlace, weight: Any, gradient: Any, context: Any
+        self, rule: UpdateRule, view: View, weights: Sequence[Any], gradients: Sequence[Any], context: Any
     ) -> None:
         import mxnet
 
-        self.place = place
-        self.weight = weight
-        self.update = update_graph(rule, place)
-        start = started(rule, place, weight.asnumpy())
+        self.view = view
+        self.update = view.update(rule)
+        start = view.start(rule, [weight.asnumpy() for weight in weights])
         self.state = {
             letter: mxnet.nd.array(start[letter].reshape(start[letter].shape or (1,)), ctx=context)
             for letter in self.update.state
         }
+        named = dict(zip(self.update.parameters, weights))
+        self._held = {**named, **self.state}
         states = {f"state.{letter}": array for letter, array in self.state.items()}
-        self.arrays = {GRADIENT: gradient, PARAMETER: weight, **states}
+        self.arrays = {**dict(zip(self.update.gradients, gradients)), **named, **states}
 
     def take(self, results: Sequence[Any]) -> None:
         """Queue the writing of what an update has given over what there was."""
         for name, value in zip(self.update.results, results):
-            value.copyto(self.weight if name == PARAMETER else self.state[name])
+            value.copyto(self._held[name])

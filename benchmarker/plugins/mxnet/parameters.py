@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -10,6 +11,7 @@ import numpy as np
 
 from benchmarker.graph.graph import Graph
 from benchmarker.graph.types import Node, Parameter
+from benchmarker.plugins.common.layouts import Layout, recurrent_layouts
 from benchmarker.plugins.mxnet.recurrent import GATES
 from benchmarker.plugins.mxnet.symbol_operators import native_shape
 
@@ -17,6 +19,9 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     Array = npt.NDArray[Any]
+
+
+LAYOUTS = recurrent_layouts(GATES)
 
 
 @dataclass(frozen=True)
@@ -29,18 +34,18 @@ class Slot:
         Name of the symbol's variable.
     members : tuple of Parameter
         The graph's parameters in it: one, or the weights, recurrent weights and biases of a layer.
-    gates : tuple of int
-        For a recurrent layer, the graph's gate at each place of MXNet's order.
+    layouts : tuple of Layout
+        How each of these stands in tensors that lie in the native array one behind the other.
     """
 
     name: str
     members: tuple[Parameter, ...]
-    gates: tuple[int, ...] = ()
+    layouts: tuple[Layout, ...]
 
     @property
     def shape(self) -> tuple[int, ...]:
         """Shape of the native array."""
-        if self.gates:
+        if len(self.members) > 1:
             return (sum(member.type.elements for member in self.members),)
         return native_shape(self.members[0].type)
 
@@ -51,34 +56,39 @@ class Slot:
 
     def encode(self, values: Mapping[str, Array]) -> Array:
         """Return the native array from the graph's arrays."""
-        if not self.gates:
-            return np.asarray(values[self.members[0].name]).reshape(self.shape)
-        return np.concatenate([block.ravel() for block in self._blocks(values)])
+        encoded = {
+            m.name: iter(layout.encode(values[m.name])) for m, layout in zip(self.members, self.layouts)
+        }
+        tensors = [next(encoded[name]) for name, _ in self._tensors()]
+        return np.concatenate([tensor.ravel() for tensor in tensors]) if len(tensors) > 1 else tensors[0]
 
     def decode(self, array: Array) -> dict[str, Array]:
         """Return the graph's arrays from the native one; linear, so gradients come back through it too."""
-        if not self.gates:
-            return {self.members[0].name: array.reshape(self.members[0].type.shape)}
-        result = {member.name: np.empty(member.type.shape, array.dtype) for member in self.members}
-        position = 0
-        for block in self._blocks(result):
-            block[...] = array[position : position + block.size].reshape(block.shape)
-            position += block.size
-        return result
+        natives = self.natives(array)
+        return {m.name: layout.decode(natives[m.name]) for m, layout in zip(self.members, self.layouts)}
 
-    def _blocks(self, values: Mapping[str, Array]) -> Iterator[Array]:
-        """Yield views of the layer's arrays in MXNet's order: all weights, then all biases."""
-        w, r, b = (values[member.name] for member in self.members)
-        for direction in range(len(w)):
-            for weights in (w, r):
-                yield from self._gates_of(weights[direction])
-        for direction in range(len(w)):
-            for bias in np.split(b[direction], 2):
-                yield from self._gates_of(bias)
+    def natives(self, array: Any) -> dict[str, list[Any]]:
+        """Return the tensors of each member, views of an array of NumPy or MXNet that has the slot's shape."""
+        if len(self.members) == 1:
+            return {self.members[0].name: [array]}
+        found: dict[str, list[Any]] = {member.name: [] for member in self.members}
+        start = 0
+        for name, shape in self._tensors():
+            end = start + math.prod(shape)
+            found[name].append(array[start:end].reshape(shape))
+            start = end
+        return found
 
-    def _gates_of(self, array: Array) -> Iterator[Array]:
-        parts = np.split(array, len(self.gates))
-        yield from (parts[gate] for gate in self.gates)
+    def _tensors(self) -> Iterator[tuple[str, tuple[int, ...]]]:
+        """Yield member and shape of each tensor in MXNet's order: all weights, then all biases."""
+        if len(self.members) == 1:
+            yield self.members[0].name, self.shape
+            return
+        *weights, bias = self.members
+        directions, both = bias.type.shape
+        for _ in range(directions):
+            yield from ((member.name, member.type.shape[1:]) for member in weights)
+        yield from [(bias.name, (both // 2,))] * (2 * directions)
 
 
 def slots(graph: Graph) -> tuple[Slot, ...]:
@@ -94,9 +104,21 @@ def slots(graph: Graph) -> tuple[Slot, ...]:
         if node.operator in GATES and _only_together(graph, node) and set(names) <= set(parameters):
             members = tuple(parameters[name] for name in names)
             if len({member.trainable for member in members}) == 1:
-                slot = Slot(f"{node.name}.packed", members, GATES[node.operator])
+                layouts = tuple(LAYOUTS[node.operator, position](node) for position in (1, 2, 3))
+                slot = Slot(f"{node.name}.packed", members, layouts)
                 packed.update({name: packed.get(name, slot) for name in names})
-    return tuple(dict.fromkeys(packed.get(p.name, Slot(p.name, (p,))) for p in graph.parameters))
+    return tuple(dict.fromkeys(packed.get(p.name) or _alone(p) for p in graph.parameters))
+
+
+def _alone(parameter: Parameter) -> Slot:
+    """Return the slot of one parameter, which has its shape unless that is no axes at all."""
+    shape, native = parameter.type.shape, native_shape(parameter.type)
+    layout = Layout(
+        f"native{native}",
+        lambda array: (np.asarray(array).reshape(native),),
+        lambda arrays: arrays[0].reshape(shape),
+    )
+    return Slot(parameter.name, (parameter,), (layout,))
 
 
 def _only_together(graph: Graph, layer: Node) -> bool:

@@ -312,7 +312,7 @@ class MxnetProgram(RestorableProgram):
     def optimizer_state(self) -> dict[str, dict[str, Array]]:
         updates = self._updating()
         if isinstance(updates, ComposedUpdates):
-            return {letter: self._composed_state(slots) for letter, slots in updates.state().items()}
+            return updates.told()
         found = updates.state()
         return {letter: self._state(arrays, factor) for letter, (arrays, factor) in found.items()}
 
@@ -322,15 +322,6 @@ class MxnetProgram(RestorableProgram):
         for slot, array in zip((slot for slot in self._slots if slot.trainable), arrays):
             scaled = array.asnumpy().astype(np.float64) * factor + 0.0  # no -0
             result.update(slot.decode(scaled.astype(np.float32)))
-        return result
-
-    def _composed_state(self, slots: Sequence[Any]) -> dict[str, Array]:
-        result: dict[str, Array] = {}
-        for slot, array in zip((slot for slot in self._slots if slot.trainable), slots):
-            if array is not None and array.shape == slot.shape:
-                result.update(slot.decode(array.asnumpy()))
-            elif array is not None:
-                result[slot.members[0].name] = array.asnumpy()
         return result
 
     def assign(self, values: Mapping[str, Array]) -> None:

@@ -51,8 +51,7 @@ class RestorableProgram(RuleProgram):
         self.assign(state.parameters)
         if isinstance(updates, ComposedUpdates):
             updates.go_on(state.steps, state.numbers)
-            for letter, kept in updates.state().items():
-                self._put(kept, 1.0, state.optimizer[letter])
+            updates.put(state.optimizer)
         else:
             self._put_native(updates, state)
         if _SEED in state.native:
@@ -73,11 +72,7 @@ class RestorableProgram(RuleProgram):
     def _put(self, kept: Sequence[Any], factor: float, told: Mapping[str, Array]) -> None:
         """Write a letter of the state, as it is told, over what is kept instead, which times a factor is it."""
         for slot, array in zip((slot for slot in self._slots if slot.trainable), kept):
-            if array is None:
-                continue
-            alike = tuple(array.shape) == slot.shape
-            value = slot.encode(told) if alike else told[slot.members[0].name]
-            array[:] = (value.astype(np.float64) / factor).reshape(array.shape).astype(np.float32)
+            array[:] = (slot.encode(told).astype(np.float64) / factor).astype(np.float32)
 
     def _set_seed(self, seed: Array) -> None:
         self._mx.nd.waitall()

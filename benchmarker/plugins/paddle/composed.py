@@ -8,11 +8,12 @@ from typing import Any
 from benchmarker.api.update_rule import ParameterPlace, UpdateRule
 from benchmarker.graph.operators import native_operators
 from benchmarker.graph.transformations.expand_composites import expand_composites
-from benchmarker.plugins.common.composed import ComposedState, RuleSteps, native_place, require_whole, started
+from benchmarker.plugins.common.composed import ComposedState, RuleSteps, View, views
 from benchmarker.plugins.common.hyperparameters import Hyperparameters
+from benchmarker.plugins.common.layouts import Layout
 from benchmarker.plugins.paddle.lowering import Line, lower
 from benchmarker.plugins.paddle.operators import PaddleOperators
-from benchmarker.training.optimizers.update_graph import PARAMETER, UpdateGraph, totals_graph, update_graph
+from benchmarker.training.optimizers.update_graph import UpdateGraph
 
 
 class ComposedUpdate(ComposedState):
@@ -26,6 +27,8 @@ class ComposedUpdate(ComposedState):
         What it knows of each parameter of the graph.
     native : mapping
         The tensors of each.
+    layouts : mapping
+        How these stand.
     """
 
     def __init__(
@@ -33,18 +36,17 @@ class ComposedUpdate(ComposedState):
         known: Hyperparameters,
         where: Mapping[str, ParameterPlace],
         native: Mapping[str, Sequence[Any]],
+        layouts: Mapping[str, Layout],
     ) -> None:
         self._known = known
-        self._rule = self.composed_rule = known.built_rule
+        self._rule = self.composed_rule = rule = known.built_rule
         self._numbers = RuleSteps(known)
-        for name in where:
-            require_whole(self._rule, name, len(native[name]))
         self._parts = [
-            _Part(self._rule, native_place(place, tuple(tensor.shape)), tensor)
-            for name, place in where.items()
-            for tensor in native[name]
+            _Part(rule, view, [native[name][place] for place in view.natives])
+            for name in where
+            for view in views(rule, where[name], [tuple(t.shape) for t in native[name]], layouts[name])
         ]
-        graphs = [totals_graph(self._rule, part.place) for part in self._parts]
+        graphs = [part.view.totals(rule) for part in self._parts]
         self._totals = [part.line(graph) for graph, part in zip(graphs, self._parts) if graph]
 
     def step(self) -> None:
@@ -70,20 +72,21 @@ class ComposedUpdate(ComposedState):
 
 
 class _Part:
-    """A native tensor with its state."""
+    """Native tensors that are updated together, with their state."""
 
-    def __init__(self, rule: UpdateRule, place: ParameterPlace, tensor: Any) -> None:
+    def __init__(self, rule: UpdateRule, view: View, tensors: Sequence[Any]) -> None:
         import paddle
 
-        self.place = place
-        self.tensor = tensor
-        self._update = update_graph(rule, place)
-        start = started(rule, place, tensor.numpy())
-        self.state = {letter: paddle.to_tensor(start[letter], tensor.dtype) for letter in self._update.state}
+        self.view = view
+        self._tensors = tensors
+        self._update = view.update(rule)
+        start = view.start(rule, [tensor.numpy() for tensor in tensors])
+        dtype = tensors[0].dtype
+        self.state = {letter: paddle.to_tensor(start[letter], dtype) for letter in self._update.state}
         self._line = self.line(self._update)
 
     def line(self, made: UpdateGraph) -> Line:
-        """Return the function of a graph of this tensor."""
+        """Return the function of a graph of these tensors."""
         graph = expand_composites(made.graph, native_operators(PaddleOperators), PaddleOperators.framework)
         return lower(graph, graph.outputs, {}, PaddleOperators())
 
@@ -91,16 +94,16 @@ class _Part:
         """Return what a line takes first: gradient, parameter, state."""
         import paddle
 
-        gradient = self.tensor.grad
-        gradient = paddle.zeros_like(self.tensor) if gradient is None else gradient
-        return (gradient, self.tensor, *self.state.values())
+        gradients = (paddle.zeros_like(t) if t.grad is None else t.grad for t in self._tensors)
+        return (*gradients, *self._tensors, *self.state.values())
 
     def follow(self, *scalars: Any) -> None:
         """Make an update, and write what it gives over what there was."""
         import paddle
 
+        held = {**dict(zip(self._update.parameters, self._tensors)), **self.state}
         for name, value in zip(self._update.results, self._line(*self.given(), *scalars)):
-            kept = self.tensor if name == PARAMETER else self.state[name]
-            if value is not kept:
-                paddle.assign(value, kept)
-        self.tensor.clear_gradient(False)
+            if value is not held[name]:
+                paddle.assign(value, held[name])
+        for tensor in self._tensors:
+            tensor.clear_gradient(False)

@@ -10,6 +10,7 @@ import numpy as np
 from benchmarker.api.optimizer import Optimizer
 from benchmarker.graph.graph import Graph
 from benchmarker.plugins.common.hyperparameters import Hyperparameters
+from benchmarker.plugins.common.layouts import Layout
 from benchmarker.plugins.paddle.composed import ComposedUpdate
 from benchmarker.training.optimizers.advance import places
 
@@ -117,8 +118,14 @@ def _native(o: Optimizer, trained: Sequence[Any]) -> Any:
 Update = Union[NativeUpdate, ComposedUpdate]
 
 
-def made_update(optimizer: Optimizer, graph: Graph, native: Mapping[str, Sequence[Any]]) -> Update:
+def made_update(
+    optimizer: Optimizer,
+    graph: Graph,
+    native: Mapping[str, Sequence[Any]],
+    layouts: Mapping[str, Layout],
+) -> Update:
     """Return what moves parameters along the gradients that going backward left: Paddle's own where it has it."""
     if optimizer.kind in _LETTERS and not optimizer.modifiers:
         return NativeUpdate(optimizer, [tensor for p in graph.trainable for tensor in native[p.name]])
-    return ComposedUpdate(Hyperparameters(optimizer), places(graph, optimizer.modifiers.decay_of), native)
+    where = places(graph, optimizer.modifiers.decay_of)
+    return ComposedUpdate(Hyperparameters(optimizer), where, native, layouts)

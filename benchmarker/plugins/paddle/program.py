@@ -63,7 +63,7 @@ class PaddleProgram(RestorableProgram):
         if "dropout" in graph.operators:
             self._undropped = self._line(self._differentiated(), training=True, dropout=False)
         if mode == "training":
-            self._update = made_update(optimizer, graph, self._native)
+            self._update = made_update(optimizer, graph, self._native, self._layouts)
             self.composed_rule = self._update.composed_rule
 
     def _adopted(self, name: str, trainable: bool, value: Array) -> tuple[Any, ...]:

@@ -7,11 +7,12 @@ from dataclasses import replace
 from typing import Any
 
 from benchmarker.api.update_rule import ParameterPlace, Shape, UpdateRule
-from benchmarker.plugins.common.composed import ComposedState, RuleSteps, native_place, require_whole, started
+from benchmarker.plugins.common.composed import ComposedState, RuleSteps, View, views
 from benchmarker.plugins.common.hyperparameters import Hyperparameters
+from benchmarker.plugins.common.layouts import Layout
 from benchmarker.plugins.pytorch.lowering import lower
 from benchmarker.plugins.pytorch.tensors import to_numpy
-from benchmarker.training.optimizers.update_graph import PARAMETER, UpdateGraph, totals_graph, update_graph
+from benchmarker.training.optimizers.update_graph import UpdateGraph, update_graph
 
 Step = Callable[..., Any]
 
@@ -27,6 +28,8 @@ class ComposedOptimizer(ComposedState):
         What it knows of each parameter of the graph.
     native : mapping
         The tensors of each parameter.
+    layouts : mapping
+        How these stand.
     """
 
     def __init__(
@@ -34,32 +37,32 @@ class ComposedOptimizer(ComposedState):
         known: Hyperparameters,
         where: Mapping[str, ParameterPlace],
         native: Mapping[str, Sequence[Any]],
+        layouts: Mapping[str, Layout],
     ) -> None:
-        self._rule = known.built_rule
+        self._rule = rule = known.built_rule
         self._numbers = RuleSteps(known)
-        for name, tensors in native.items():
-            require_whole(self._rule, name, len(tensors) if name in where else 1)
         self._functions = _Functions()
         self._parts = [
-            _Part(self._rule, native_place(place, tuple(tensor.shape)), tensor, self._functions)
-            for name, place in where.items()
-            for tensor in native[name]
+            _Part(rule, view, [native[name][place] for place in view.natives], self._functions)
+            for name in where
+            for view in views(rule, where[name], [tuple(t.shape) for t in native[name]], layouts[name])
         ]
-        graphs = [totals_graph(self._rule, part.place) for part in self._parts]
+        graphs = [part.view.totals(rule) for part in self._parts]
         self._totals = [
-            self._functions.of(graph, part.tensor.dtype) for graph, part in zip(graphs, self._parts) if graph
+            self._functions.of(graph, part.dtype) for graph, part in zip(graphs, self._parts) if graph
         ]
 
     def zero_grad(self) -> None:
         """Forget the gradients."""
         for part in self._parts:
-            part.tensor.grad = None
+            for tensor in part.tensors:
+                tensor.grad = None
 
     def step(self) -> None:
         """Make one update."""
         import torch
 
-        dtype = self._parts[0].tensor.dtype if self._parts else torch.float32
+        dtype = self._parts[0].dtype if self._parts else torch.float32
         with torch.no_grad():
             numbers = torch.tensor(self._numbers.next(), dtype=dtype).unbind()
             totals: list[Any] = []
@@ -91,24 +94,31 @@ def _tupled(function: Step) -> Step:
 
 
 class _Part:
-    """A native tensor with its state."""
+    """Native tensors that are updated together, with their state."""
 
-    def __init__(self, rule: UpdateRule, place: ParameterPlace, tensor: Any, functions: _Functions) -> None:
-        self.place = place
-        self.tensor = tensor
-        update = update_graph(rule, place)
-        start = started(rule, place, to_numpy(tensor))
+    def __init__(self, rule: UpdateRule, view: View, tensors: Sequence[Any], functions: _Functions) -> None:
+        self.view = view
+        self.tensors = tensors
+        self.dtype = tensors[0].dtype
+        update, elements = view.update(rule), tensors[0].numel()
+        start = view.start(rule, list(map(to_numpy, tensors)))
         self.state = {letter: self._kept(start[letter]) for letter in update.state}
-        self._results = [(PARAMETER, *update.state).index(name) for name in update.results]
-        self._in_pieces = rule.is_elementwise and _is_dense(tensor) and tensor.numel() > PIECE
-        shapes = _shapes_of_pieces(tensor.numel()) if self._in_pieces else (place.shape,)
-        made = {shape: update_graph(rule, replace(place, shape=shape)) for shape in dict.fromkeys(shapes)}
-        self._functions = [functions.of(made[shape], tensor.dtype) for shape in shapes]
+        self._results = [(*update.parameters, *update.state).index(name) for name in update.results]
+        alone = view.standing is None and rule.is_elementwise
+        self._in_pieces = alone and _is_dense(tensors[0]) and elements > PIECE
+        made = {view.place.shape: update}
+        shapes: Sequence[Shape] = list(made)
+        if self._in_pieces:
+            shapes = _shapes_of_pieces(elements)
+            made = {
+                shape: update_graph(rule, replace(view.place, shape=shape)) for shape in dict.fromkeys(shapes)
+            }
+        self._functions = [functions.of(made[shape], self.dtype) for shape in shapes]
 
     def _kept(self, array: Any) -> Any:
         import torch
 
-        like = self.tensor.detach()
+        like = self.tensors[0].detach()
         value = torch.tensor(array, dtype=like.dtype, device=like.device)
         # In the memory format of the parameter, which may have its channels last.
         return torch.empty_like(like).copy_(value) if value.shape == like.shape else value
@@ -117,14 +127,14 @@ class _Part:
         """Return what a function takes first: gradient, parameter, state."""
         import torch
 
-        gradient = torch.zeros_like(self.tensor) if self.tensor.grad is None else self.tensor.grad
-        return (gradient, self.tensor, *self.state.values())
+        gradients = (torch.zeros_like(t) if t.grad is None else t.grad for t in self.tensors)
+        return (*gradients, *self.tensors, *self.state.values())
 
     def follow(self, *scalars: Any) -> None:
         """Make an update, and write what it gives over what there was."""
         pieces = zip(*map(_pieces, self._alike())) if self._in_pieces else [self.given()]
         for function, given in zip(self._functions, pieces):
-            kept = given[1:]
+            kept = given[len(self.tensors) :]
             for index, value in zip(self._results, function(*given, *scalars)):
                 if value is not kept[index]:
                     kept[index].copy_(value)
@@ -133,10 +143,10 @@ class _Part:
         """Return gradient, parameter and state, each standing in memory as the others do."""
         import torch
 
-        gradient, *others = self.given()
-        if gradient.stride() != self.tensor.stride():
-            gradient = torch.empty_like(self.tensor).copy_(gradient)
-        return (gradient, *others)
+        gradient, tensor, *others = self.given()
+        if gradient.stride() != tensor.stride():
+            gradient = torch.empty_like(tensor).copy_(gradient)
+        return (gradient, tensor, *others)
 
 
 PIECE = 1 << 16

@@ -234,7 +234,8 @@ def _optimizer(known: Hyperparameters, graph: Graph, tensors: Tensors, precision
             f"PyTorch has no optimizer '{chosen.kind}', and what scales a loss in precision 'fp16' takes none but "
             "its own; use fp32 or bf16"
         )
-    return ComposedOptimizer(known, places(graph, chosen.modifiers.decay_of), tensors.native)
+    where = places(graph, chosen.modifiers.decay_of)
+    return ComposedOptimizer(known, where, tensors.native, tensors.layouts)
 
 
 def _native_optimizer(chosen: Optimizer, graph: Graph, tensors: Tensors, precision: str) -> Any:

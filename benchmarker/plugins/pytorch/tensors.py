@@ -47,6 +47,11 @@ class Tensors:
         Whether constant matrices that only ``sparse_matmul`` takes are kept as their elements that are not 0.
     training : bool
         Whether gradients will be asked for.
+
+    Attributes
+    ----------
+    layouts : dict
+        How each of them stands in its native tensors.
     """
 
     def __init__(
@@ -68,12 +73,12 @@ class Tensors:
         self._sparse = (
             _sparse_matrices(graph) if sparse and _multiplies_sparse(device, dtype) else frozenset()
         )
-        self._layouts = parameter_layouts(graph, LAYOUTS)
+        self.layouts = parameter_layouts(graph, LAYOUTS)
         if training:
-            self._layouts = with_unbiased_variances(self._layouts, graph)
+            self.layouts = with_unbiased_variances(self.layouts, graph)
         self.native: dict[str, tuple[Any, ...]] = {}
         for p in graph.parameters:
-            arrays = self._layouts[p.name].encode(parameters[p.name])
+            arrays = self.layouts[p.name].encode(parameters[p.name])
             tensors = [self.put(p.name, array) for array in arrays]
             if p.trainable:
                 tensors = [torch.nn.Parameter(tensor, requires_grad=training) for tensor in tensors]
@@ -113,16 +118,16 @@ class Tensors:
         import torch
 
         with torch.no_grad():
-            for tensor, array in zip(self.native[name], self._layouts[name].encode(value)):
+            for tensor, array in zip(self.native[name], self.layouts[name].encode(value)):
                 tensor.copy_(self.put(name, array))
 
     def encode(self, name: str, value: Array) -> Sequence[Array]:
         """Return the native arrays of a parameter, or of what has its shape, in the graph's layout."""
-        return self._layouts[name].encode(value)
+        return self.layouts[name].encode(value)
 
     def decode(self, name: str, natives: Sequence[Any]) -> Array:
         """Return a parameter, or its gradient, in the graph's layout."""
-        return self._layouts[name].decode([to_numpy(tensor) for tensor in natives])
+        return self.layouts[name].decode([to_numpy(tensor) for tensor in natives])
 
 
 def _copied(array: Array) -> Any:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -11,7 +11,7 @@ import numpy as np
 from benchmarker.api.optimizer import Optimizer
 from benchmarker.api.update_rule import ParameterPlace
 from benchmarker.graph.graph import Graph
-from benchmarker.plugins.common.composed import RuleSteps, native_place, require_whole, started
+from benchmarker.plugins.common.composed import AsInGraph, RuleSteps, View, views
 from benchmarker.plugins.common.hyperparameters import Hyperparameters
 from benchmarker.plugins.tensorflow.layouts import WeightLayout
 from benchmarker.plugins.tensorflow.operators import TensorFlowOperators
@@ -61,19 +61,13 @@ class ComposedRule:
         self.rule = self._known.built_rule
         self._numbers = RuleSteps(self._known)
         self._xla = xla
-        for name in where:
-            require_whole(self.rule, name, len(variables[name]))
-        pairs = [(name, variable) for name in where for variable in variables[name]]
-        # Each native variable is a parameter of its own to the rule.
-        self._names = [f"{name}/{index}" for index, (name, _) in enumerate(pairs)]
-        self._variables = [variable for _, variable in pairs]
-        self._dtype = self._variables[0].dtype if pairs else tensorflow.float32
-        self._orders = [self._order(layouts[name], variable) for name, variable in pairs]
-        self._places = [
-            self._place(where[name], key, variable, order)
-            for key, (name, variable), order in zip(self._names, pairs, self._orders)
+        held = [tensor for name in where for tensor in variables[name]]
+        self._dtype = held[0].dtype if held else tensorflow.float32
+        self._parts = [
+            part
+            for name, place in where.items()
+            for part in self._made(place, layouts[name], variables[name])
         ]
-        self._state = [self._started(index) for index in range(len(pairs))]
         self._given = tensorflow.Variable(
             np.zeros(len(self._numbers.names)), trainable=False, dtype=self._dtype
         )
@@ -84,19 +78,25 @@ class ComposedRule:
         operators = TensorFlowOperators(tf, self._dtype, xla=self._xla, images_last=False)
         numbers = tf.unstack(tf.convert_to_tensor(self._given), num=len(self._numbers.names))
         known = {name: Tensor(number, ()) for name, number in zip(self._numbers.names, numbers)}
+        left = iter(gradients)
+        given = {
+            part.place.name: part.seen(operators, [tf.convert_to_tensor(next(left)) for _ in part.variables])
+            for part in self._parts
+        }
         moved, remembered = advanced(
             self.rule,
             operators,
-            self._places,
-            self._tensors([tf.convert_to_tensor(gradient) for gradient in gradients]),
-            self._tensors([tf.convert_to_tensor(variable) for variable in self._variables]),
-            {name: self._state_tensors(state) for name, state in zip(self._names, self._state)},
+            [part.place for part in self._parts],
+            given,
+            {part.place.name: part.seen(operators, part.tensors(tf)) for part in self._parts},
+            {part.place.name: self._state_tensors(part.state) for part in self._parts},
             known,
         )
-        for name, variable, order, state in zip(self._names, self._variables, self._orders, self._state):
-            after = operators.arrange(moved[name], order)
-            variable.assign(tf.reshape(after, variable.shape), read_value=False)
-            for letter, kept in state.items():
+        for part in self._parts:
+            name = part.place.name
+            for variable, after in zip(part.variables, part.stood(operators, moved[name])):
+                variable.assign(tf.reshape(after, variable.shape), read_value=False)
+            for letter, kept in part.state.items():
                 value = operators.plain(remembered[name][letter])
                 kept.assign(tf.reshape(value, kept.shape), read_value=False)
 
@@ -117,30 +117,35 @@ class ComposedRule:
         self._numbers.go_on(steps, numbers)
 
     def state(self) -> dict[str, list[Any]]:
-        """Return the state variables of all variables, in their order, by letter; None of those that lack it."""
-        return {letter: [state.get(letter) for state in self._state] for letter in self.rule.state}
+        """Return the state variables of all variables, in their order, by letter.
 
-    def _order(self, layout: WeightLayout, variable: Any) -> Order:
-        """Return how a variable stands for the rule."""
-        rank = len(variable.shape)
-        return layout.order if self.rule.uses_axes and len(layout.order) == rank else graph_order(rank)
-
-    def _place(self, place: ParameterPlace, key: str, variable: Any, order: Order) -> ParameterPlace:
-        seen = tuple(int(variable.shape[order.index(axis)]) for axis in range(len(order)))
-        return replace(native_place(place, seen), name=key)
-
-    def _started(self, index: int) -> dict[str, Any]:
-        value = np.asarray(self._variables[index].numpy())
-        value = value.transpose(np.argsort(self._orders[index])) if self._orders[index] else value
-        start = started(self.rule, self._places[index], value)
+        None stands for what lacks it, and ``AsInGraph`` for what stands as the graph has a parameter.
+        """
         return {
-            letter: self._tf.Variable(np.ascontiguousarray(array), trainable=False, dtype=self._dtype)
-            for letter, array in start.items()
+            letter: [slot for part in self._parts for slot in part.slots(letter)]
+            for letter in self.rule.state
         }
 
-    def _tensors(self, natives: Sequence[Any]) -> dict[str, Tensor]:
+    def _made(self, place: ParameterPlace, layout: WeightLayout, variables: Sequence[Any]) -> Iterator[_Part]:
+        """Yield how the rule sees a parameter: with the axes of the graph if it tells them apart."""
+        shapes = [tuple(int(size) for size in variable.shape) for variable in variables]
+        if self.rule.uses_axes and _is_in_order(layout, place):
+            found: Sequence[tuple[View, Order]] = [(View(place, (0,), layout), layout.order)]
+        else:
+            found = [(v, graph_order(len(shapes[0]))) for v in views(self.rule, place, shapes, layout)]
+        for index, (view, order) in enumerate(found):
+            own = [variables[native] for native in view.natives]
+            # What the rule sees is a parameter of its own to it.
+            seen = replace(view, place=replace(view.place, name=f"{place.name}/{index}"))
+            yield _Part(seen, order, own, self._started(seen, order, own))
+
+    def _started(self, view: View, order: Order, variables: Sequence[Any]) -> dict[str, Any]:
+        arrays = [np.asarray(variable.numpy()) for variable in variables]
+        if view.standing is None and order:
+            arrays = [array.transpose(np.argsort(order)) for array in arrays]
         return {
-            name: Tensor(native, order) for name, native, order in zip(self._names, natives, self._orders)
+            letter: self._tf.Variable(np.ascontiguousarray(array), trainable=False, dtype=self._dtype)
+            for letter, array in view.start(self.rule, arrays).items()
         }
 
     def _state_tensors(self, state: Mapping[str, Any]) -> dict[str, Tensor]:
@@ -148,6 +153,51 @@ class ComposedRule:
             letter: Tensor(self._tf.convert_to_tensor(kept), graph_order(len(kept.shape)))
             for letter, kept in state.items()
         }
+
+
+@dataclass(frozen=True)
+class _Part:
+    """Variables that are updated together, with their state by letter.
+
+    Each axis ``i`` of one that is seen as it stands, axes aside, is the rule's axis ``order[i]``.
+    """
+
+    view: View
+    order: Order
+    variables: Sequence[Any]
+    state: Mapping[str, Any]
+
+    @property
+    def place(self) -> ParameterPlace:
+        return self.view.place
+
+    def slots(self, letter: str) -> list[Any]:
+        kept = self.state.get(letter)
+        if kept is not None and self.order != graph_order(len(self.order)):
+            return [AsInGraph(kept)]
+        return self.view.slots(kept)
+
+    def tensors(self, tensorflow: Any) -> list[Any]:
+        return [tensorflow.convert_to_tensor(variable) for variable in self.variables]
+
+    def seen(self, operators: TensorFlowOperators, natives: Sequence[Any]) -> Tensor:
+        """Return tensors of the variables as the rule sees them."""
+        if self.view.standing is None:
+            return Tensor(natives[0], self.order)
+        tensors = [Tensor(native, graph_order(len(native.shape))) for native in natives]
+        joined: Tensor = self.view.standing.joined(operators, tensors)
+        return joined
+
+    def stood(self, operators: TensorFlowOperators, seen: Tensor) -> list[Any]:
+        """Return a tensor of the rule as the variables stand."""
+        if self.view.standing is None:
+            return [operators.arrange(seen, self.order)]
+        return [operators.plain(tensor) for tensor in self.view.standing.parted(operators, seen)]
+
+
+def _is_in_order(layout: WeightLayout, place: ParameterPlace) -> bool:
+    """Tell whether a parameter is one variable with the axes of the graph, in some order."""
+    return not layout.apart and layout.columns is None and len(layout.order) == len(place.shape)
 
 
 def make_update(

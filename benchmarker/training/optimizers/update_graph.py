@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any, Dict, Tuple
+from typing import Any, Dict, List, Optional, Tuple
 
 from benchmarker.api.update_rule import Given, ParameterPlace, Shape, UpdateRule
 from benchmarker.graph.graph import Graph
 from benchmarker.graph.network import Network
 from benchmarker.graph.recorder import Value
 from benchmarker.training.optimizers.advance import updated
+from benchmarker.training.optimizers.standing import Standing
 
 GRADIENT, PARAMETER = "gradient", "parameter"
 
@@ -23,15 +24,19 @@ class UpdateGraph:
     ----------
     graph : Graph
         Its inputs are, in this order, the gradient, the parameter, its state, and scalars of shape ``()``.
+    gradients, parameters : tuple of str
+        Names of the tensors that the gradient and the parameter come in, one each if they are whole.
     state : tuple of str
         Letters of the state.
     scalars : tuple of str
         Names of the scalars: those of :meth:`~benchmarker.api.update_rule.UpdateRule.numbers`, then the totals'.
     results : tuple of str
-        Names of what the outputs are: the parameter and the state, or the totals.
+        Names of what the outputs are: the parameter's tensors and the state, or the totals.
     """
 
     graph: Graph
+    gradients: Tuple[str, ...]
+    parameters: Tuple[str, ...]
     state: Tuple[str, ...]
     scalars: Tuple[str, ...]
     results: Tuple[str, ...]
@@ -40,17 +45,44 @@ class UpdateGraph:
 class _Recording:
     """A network with the inputs of an update."""
 
-    def __init__(self, rule: UpdateRule, place: ParameterPlace, totals: Iterable[str] = ()) -> None:
+    def __init__(
+        self,
+        rule: UpdateRule,
+        place: ParameterPlace,
+        standing: Optional[Standing],
+        totals: Iterable[str] = (),
+    ) -> None:
         self.network = Network(f"{rule.name}_update", 1)
-        gradient, parameter = (self.network.operand(name, place.shape) for name in (GRADIENT, PARAMETER))
+        self._standing = standing
+        gradients, parameters = self._tensors(GRADIENT, place.shape), self._tensors(PARAMETER, place.shape)
+        self._gradients, self._parameters = tuple(gradients), tuple(parameters)
         shapes = rule.state_shapes(place)
         state = {letter: self.network.operand(f"state.{letter}", shapes[letter]) for letter in shapes}
         numbers = {name: self._scalar(f"number.{name}") for name in number_names(rule)}
         added_up = {name: self._scalar(f"total.{name}") for name in totals}
+        gradient, parameter = self._joined(gradients), self._joined(parameters)
         self.given = Given(place, gradient, parameter, state, numbers, added_up)
+
+    def _tensors(self, name: str, shape: Shape) -> Dict[str, Value]:
+        if self._standing is None:
+            return {name: self.network.operand(name, shape)}
+        return {
+            f"{name}.{number}": self.network.operand(f"{name}.{number}", own)
+            for number, own in enumerate(self._standing.shapes)
+        }
+
+    def _joined(self, tensors: Mapping[str, Value]) -> Value:
+        natives: List[Any] = list(tensors.values())
+        joined: Value = natives[0] if self._standing is None else self._standing.joined(self.network, natives)
+        return joined
 
     def _scalar(self, name: str) -> Value:
         return self.network.operand(name, ())
+
+    def parted(self, parameter: Value) -> Dict[str, Value]:
+        """Return the tensors that a parameter goes into."""
+        values = [parameter] if self._standing is None else self._standing.parted(self.network, parameter)
+        return dict(zip(self._parameters, values))
 
     def finished(self, results: Mapping[str, Value]) -> UpdateGraph:
         """Return the graph of results."""
@@ -58,7 +90,14 @@ class _Recording:
             self.network.output(value)
         given = self.given
         scalars = (*given.numbers, *given.totals)
-        return UpdateGraph(self.network.graph(), tuple(given.state), scalars, tuple(results))
+        return UpdateGraph(
+            self.network.graph(),
+            self._gradients,
+            self._parameters,
+            tuple(given.state),
+            scalars,
+            tuple(results),
+        )
 
 
 def number_names(rule: UpdateRule) -> Tuple[str, ...]:
@@ -66,21 +105,33 @@ def number_names(rule: UpdateRule) -> Tuple[str, ...]:
     return tuple(rule.numbers(1, {}))
 
 
-def totals_graph(rule: UpdateRule, place: ParameterPlace) -> UpdateGraph | None:
+def totals_graph(
+    rule: UpdateRule, place: ParameterPlace, standing: Optional[Standing] = None
+) -> UpdateGraph | None:
     """Return the graph of what a parameter adds to the totals; None of a rule that has none."""
-    recording = _Recording(rule, place)
+    recording = _Recording(rule, place, standing)
     network: Any = recording.network
     totals = rule.totals(network, recording.given)
     return recording.finished(totals) if totals else None
 
 
-def update_graph(rule: UpdateRule, place: ParameterPlace) -> UpdateGraph:
-    """Return the graph of a parameter's update; the parameter is where the next gradient is taken."""
-    totals = totals_graph(rule, place)
-    recording = _Recording(rule, place, totals.results if totals else ())
+def update_graph(rule: UpdateRule, place: ParameterPlace, standing: Optional[Standing] = None) -> UpdateGraph:
+    """Return the graph of a parameter's update; the parameter is where the next gradient is taken.
+
+    Parameters
+    ----------
+    rule : UpdateRule
+        The rule.
+    place : ParameterPlace
+        What it knows of the parameter.
+    standing : Standing, optional
+        How the parameter stands in the tensors that the graph takes and gives; by default it is one of them.
+    """
+    totals = totals_graph(rule, place, standing)
+    recording = _Recording(rule, place, standing, totals.results if totals else ())
     network: Any = recording.network
     parameter, state = updated(rule, network, recording.given)
-    return recording.finished({PARAMETER: parameter, **state})
+    return recording.finished({**recording.parted(parameter), **state})
 
 
 def state_shapes(rule: UpdateRule, place: ParameterPlace) -> Dict[str, Shape]:

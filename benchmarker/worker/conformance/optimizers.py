@@ -112,6 +112,21 @@ def recurrent_network() -> Graph:
     return net.graph()
 
 
+def two_way_network() -> Graph:
+    """Return a network of recurrent layers of each kind, whose weights frameworks keep in parts or together."""
+    net = Network("two_way_optimizer", 4)
+    x = net.transpose(net.input("x", (3, 5)), perm=(1, 0, 2))
+    y, _, _ = net.lstm_layer("lstm", x, 6, direction="bidirectional")
+    y = net.reshape(net.transpose(y, perm=(0, 2, 1, 3)), shape=(3, 4, 12))
+    y, _ = net.gru_layer("gru", y, 5, direction="bidirectional")
+    y = net.reshape(net.transpose(y, perm=(0, 2, 1, 3)), shape=(3, 4, 10))
+    y, _ = net.rnn_layer("rnn", y, 6)
+    net.output(y)
+    # Steps are then large enough for float32 to tell their equations.
+    net.loss(net.affine(net.reduce_mean(net.mul(y, y)), alpha=8.0))
+    return net.graph()
+
+
 def _told_state(program: Program) -> dict[str, dict[str, Array]]:
     try:
         return program.optimizer_state()
@@ -119,18 +134,20 @@ def _told_state(program: Program) -> dict[str, dict[str, Array]]:
         raise Skipped(str(reason)) from None
 
 
-def _require_form(state: Mapping[str, Mapping[str, Array]], graph: Graph, kind: str) -> None:
-    """Fail unless there is an array of the right shape for each letter and trainable parameter."""
-    if set(state) != set(state_names(kind)):
-        raise CheckFailed(f"the state of '{kind}' must be {list(state_names(kind))}, got {sorted(state)}")
-    shapes = {p.name: p.type.shape for p in graph.trainable}
+def _require_form(state: Mapping[str, Mapping[str, Array]], graph: Graph, optimizer: Optimizer) -> None:
+    """Fail unless there is an array of the right shape for each letter and each parameter that has it."""
+    kind, letters = optimizer.kind, state_names(optimizer.kind)
+    if set(state) != set(letters):
+        raise CheckFailed(f"the state of '{kind}' must be {list(letters)}, got {sorted(state)}")
+    shapes = {place.name: optimizer.rule.state_shapes(place) for place in places(graph).values()}
     for letter, arrays in state.items():
-        if set(arrays) != set(shapes):
-            raise CheckFailed(f"'{letter}' must be given for {sorted(shapes)}, got {sorted(arrays)}")
+        having = {name: found[letter] for name, found in shapes.items() if letter in found}
+        if set(arrays) != set(having):
+            raise CheckFailed(f"'{letter}' must be given for {sorted(having)}, got {sorted(arrays)}")
         for name, array in arrays.items():
-            if array.shape != shapes[name] or array.dtype != np.float32:
+            if array.shape != having[name] or array.dtype != np.float32:
                 raise CheckFailed(
-                    f"'{letter}' of '{name}' must be float32 of shape {shapes[name]}, "
+                    f"'{letter}' of '{name}' must be float32 of shape {having[name]}, "
                     f"got {array.dtype} of shape {array.shape}"
                 )
 
@@ -147,7 +164,7 @@ def _remembered(optimizer: Optimizer, network: Callable[[], Graph], subject: Sub
     program = subject.program(graph, start, "training", optimizer)
     reference = reference_program(graph, start, "training", optimizer)
     before = _told_state(program)
-    _require_form(before, graph, optimizer.kind)
+    _require_form(before, graph, optimizer)
     if any(array.any() for array in _flat(before).values()):
         raise CheckFailed("all state must start at 0")
     for step in range(_STATE_STEPS):
@@ -159,7 +176,7 @@ def _remembered(optimizer: Optimizer, network: Callable[[], Graph], subject: Sub
     program.synchronize(program.train_step(program.load(draw_batch(graph, subject.seed))))
     if any(not np.array_equal(kept[name], array) for name, array in _flat(found).items()):
         raise CheckFailed("optimizer_state() must return copies: a later train_step must not change them")
-    _require_form(found, graph, optimizer.kind)
+    _require_form(found, graph, optimizer)
     if not kept:
         return Measurement(detail="the optimizer keeps no state")
     return compare(kept, _flat(reference.optimizer_state()), _STATE_TOLERANCE)
@@ -175,6 +192,14 @@ def _state_checks() -> Iterator[Check]:
     # Without weight decay a framework may take an optimizer of its own, which scales its buffer.
     momentum = _VARIANTS["momentum"]
     yield Check("optimizer/momentum/state-of-lstm", partial(_remembered, momentum, recurrent_network))
+    for kind in WHOLE:
+        yield Check(f"optimizer/{kind}/state", partial(_remembered, SCHEDULED[kind], _image_network))
+        yield Check(
+            f"optimizer/{kind}/state-of-lstm", partial(_remembered, SCHEDULED[kind], recurrent_network)
+        )
+        yield Check(
+            f"optimizer/{kind}/state-both-ways", partial(_remembered, SCHEDULED[kind], two_way_network)
+        )
 
 
 _FOLLOWED_STEPS = 20
@@ -207,6 +232,10 @@ SCHEDULED = {
 }
 
 
+WHOLE = ("lamb", "lars", "adafactor")
+"""Rules that see a parameter of the graph as a whole, in however many tensors a framework keeps it."""
+
+
 def _schedule(optimizer: Optimizer) -> Iterator[dict[str, float]]:
     """Yield the constants of each step: a warm-up that starts at a rate of 0, then a cosine, others with it."""
     for step in range(_FOLLOWED_STEPS):
@@ -220,8 +249,10 @@ def _schedule(optimizer: Optimizer) -> Iterator[dict[str, float]]:
         yield values
 
 
-def _followed_schedule(optimizer: Optimizer, subject: Subject) -> Measurement:
-    graph = _network()
+def _followed_schedule(
+    optimizer: Optimizer, subject: Subject, network: Callable[[], Graph] = _network
+) -> Measurement:
+    graph = network()
     start = draw_parameters(graph, subject.seed)
     program = subject.program(graph, start, "training", optimizer)
     expected = {name: array.astype(np.float64) for name, array in start.items()}
@@ -290,6 +321,14 @@ def _schedule_checks() -> Iterator[Check]:
         yield Check(f"optimizer/{name}/schedule", partial(_followed_schedule, optimizer))
     for name, optimizer in MODIFIED.items():
         yield Check(f"optimizer/{name}", partial(_followed_schedule, optimizer))
+    for name, network in (("of-lstm", recurrent_network), ("both-ways", two_way_network)):
+        for kind in WHOLE:
+            followed = partial(_followed_schedule, SCHEDULED[kind], network=network)
+            yield Check(f"optimizer/{kind}/schedule-{name}", followed)
+        # A framework that keeps biases and weights in one tensor must tell them apart.
+        optimizer = MODIFIED["momentum/decay-of-weights"]
+        followed = partial(_followed_schedule, optimizer, network=network)
+        yield Check(f"optimizer/momentum/decay-of-weights-{name}", followed)
 
 
 def optimizer_checks() -> tuple[Check, ...]:

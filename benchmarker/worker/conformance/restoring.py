@@ -18,7 +18,13 @@ from benchmarker.graph.graph import Graph
 from benchmarker.graph.network import Network
 from benchmarker.plugins.common.hyperparameters import Hyperparameters
 from benchmarker.training.optimizers.advance import kept_numbers
-from benchmarker.worker.conformance.optimizers import MODIFIED, SCHEDULED, recurrent_network
+from benchmarker.worker.conformance.optimizers import (
+    MODIFIED,
+    SCHEDULED,
+    WHOLE,
+    recurrent_network,
+    two_way_network,
+)
 from benchmarker.worker.conformance.result import CheckFailed, Measurement, Skipped, compare
 from benchmarker.worker.conformance.subject import Check, Subject, draw_batch, draw_parameters
 
@@ -164,3 +170,6 @@ def restoring_checks() -> Iterator[Check]:
     for name in ("momentum", "adam"):
         yield Check(f"restore/{name}/lstm", partial(_goes_on, SCHEDULED[name], recurrent_network))
         yield Check(f"restore/{name}/before-a-step", partial(_begins, SCHEDULED[name]))
+    for name in WHOLE:
+        yield Check(f"restore/{name}/lstm", partial(_goes_on, SCHEDULED[name], recurrent_network))
+        yield Check(f"restore/{name}/both-ways", partial(_goes_on, SCHEDULED[name], two_way_network))
