@@ -14,6 +14,7 @@ import time
 import traceback
 from collections.abc import Callable, Mapping
 from typing import Any
+from unittest import mock
 
 import numpy as np
 
@@ -25,9 +26,11 @@ from benchmarker.errors import UnsupportedError
 from benchmarker.graph.graph import Graph
 from benchmarker.graph.network import Network
 from benchmarker.graph.types import Distribution
+from benchmarker.plugins.common.composed import View, native_place
 from benchmarker.plugins.numpy.framework import NumpyFramework
 from benchmarker.plugins.numpy.program import NumpyProgram
 from benchmarker.worker.conformance.cases import OPERATOR_CASES
+from benchmarker.worker.conformance.optimizers import optimizer_checks
 from benchmarker.worker.conformance.subject import Subject, draw_batch, draw_parameters, fetch_outputs
 
 Arrays = Mapping[str, Any]
@@ -338,6 +341,26 @@ def check_profile_leaves_the_program_as_it_was(subject: Subject) -> None:
     before = fetch_outputs(program, graph, loaded)
     program.profile(loaded, 1)
     near(fetch_outputs(program, graph, loaded), before, 0.0)
+
+
+# --- rules of whole parameters -------------------------------------------------------------------
+
+
+def check_norms_of_native_tensors_are_found(subject: Subject) -> None:
+    """A rule that is given native tensors for parameters fails the check that it passes otherwise."""
+    (check,) = (check for check in optimizer_checks() if check.name == "optimizer/lamb/schedule-both-ways")
+    assert check.run(subject).status == "passed"
+    composed = importlib.import_module(f"benchmarker.plugins.{subject.plugin.name}.composed")
+    with mock.patch.object(composed, "views", _native_views):
+        assert check.run(subject).status == "failed"
+    if subject.plugin.name == "mxnet":
+        # All weights and biases of a layer as one.
+        with mock.patch.object(composed.ComposedUpdates, "_takes_together", return_value=True):
+            assert check.run(subject).status == "failed"
+
+
+def _native_views(rule: Any, place: Any, shapes: Any, layout: Any) -> Any:
+    return [View(native_place(place, shape), (i,), layout) for i, shape in enumerate(shapes)]
 
 
 # --- sparse --------------------------------------------------------------------------------------
