@@ -429,3 +429,46 @@ def test_another_framework_reaches_the_same(writer: str, reader: str, command: C
     curves = [record["training"]["curve"]["correct"] for record in (whole, again)]
     assert max(abs(a - b) for a, b in zip(*curves)) <= 2
     assert again["training"]["reached"] == whole["training"]["reached"]
+
+
+ROWS = """\
+data = "digits"
+batch_size = 64
+optimizer = { kind = "lamb", learning_rate = 0.02, weight_decay = 0.01 }
+[problem]
+layers = [
+    { layer = "InputLayer", shape = [8, 8] },
+    { layer = "LSTM", size = 24, bidirectional = true },
+    { layer = "FullyConnected", size = 10 },
+]
+[training]
+target = { metric = "accuracy", value = 1.0 }
+limits = { epochs = 6 }
+"""
+
+
+@pytest.mark.framework
+@pytest.mark.parametrize(("writer", "reader"), [("pytorch", "mxnet"), ("mxnet", "chainer")])
+def test_norms_and_state_of_recurrent_layers_are_those_of_parameters(
+    writer: str, reader: str, command: Command
+) -> None:
+    """Each framework keeps gates, biases and directions in tensors of its own, of which LAMB must see nothing."""
+    (command.folder / "rows.toml").write_text(ROWS)
+
+    def trained(framework: str, results: str, *more: str) -> dict[str, Any]:
+        where = (
+            f"--framework={framework}",
+            "--threads=1",
+            "--seed=5",
+            f"--results={results}",
+            "--no-early-stop",
+        )
+        return only(command("train", "rows.toml", *where, "--json", *more, timeout=280))
+
+    whole = trained(writer, "whole", "--checkpoint-every=1")
+    first = sorted((command.folder / "whole").rglob("*.safetensors"))[0]
+    assert course(trained(writer, "again", f"--resume-from={first}")) == course(whole)
+    other = trained(reader, "other", f"--resume-from={first}")
+    assert not other["training"]["checkpoints"]["resumed"][0]["native"]
+    curves = [record["training"]["curve"]["correct"] for record in (whole, other)]
+    assert max(abs(a - b) for a, b in zip(*curves)) <= 2

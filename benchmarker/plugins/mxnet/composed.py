@@ -74,8 +74,8 @@ class ComposedUpdates(ComposedState):
             for place, layout, weights, found in self._seen(slot, where, arrays, gradients):
                 self._natives[place.name], self._layouts[place.name] = weights, layout
                 for view in views(rule, place, [weight.shape for weight in weights], layout):
-                    own = [[tensors[index] for index in view.natives] for tensors in (weights, found)]
-                    self._parts.append(_Part(rule, view, *own, context))
+                    own, gone = ([tensors[i] for i in view.natives] for tensors in (weights, found))
+                    self._parts.append(_Part(rule, view, own, gone, context))
         graphs = [part.view.totals(rule) for part in self._parts]
         self._added = [self._executor(graph, part) for graph, part in zip(graphs, self._parts) if graph]
         if self._added and graphs[0] is not None:
