@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 import os
 import pty
@@ -27,14 +28,16 @@ def seconds(monkeypatch: pytest.MonkeyPatch) -> None:
 def on_a_terminal(monkeypatch: pytest.MonkeyPatch, act: Callable[[], None]) -> str:
     """Return what is written to standard error, a terminal, by what is called."""
     screen, side = pty.openpty()
-    os.set_blocking(screen, False)
     monkeypatch.setenv("TERM", "xterm-256color")
     with os.fdopen(side, "w") as stream, monkeypatch.context() as patch:
         patch.setattr(sys, "stderr", stream)
         act()
-        written = os.read(screen, 1 << 16).decode()
+    written = b""
+    with contextlib.suppress(OSError):  # which is how a terminal says that all has been read
+        while part := os.read(screen, 1 << 16):
+            written += part
     os.close(screen)
-    return written
+    return written.decode()
 
 
 @pytest.mark.usefixtures("seconds")
