@@ -31,6 +31,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         action="store_true",
         help="compare the gradients of every operator with differences in float64 instead",
     )
+    parser.add_argument(
+        "--only",
+        metavar="NAME,...",
+        type=lambda text: tuple(text.split(",")),
+        default=(),
+        help="run only the suite's checks of these names, in which * stands for anything: --only='forward/*'",
+    )
     parser.add_argument("--problem", metavar="NAME", help="with --gradients: those of a problem, reduced")
     add_settings(parser, "an option of the framework or, with --problem, a parameter of the problem")
     parser.add_argument("--quiet", action="store_true", help="show only what failed")
@@ -57,6 +64,12 @@ def _gradients(arguments: argparse.Namespace) -> GradientRequest | None:
     return GradientRequest(arguments.problem)
 
 
+def _only(arguments: argparse.Namespace) -> tuple[str, ...]:
+    if arguments.only and (arguments.onnx or arguments.gradients):
+        raise UsageError("--only chooses checks of the suite; give it without --onnx and --gradients")
+    return tuple(arguments.only)
+
+
 def main(arguments: argparse.Namespace) -> int:
     """Run the checks and print each as it comes."""
     from benchmarker.orchestration.jobs.conformance import check_framework
@@ -74,6 +87,7 @@ def main(arguments: argparse.Namespace) -> int:
         timeout=arguments.timeout,
         onnx=arguments.onnx,
         gradients=_gradients(arguments),
+        only=_only(arguments),
         settings=unique_settings(arguments.set),
         note=notes(quiet=arguments.json or arguments.quiet),
         show=show,

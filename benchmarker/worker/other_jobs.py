@@ -106,12 +106,15 @@ class ConformanceJob(Job):
         Of the framework.
     problems : mapping
         Names of problems that are not ours, with the values of their entry points.
+    only : sequence of str
+        Patterns of names; all checks where there are none.
     """
 
     kind: ClassVar[str] = "conformance"
 
     framework_options: Mapping[str, Any] = field(default_factory=dict)
     problems: Mapping[str, str] = field(default_factory=dict)
+    only: Sequence[str] = ()
 
     @property
     def entry_points(self) -> tuple[str, ...]:

@@ -130,6 +130,14 @@ SIZES = [
         (*MLP, "--price-per-hour=-1"),
         "--price-per-hour must be a number of at least 0 and at most 1e+09, got -1",
     ),
+    (
+        ("check", "numpy", "--only=forward/gemm/*,forwrd/*"),
+        "--only must fit the name of a check, such as description/sound or forward/conv/*, got 'forwrd/*'",
+    ),
+    (
+        ("check", "numpy", "--onnx", "--only=forward/*"),
+        "--only chooses checks of the suite; give it without --onnx and --gradients",
+    ),
     (("check", "numpy", "--threads=0"), "--threads must be a whole number from 1 to 2147483647, got 0"),
     (
         ("show", "mnist_mlp", "--batch-size=0"),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
@@ -157,6 +157,7 @@ def check_framework(
     timeout: float | None = None,
     onnx: bool = False,
     gradients: GradientRequest | None = None,
+    only: Sequence[str] = (),
     settings: Mapping[str, tuple[str, ...]] | None = None,
     note: Callable[[str], None] = lambda text: None,
     show: Callable[[dict[str, Any]], None] = lambda result: None,
@@ -173,6 +174,8 @@ def check_framework(
         Whether to run the ONNX project's node tests instead of the suite.
     gradients : GradientRequest, optional
         Check gradients against differences in float64 instead.
+    only : sequence of str
+        Patterns of the names of the suite's checks to run; all where there are none.
     settings : mapping, optional
         Name of an option of the framework, or of a parameter of the problem whose gradients are checked, to its
         one value.
@@ -180,16 +183,15 @@ def check_framework(
         Told of what takes time, and of each result as it comes.
     """
     plugin, version = parse_framework(request)
-    OPTIONS["threads"].check(threads)
-    OPTIONS["timeout"].check(timeout)
-    if gradients is not None:
-        gradients.require(plugin, device)
+    for name, value in (("threads", threads), ("timeout", timeout)):
+        OPTIONS[name].check(value)
+    _require_fitting(only)
     settings = settings or {}
-    options = _options(plugin, gradients, settings)
+    options = _options(plugin, device, gradients, settings)
     cuda = device == "cuda"
     interpreter = resolve(plugin, choice=environment, version=version, cuda=cuda, progress=note)
     asked = (Device(device), threads, settings, options)
-    job = _job(plugin, *asked, onnx=onnx, gradients=gradients, note=note)
+    job = _job(plugin, *asked, onnx=onnx, gradients=gradients, only=only, note=note)
     results: list[dict[str, Any]] = []
 
     def handle(event: Event) -> None:
@@ -200,26 +202,26 @@ def check_framework(
     process = ProcessSettings(gpus=(0,) if cuda else (), timeout=timeout)
     answer = run_isolated(job, plugin, interpreter, settings=process, handler=handle)
     failed = answer.failure_unless_interrupted()
-    return CheckReport(
-        plugin.name,
-        answer.events.get("result", {}).get("version"),
-        tuple(results),
-        failed.message if failed else None,
-        answer.log_tail,
-        options,
-    )
+    told = answer.events.get("result", {}).get("version")
+    why = failed.message if failed else None
+    return CheckReport(plugin.name, told, tuple(results), why, answer.log_tail, options)
 
 
 def _options(
-    plugin: FrameworkPlugin, gradients: GradientRequest | None, settings: Mapping[str, tuple[str, ...]]
+    plugin: FrameworkPlugin,
+    device: str,
+    gradients: GradientRequest | None,
+    settings: Mapping[str, tuple[str, ...]],
 ) -> dict[str, Any]:
     """Return every option of the framework.
 
     Raises
     ------
     UsageError
-        On settings that nobody takes, or with several values.
+        On settings that nobody takes, or with several values, and if it has no gradients that could be checked.
     """
+    if gradients is not None:
+        gradients.require(plugin, device)
     owned = [(plugin.name, plugin.options, f"framework '{plugin.name}'")]
     if gradients is not None and gradients.problem is not None:
         problem = registry.problem(gradients.problem)
@@ -238,6 +240,7 @@ def _job(
     *,
     onnx: bool,
     gradients: GradientRequest | None,
+    only: Sequence[str],
     note: Callable[[str], None],
 ) -> Job:
     framework = registry.find("frameworks", plugin.name).value
@@ -247,7 +250,21 @@ def _job(
     threads = threads or default_threads()
     if onnx:
         return NodeTestsJob(framework, device, threads, SEED, str(node_tests(note)), options)
-    return ConformanceJob(framework, device, threads, SEED, options, _installed_problems(note))
+    return ConformanceJob(framework, device, threads, SEED, options, _installed_problems(note), only)
+
+
+def _require_fitting(only: Sequence[str]) -> None:
+    """Refuse patterns that fit no check; problems that are not ours may have checks of any name below ``problem/``."""
+    if not only:
+        return
+    from benchmarker.worker.conformance import conformance_checks, fits
+
+    names = [check.name for check in conformance_checks()]
+    for pattern in only:
+        if not pattern.startswith("problem/") and not any(fits(name, [pattern]) for name in names):
+            raise UsageError(
+                f"--only must fit the name of a check, such as {names[0]} or forward/conv/*, got '{pattern}'"
+            )
 
 
 def _installed_problems(note: Callable[[str], None]) -> dict[str, str]:

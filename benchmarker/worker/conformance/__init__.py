@@ -15,6 +15,7 @@ with ``subject = Subject(framework, plugin, device, seed)`` after ``framework.co
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from fnmatch import fnmatchcase
 from typing import Any
 
 from benchmarker.api.framework import Device, Framework, FrameworkPlugin
@@ -54,6 +55,11 @@ def conformance_checks() -> tuple[Check, ...]:
     )
 
 
+def fits(name: str, patterns: Sequence[str]) -> bool:
+    """Tell whether a check's name fits one of some patterns, in which ``*`` stands for anything."""
+    return any(fnmatchcase(name, pattern) for pattern in patterns)
+
+
 def run_checks(
     framework: Framework,
     plugin: FrameworkPlugin,
@@ -64,8 +70,9 @@ def run_checks(
     progress: Callable[[CheckResult], None] | None = None,
     options: Any = None,
     further: Sequence[Check] = (),
+    only: Sequence[str] = (),
 ) -> list[CheckResult]:
-    """Run the whole suite.
+    """Run the whole suite, or a part of it.
 
     Parameters
     ----------
@@ -83,6 +90,8 @@ def run_checks(
         As in :class:`Subject`.
     further : sequence of Check
         Checks besides those of the suite.
+    only : sequence of str
+        Patterns such as ``forward/conv/*``: checks of other names are not run; without patterns all are.
 
     Returns
     -------
@@ -93,6 +102,8 @@ def run_checks(
     subject = Subject(framework, plugin, device, seed, options)
     results = []
     for check in (*conformance_checks(), *further):
+        if only and not fits(check.name, only):
+            continue
         result = check.run(subject)
         results.append(result)
         if progress is not None:

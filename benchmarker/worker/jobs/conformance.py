@@ -43,6 +43,7 @@ def check(job: ConformanceJob, channel: Channel, stages: Stages) -> None:
             progress=progress,
             options=framework_options(job, plugin),
             further=[check for checks in of_problems for check in checks],
+            only=job.only,
         )
 
     _checked(job, channel, stages, run)
