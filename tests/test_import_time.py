@@ -30,6 +30,7 @@ HEAVY = {
     "pynvml",
     "rich",
     "tensorflow",
+    "tinygrad",
     "torch",
 }
 

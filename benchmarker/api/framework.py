@@ -66,6 +66,8 @@ class FrameworkPlugin:
         Whole names of environment variables that change what it does or how quickly, beside those of numeric and GPU
         libraries; records have these and no others, and none that is named like a key, token, secret, password or
         credential.
+    programs : tuple of str
+        Programs that it starts itself, which must be found by ``PATH``.
     compile_caches : tuple of str
         Environment variables that each name a folder where it keeps what it compiled for the next process.
     devices : tuple of str
@@ -111,6 +113,7 @@ class FrameworkPlugin:
     environment_defaults: Mapping[str, str] = field(default_factory=dict)
     thread_variables: tuple[str, ...] = ()
     recorded_variables: tuple[str, ...] = ()
+    programs: tuple[str, ...] = ()
     compile_caches: tuple[str, ...] = ()
     devices: tuple[str, ...] = ("cpu",)
     modes: tuple[str, ...] = MODES

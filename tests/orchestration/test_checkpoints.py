@@ -357,6 +357,7 @@ TRAINED = (
     "mxnet",
     "chainer",
     "paddle",
+    "tinygrad",
     "keras_tensorflow",
     "keras_jax",
     "keras_pytorch",

@@ -66,6 +66,7 @@ OWN_FRAMEWORK = {
     "openvino": {"openvino"},
     "jax": {"jax", "jaxlib"},
     "paddle": {"paddle"},
+    "tinygrad": {"tinygrad"},
     "keras": {"keras", "jax", "jaxlib", "tensorflow", "torch"},
 }
 
