@@ -374,7 +374,9 @@ def test_not_a_number_and_a_wrong_shape_never_pass() -> None:
         relative_error(np.array([1.0]), np.array([1.0, 1.0]))
 
 
-@pytest.mark.parametrize("name", ["numpy", "pytorch", "tensorflow", "mxnet", "chainer", "jax", "paddle", "tinygrad"])
+@pytest.mark.parametrize(
+    "name", ["numpy", "pytorch", "tensorflow", "mxnet", "chainer", "jax", "paddle", "tinygrad"]
+)
 def test_the_descriptions_of_the_built_in_plugins_import_no_framework(name: str) -> None:
     assert packages_imported_by(f"benchmarker.plugins.{name}") == set()
 

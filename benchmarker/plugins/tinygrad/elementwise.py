@@ -61,7 +61,6 @@ class ElementwiseOperators(TinygradTensors):
     sin = calling("sin")
     cos = calling("cos")
     tan = calling("tan")
-    erf = calling("erf")
     softplus = calling("softplus")
     reciprocal = calling("reciprocal")
     sqrt = calling("sqrt")
@@ -99,9 +98,19 @@ class ElementwiseOperators(TinygradTensors):
     def tanh(self, x: Tensor) -> Tensor:
         return x.clamp(_LOWEST / 2).tanh()
 
+    def erf(self, x: Tensor) -> Tensor:
+        if not self.training:
+            return x.erf()
+        # Its own is a polynomial that is near the function, while the polynomial's slope is not that near the slope.
+        fixed = x.detach()
+        slope = (fixed * -fixed).exp() * (2.0 / math.sqrt(math.pi))
+        return fixed.erf() + slope * (x - fixed)
+
     def gelu(self, x: Tensor, *, approximate: str = "none") -> Tensor:
-        # Its own hyperbolic tangent has the gradient of tanh.
-        return super().gelu(x, approximate=approximate) if approximate == "tanh" else x.gelu(approximate)
+        if approximate == "tanh" or self.training:
+            # Of the functions above, whose gradients are right.
+            return super().gelu(x, approximate=approximate)
+        return x.gelu(approximate)
 
     def log1p(self, x: Tensor) -> Tensor:
         # The area tangent's series, of which tinygrad has nothing: (1 + x) - 1 it takes for x.

@@ -16,7 +16,7 @@ from benchmarker.errors import UnsupportedError, require
 from benchmarker.graph.graph import Graph, walk
 from benchmarker.plugins.numpy.evaluation import RuleProgram
 from benchmarker.plugins.tinygrad.composed import ComposedUpdate
-from benchmarker.plugins.tinygrad.operators import TinygradOperators
+from benchmarker.plugins.tinygrad.operators import TinygradOperators, require_no_arrays
 from benchmarker.plugins.tinygrad.tensors import host, loaded, owned
 
 if TYPE_CHECKING:
@@ -35,6 +35,7 @@ class TinygradProgram(RuleProgram):
     ) -> None:
         import tinygrad
 
+        require_no_arrays(graph)
         self._tinygrad: Any = tinygrad
         self._device = tinygrad.Device[tinygrad.Device.DEFAULT]
         self._graph = graph
@@ -52,14 +53,14 @@ class TinygradProgram(RuleProgram):
     # --- what is recorded --------------------------------------------------------------------
 
     def _recorded(self, step: Callable[..., Any]) -> Any:
-        """Return a step that tinygrad records, compiles and runs in the first call, and runs again in each later one."""
+        """Return a step that is recorded, compiled and run in the first call, and run again in each later one."""
 
         def counted(*batch: Any) -> Any:
             self._compilations += 1
             return step(*batch)
 
         recorded = self._tinygrad.TinyJit(counted)
-        # Else the first call records nothing, since it may have to make tensors that later ones find; here all are there.
+        # Else the first call records nothing, since it may make tensors that later ones find; here all are there.
         recorded.cnt = 1
         return recorded
 

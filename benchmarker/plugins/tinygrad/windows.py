@@ -33,9 +33,7 @@ class WindowOperators(TinygradTensors):
     def average_pool(self, x: Tensor, *, window: AveragePooling) -> Tensor:
         padding = _padding(window.pairs)
         counted = window.counts_all
-        return x.avg_pool2d(
-            window.kernel_shape, window.strides, padding=padding, count_include_pad=counted
-        )
+        return x.avg_pool2d(window.kernel_shape, window.strides, padding=padding, count_include_pad=counted)
 
     def global_average_pool(self, x: Tensor) -> Tensor:
         return x.mean(tuple(range(2, x.ndim)), True)
