@@ -150,7 +150,7 @@ class TinygradProgram(RuleProgram):
 
     def infer(self, batch: tuple[Any, ...]) -> tuple[Any, ...]:
         """Return the outputs; the next step writes over them."""
-        return self._infer(*batch)
+        return tuple(self._infer(*batch))
 
     def train_step(self, batch: tuple[Any, ...]) -> Any:
         self._updating().begin()
