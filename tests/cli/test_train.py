@@ -272,7 +272,7 @@ def test_an_open_recipe_may_be_changed_where_it_says(command: Command, numpy_her
 @pytest.mark.timeout(600)
 def test_frameworks_count_alike_at_the_same_seed(command: Command) -> None:
     """All but ONNX Runtime, which cannot train: each evaluation of the whole training, in whole numbers."""
-    frameworks = "numpy,pytorch,jax,tensorflow,chainer,mxnet,paddle"
+    frameworks = "numpy,pytorch,jax,tensorflow,chainer,mxnet,paddle,tinygrad"
     finished = command(
         "train",
         "digits_mlp",
