@@ -101,7 +101,7 @@ def check_a_sample_of_the_conformance_suite() -> None:
     failed = [f"{result.name}: {result.detail}" for result in found if result.status == "failed"]
     assert failed == [], failed
     skipped = {result.name for result in found if result.status == "skipped"}
-    assert skipped == {"program/parts-are-the-step"}, skipped
+    assert skipped == {"program/float64", "program/parts-are-the-step"}, skipped
 
 
 def check_a_recorded_step_runs_again_with_other_values() -> None:
