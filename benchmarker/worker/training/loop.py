@@ -139,6 +139,7 @@ class TrainingLoop:
         self.loss: Optional[float] = None
         self.last_finite: int = 0
         self.samples: array[int] = array("q")
+        self._ready: list[Any] = []
         self.keep: Callable[[TrainingLoop], None] = lambda loop: None
 
     def go_on(self, place: Place) -> None:
@@ -211,9 +212,11 @@ class TrainingLoop:
         step, loading, index, end = program.train_step, 0, self.step, self.step + count
         start = clock()
         while index < end:
-            before = clock()
-            batches = self._loaded(min(end - index, self.row))
-            loading += clock() - before
+            if not self._ready:
+                before = clock()
+                self._ready = self._loaded(self._loaded_at_once(index, end))
+                loading += clock() - before
+            batches, self._ready = self._ready[: end - index], self._ready[end - index :]
             # As in a timed run nothing stands between these steps: what loads would take their caches.
             for batch in batches:
                 give(program, index)
@@ -226,6 +229,15 @@ class TrainingLoop:
         self.clocks.training += spent
         self.clocks.loading += loading
         return spent
+
+    def _loaded_at_once(self, index: int, end: int) -> int:
+        """Return how many mini-batches to load: those of all samples until the next evaluation.
+
+        A limit of seconds may end the training after any sample, so then only those of one.
+        """
+        if self._training.limits.seconds is None:
+            end = min(index + self._plan.every - index % self._plan.every, self._plan.most)
+        return min(end - index, self.row)
 
     def _loaded(self, count: int) -> list[Any]:
         """Return the next mini-batches on the device."""
