@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import os
-import select
 import shutil
 import subprocess
 from collections.abc import Sequence
 from functools import cache
 
 from benchmarker.errors import UnsupportedError, printable, shortened
+from benchmarker.execution.descriptors import can_be_read
 
 _FOLDERS = ("/usr/sbin", "/sbin", "/usr/bin", "/bin")
 _PACKAGES = {"ip": "iproute2", "tc": "iproute2", "nsenter": "util-linux", "unshare": "util-linux"}
@@ -82,8 +82,7 @@ class Namespace:
     def _wait_until_up(self) -> None:
         assert self._process.stdout is not None
         assert self._process.stderr is not None
-        ready = select.select([self._process.stdout], [], [], _SECONDS)[0]
-        if not ready or self._process.stdout.readline() != b"up\n":
+        if not can_be_read(self._process.stdout, _SECONDS) or self._process.stdout.readline() != b"up\n":
             self._process.kill()
             said = _last_line(self._process.stderr.read())
             raise UnsupportedError(f"no network namespace can be made here: {said or 'no answer'}")

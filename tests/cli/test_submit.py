@@ -129,8 +129,8 @@ def test_a_preempted_job_is_queued_again_and_goes_on_with_what_is_missing(
     (first,) = results.glob("*.json")
     slurm.run("srun", "--partition=urgent", "--nodes=2", "--ntasks=2", "--exclusive", "true")
     parts = wait(cluster, name, lambda states: states == {1: "queued"})
-    # Slurm lets a job that it queues again wait for two minutes.
-    slurm.run("scontrol", "update", f"jobid={parts[1]['job']}", "StartTime=now")
+    # Slurm lets a job that it queues again wait for two minutes; a node refuses one that it has just revoked.
+    slurm.run("scontrol", "update", f"jobid={parts[1]['job']}", "StartTime=now+5")
     wait(cluster, name, lambda states: states == {1: "done"})
     records = [json.loads(path.read_text()) for path in results.glob("*.json")]
     measured = [record for record in records if record["status"] == "ok"]

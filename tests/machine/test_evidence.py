@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import json
 import os
 import subprocess
@@ -267,6 +268,20 @@ def test_checkpoints_tell_what_passed_between_them() -> None:
         assert None not in found[name]
         assert found[name] == sorted(found[name])
     json.dumps(found)
+
+
+@linux_only
+def test_checkpoints_close_their_files_when_they_are_gone() -> None:
+    before = open_files()
+    checkpoints = Checkpoints()
+    assert len(open_files()) > len(before)
+    del checkpoints
+    gc.collect()
+    assert open_files() == before
+
+
+def open_files() -> set[Path]:
+    return set(Path("/proc/self/fd").iterdir())
 
 
 def test_checkpoints_leave_a_file_that_is_slow_to_read(tmp_path: Path) -> None:

@@ -208,8 +208,8 @@ FAULTS = {
     ),
     "weights that are not those of the seed": (
         "graph/onnx/writer/model.py",
-        "tensor.raw_data = _little_endian(parameters[tensor.name])",
-        "tensor.raw_data = _little_endian(parameters[tensor.name][::-1])",
+        "tensor.raw_data = _little_endian(values[tensor.name])",
+        "tensor.raw_data = _little_endian(values[tensor.name][::-1])",
     ),
 }
 

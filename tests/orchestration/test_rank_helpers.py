@@ -181,7 +181,7 @@ def faulty(fault: str, folder: Path) -> Command:
         ("raises", "the server: the server's own mistake"),
         ("skips", "rank 0: 60 updates made again are off by"),
         ("rule", "rank 0: 60 updates made again are off by"),
-        ("both", "rank 0: update 1 is off by 1 of its way"),
+        ("both", "rank 0: update 1 is off by 1 of its length"),
         ("forgets", "rank 0: 60 updates made again are off by"),
     ],
 )
@@ -201,7 +201,9 @@ def test_an_asynchronous_server_that_does_something_else_is_found(
     assert left(command) == []
 
 
-@pytest.mark.parametrize(("fault", "message"), [("sum", "update .* differs"), ("own", "rank 1 has other")])
+@pytest.mark.parametrize(
+    ("fault", "message"), [("sum", "update .* differs"), ("own", "rank 1 has different weights")]
+)
 def test_ranks_that_do_not_take_the_mean_are_found(fault: str, message: str, tmp_path: Path) -> None:
     command = faulty(fault, tmp_path)
     finished = command(

@@ -88,7 +88,9 @@ def test_an_unknown_hint_is_refused() -> None:
 @pytest.mark.framework
 @pytest.mark.timeout(600)
 def test_it_conforms(command: Command) -> None:
-    passed = passed_checks(command, "openvino", "no native meaning of ctc_loss")
+    passed = passed_checks(
+        command, "openvino", "no native meaning of ctc_loss", "OpenVINO has no fp16 on this"
+    )
     assert len(passed) > 500
     assert {"problem/bert_base/inference", "generation/llama", "profile/inference"} <= passed
 

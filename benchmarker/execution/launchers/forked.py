@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import json
 import os
-import select
 import signal
 import socket
 import time
@@ -15,6 +14,7 @@ from typing import Any
 
 from benchmarker.api.launcher import WorkerCommand
 from benchmarker.errors import UnsupportedError
+from benchmarker.execution.descriptors import can_be_read
 from benchmarker.execution.launchers.event_loop import GRACE_SECONDS
 from benchmarker.execution.launchers.guard import Guard
 from benchmarker.execution.launchers.spawned import GuardedProcess, send_message
@@ -144,7 +144,7 @@ class Forked(WorkerProcess):
         deadline = time.monotonic() + seconds
         while self._status is None:
             left = max(0.0, deadline - time.monotonic())
-            if not select.select([self._server], [], [], left)[0]:
+            if not can_be_read(self._server, left):
                 return
             self.has_ended()
 

@@ -6,7 +6,8 @@ import contextlib
 import os
 import resource
 import time
-from collections.abc import Callable, Collection, Mapping
+import weakref
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -266,7 +267,7 @@ class Checkpoints:
     Noted are the clock, the CPU time of this process, its involuntary switches, how long its busiest
     threads (at most four) waited for a core, and the busy and stolen time of the machine. Where that is
     slow to read (machines of many cores), busy time comes from the kernel's idle time, and stolen is unknown.
-    Its files stay open for as long as the process lives.
+    Its files stay open for as long as it lives.
 
     Parameters
     ----------
@@ -289,6 +290,7 @@ class Checkpoints:
             os.close(self._machine)
             self._is_stat = False
             self._machine = _opened(root / "proc/uptime")
+        weakref.finalize(self, _close, [file for file in (*self._delays, self._machine) if file is not None])
         self.note(0)
 
     def note(self, step: int) -> None:
@@ -335,6 +337,11 @@ def _opened(path: Path) -> int | None:
     with contextlib.suppress(OSError):
         return os.open(path, os.O_RDONLY)
     return None
+
+
+def _close(files: Sequence[int]) -> None:
+    for file in files:
+        os.close(file)
 
 
 def _text(file: int) -> bytes:
