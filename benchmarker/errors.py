@@ -83,6 +83,18 @@ def require(condition: bool, message: str) -> None:
         raise UsageError(message)
 
 
+def require_supported(reason: str | None) -> None:
+    """Refuse for a reason if there is one.
+
+    Raises
+    ------
+    UnsupportedError
+        With the reason as it is.
+    """
+    if reason is not None:
+        raise UnsupportedError(reason)
+
+
 def nearest(name: object, known: Iterable[str]) -> str:
     """Return ``"; did you mean 'x'?"`` for the nearest known name, nothing if none is near."""
     import difflib  # of faults alone: all that is started imports this module

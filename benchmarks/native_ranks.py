@@ -31,8 +31,8 @@ FRAMEWORKS = (
     "keras_tensorflow",
     "keras_jax",
 )
-HELPERS = {"mxnet": 2}
-"""Processes that a framework's scheme needs beside the ranks."""
+SCHEMES = ("all-reduce", "parameter-server")
+"""Native schemes that give the same update; of each framework the first that it has."""
 
 
 def measured(framework: str, *sizes: int) -> float:
@@ -45,13 +45,14 @@ def measured(framework: str, *sizes: int) -> float:
         **plugin.environment,
         **dict.fromkeys(plugin.thread_variables, "1"),
     }
-    count = RANKS + HELPERS.get(framework, 0)
+    scheme = next(name for name in SCHEMES if name in plugin.schemes)
+    count = RANKS + len(plugin.schemes[scheme].helpers)
     addresses = free_addresses(["127.0.0.1"] * count)
     with PmiServer(RANKS) as pmi:
         groups = [
             subprocess.Popen(
                 [
-                    interpreter, "-s", str(FOLDER / "rank.py"), entry.value, framework, str(rank), str(RANKS),
+                    interpreter, "-s", str(FOLDER / "rank.py"), entry.value, framework, scheme, str(rank), str(RANKS),
                     *map(str, sizes), *addresses,
                 ],
                 env={**variables, **(pmi.variables(rank) if rank < RANKS else {}), **mpi_variables("lo")},

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -126,6 +127,13 @@ class FrameworkPlugin:
     rank_requirements: tuple[str, ...] = ()
     rank_variables: str = ""
     helper: str = ""
+
+    def missing_program(self) -> str | None:
+        """Return a sentence on the first of the programs that cannot be found here, None if all can."""
+        for name in self.programs:
+            if shutil.which(name) is None:
+                return f"framework '{self.name}' needs the program '{name}', which is missing; install it or set PATH"
+        return None
 
 
 @dataclass(frozen=True)

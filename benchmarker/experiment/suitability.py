@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import operator
-import shutil
 from collections.abc import Sequence
 
 from benchmarker import registry
 from benchmarker.api.collective import Collective, of_problem
-from benchmarker.api.framework import FrameworkPlugin
 from benchmarker.api.problem import OPERATOR, Problem
 from benchmarker.errors import UsageError
 from benchmarker.execution.environments import resolve
@@ -130,7 +128,7 @@ def unsupported_reason(run: RunSpec) -> str | None:
         return f"launcher '{run.launcher}' cannot {run.start} a worker; use --start=spawn"
     if is_container(run.environment):
         return _unsuited_container(run)
-    missing = missing_program(plugin) if run.launcher == "local" else None
+    missing = plugin.missing_program() if run.launcher == "local" else None
     if missing is not None:
         return missing
     if run.start == "fork" and run.compile_cache == "cold" and plugin.compile_caches:
@@ -138,14 +136,6 @@ def unsupported_reason(run: RunSpec) -> str | None:
             "--compile-cache=cold is for --start=spawn, not for fork: a warm server's folders are set before its "
             "first worker, so a fresh one for each would take a new interpreter for each"
         )
-    return None
-
-
-def missing_program(plugin: FrameworkPlugin) -> str | None:
-    """Return which program a framework would start on this machine and cannot, or None."""
-    for name in plugin.programs:
-        if shutil.which(name) is None:
-            return f"framework '{plugin.name}' needs the program '{name}', which is not there; install it or set PATH"
     return None
 
 

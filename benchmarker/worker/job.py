@@ -17,6 +17,7 @@ from benchmarker.api.problem import Problem
 from benchmarker.api.scheme import Scheme
 from benchmarker.api.update_rule import UpdateRule
 from benchmarker.api.world import World
+from benchmarker.errors import require_supported
 from benchmarker.graph.graph import Graph
 from benchmarker.problems.files import files_of, load_object, load_plugin
 
@@ -418,7 +419,8 @@ def load_framework_plugin(value: str) -> FrameworkPlugin:
 
 
 def load_framework(plugin: FrameworkPlugin) -> Framework:
-    """Import the framework itself."""
+    """Import the framework itself, if the programs that it starts are there."""
+    require_supported(plugin.missing_program())
     framework: Framework = load_object(plugin.implementation)()
     return framework
 

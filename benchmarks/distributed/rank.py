@@ -25,8 +25,6 @@ from benchmarker.problems.files import load_object
 from benchmarker.worker.job import load_framework, load_framework_plugin
 
 RATE, WARM_UP = 0.01, 20
-SCHEMES = {"mxnet": "parameter-server"}
-"""Native schemes that are not called all-reduce, but give the same update."""
 
 
 def graph_of(rows: int, width: int) -> Graph:
@@ -51,9 +49,9 @@ def hand_of(name: str, framework: Any) -> Callable[..., Callable[[], Any]]:
 
 
 def main() -> None:
-    entry, name, rank, size, steps, rows, width, *addresses = sys.argv[1:]
+    entry, name, scheme, rank, size, steps, rows, width, *addresses = sys.argv[1:]
     plugin = load_framework_plugin(entry)
-    scheme, ranks = SCHEMES.get(name, "all-reduce"), int(size)
+    ranks = int(size)
     world = World(int(rank), ranks, tuple(addresses[:ranks]), helpers=tuple(addresses[ranks:]))
     if world.rank >= ranks:
         role = plugin.schemes[scheme].helpers[world.rank - ranks]

@@ -6,9 +6,7 @@ them all and prints, as JSON, why each failed, or an empty text.
 
 from __future__ import annotations
 
-import json
-import traceback
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -21,6 +19,7 @@ from benchmarker.plugins.jax import Options
 from benchmarker.plugins.jax.framework import Jax
 from benchmarker.plugins.jax.program import JaxProgram
 from benchmarker.worker.conformance.subject import draw_batch, draw_parameters, reference_program
+from tests.in_framework.verdicts import checks_of, tell
 
 TOLERANCES = {"fp32": 2e-5, "fp64": 1e-12, "bf16": 0.1}
 """Of norms. bf16 keeps 8 bits, and switches rectifiers."""
@@ -182,22 +181,9 @@ def check_a_profile_names_the_nodes() -> None:
             assert sum(call.seconds for call in inside) <= seconds * 1.001 + 1e-6
 
 
-CHECKS: Mapping[str, Callable[[], None]] = {
-    name[len("check_") :]: check for name, check in globals().items() if name.startswith("check_")
-}
-
-
-def main() -> None:
-    """Run all checks and print a line for each."""
-    Jax().configure(Device("cpu"), threads=1, seed=0)
-    for name, check in CHECKS.items():
-        failure = ""
-        try:
-            check()
-        except Exception:
-            failure = traceback.format_exc()
-        print(json.dumps([name, failure]), flush=True)
+CHECKS = checks_of(globals())
 
 
 if __name__ == "__main__":
-    main()
+    Jax().configure(Device("cpu"), threads=1, seed=0)
+    tell(CHECKS)

@@ -8,10 +8,8 @@ text. Frameworks are compared with the NumPy reference in float64.
 from __future__ import annotations
 
 import importlib
-import json
 import sys
 import time
-import traceback
 from collections.abc import Callable, Mapping
 from typing import Any
 from unittest import mock
@@ -32,6 +30,7 @@ from benchmarker.plugins.numpy.program import NumpyProgram
 from benchmarker.worker.conformance.cases import OPERATOR_CASES
 from benchmarker.worker.conformance.optimizers import optimizer_checks
 from benchmarker.worker.conformance.subject import Subject, draw_batch, draw_parameters, fetch_outputs
+from tests.in_framework.verdicts import tell
 
 Arrays = Mapping[str, Any]
 EXACT = 1e-9
@@ -404,13 +403,7 @@ def subject_of(name: str) -> Subject:
 def main() -> None:
     """Run the checks that are named after the framework, or all, and print a line for each."""
     subject = subject_of(sys.argv[1])
-    for name in sys.argv[2:] or checks_of(subject.plugin):
-        failure = ""
-        try:
-            CHECKS[name](subject)
-        except Exception:
-            failure = traceback.format_exc()
-        print(json.dumps([name, failure]), flush=True)
+    tell({name: CHECKS[name] for name in sys.argv[2:] or checks_of(subject.plugin)}, subject)
 
 
 if __name__ == "__main__":

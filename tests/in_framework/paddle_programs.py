@@ -6,8 +6,6 @@ them all and prints, as JSON, why each failed, or an empty text.
 
 from __future__ import annotations
 
-import json
-import traceback
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -24,6 +22,7 @@ from benchmarker.plugins.paddle import Options
 from benchmarker.plugins.paddle.framework import PaddleFramework
 from benchmarker.plugins.paddle.program import PaddleProgram
 from benchmarker.worker.conformance.subject import draw_batch, draw_parameters, reference_program
+from tests.in_framework.verdicts import checks_of, tell
 
 MOMENTUM = Optimizer("momentum", learning_rate=0.1)
 
@@ -154,23 +153,8 @@ def check_a_gpu_is_refused() -> None:
     assert message == "framework 'paddle' runs on the cpu alone, not on 'cuda'"
 
 
-CHECKS = {
-    name.removeprefix("check_"): check
-    for name, check in sorted(globals().items())
-    if name.startswith("check_")
-}
-
-
-def main() -> None:
-    """Run every check."""
-    for name, check in CHECKS.items():
-        why = ""
-        try:
-            check()
-        except Exception:
-            why = traceback.format_exc()
-        print(json.dumps([name, why]), flush=True)
+CHECKS = checks_of(globals())
 
 
 if __name__ == "__main__":
-    main()
+    tell(CHECKS)

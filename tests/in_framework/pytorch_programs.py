@@ -6,11 +6,8 @@ runs them all and prints, as JSON, why each failed, or an empty text.
 
 from __future__ import annotations
 
-import json
 import subprocess
 import sys
-import traceback
-from collections.abc import Callable, Mapping
 from typing import Any
 from unittest import mock
 
@@ -40,6 +37,7 @@ from benchmarker.worker.conformance.subject import (
     reference_program,
 )
 from benchmarker.worker.measurement.micro_batching import MicroBatched
+from tests.in_framework.verdicts import checks_of, tell
 
 TOLERANCES = {"fp32": 2e-5, "bf16": 0.05, "fp16": 0.01}
 
@@ -497,21 +495,9 @@ def check_a_rule_in_pieces_updates_as_one_of_whole_tensors() -> None:
     assert all(torch.equal(one, other) for one, other in zip(*results))
 
 
-CHECKS: Mapping[str, Callable[[], None]] = {
-    name: value for name, value in list(globals().items()) if name.startswith("check_")
-}
-
-
-def main() -> None:
-    PytorchFramework().configure(Device("cpu"), threads=2, seed=0)
-    for name, check in CHECKS.items():
-        try:
-            check()
-        except Exception:
-            print(json.dumps([name, traceback.format_exc()]), flush=True)
-        else:
-            print(json.dumps([name, ""]), flush=True)
+CHECKS = checks_of(globals())
 
 
 if __name__ == "__main__":
-    main()
+    PytorchFramework().configure(Device("cpu"), threads=2, seed=0)
+    tell(CHECKS)

@@ -6,9 +6,7 @@ runs them all and prints, as JSON, why each failed, or an empty text.
 
 from __future__ import annotations
 
-import json
-import traceback
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -32,6 +30,7 @@ from benchmarker.worker.conformance.subject import (
     fetch_outputs,
     reference_program,
 )
+from tests.in_framework.verdicts import checks_of, tell
 
 TOLERANCES = {"fp32": 2e-5, "bf16": 0.1}
 """Of norms. bf16 keeps 8 bits, and switches rectifiers."""
@@ -389,22 +388,9 @@ def check_reduced_precision_reaches_every_product() -> None:
         assert wide == []
 
 
-CHECKS: Mapping[str, Callable[[], None]] = {
-    name[len("check_") :]: check for name, check in globals().items() if name.startswith("check_")
-}
-
-
-def main() -> None:
-    """Run all checks and print a line for each."""
-    TensorFlow().configure(Device("cpu"), threads=1, seed=0)
-    for name, check in CHECKS.items():
-        failure = ""
-        try:
-            check()
-        except Exception:
-            failure = traceback.format_exc()
-        print(json.dumps([name, failure]), flush=True)
+CHECKS = checks_of(globals())
 
 
 if __name__ == "__main__":
-    main()
+    TensorFlow().configure(Device("cpu"), threads=1, seed=0)
+    tell(CHECKS)

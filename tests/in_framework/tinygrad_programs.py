@@ -6,8 +6,6 @@ runs them all and prints, as JSON, why each failed, or an empty text.
 
 from __future__ import annotations
 
-import json
-import traceback
 from collections.abc import Callable
 from typing import Any
 
@@ -25,6 +23,7 @@ from benchmarker.plugins.tinygrad.framework import Tinygrad
 from benchmarker.plugins.tinygrad.program import TinygradProgram
 from benchmarker.worker.conformance import Subject, conformance_checks
 from benchmarker.worker.conformance.subject import draw_batch, draw_parameters, reference_program
+from tests.in_framework.verdicts import checks_of, tell
 
 SAMPLE = (
     "description/",
@@ -163,23 +162,8 @@ def check_a_gpu_and_a_profile_are_refused() -> None:
     )
 
 
-CHECKS = {
-    name.removeprefix("check_"): check
-    for name, check in sorted(globals().items())
-    if name.startswith("check_")
-}
-
-
-def main() -> None:
-    """Run every check."""
-    for name, check in CHECKS.items():
-        why = ""
-        try:
-            check()
-        except Exception:
-            why = traceback.format_exc()
-        print(json.dumps([name, why]), flush=True)
+CHECKS = checks_of(globals())
 
 
 if __name__ == "__main__":
-    main()
+    tell(CHECKS)

@@ -6,28 +6,34 @@ from pathlib import Path
 
 import pytest
 
-from benchmarker.experiment.suitability import missing_program
 from benchmarker.plugins.tinygrad import benchmarker_framework
 from tests.conftest import Command
 from tests.in_framework.tinygrad_programs import CHECKS
 from tests.support.framework_process import verdicts
 
-MISSING = "framework 'tinygrad' needs the program 'clang', which is not there; install it or set PATH"
+MISSING = "framework 'tinygrad' needs the program 'clang', which is missing; install it or set PATH"
 
 
 def test_what_it_starts_must_be_there(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
-    assert missing_program(benchmarker_framework()) == MISSING
+    assert benchmarker_framework().missing_program() == MISSING
     (tmp_path / "clang").touch(0o755)
-    assert missing_program(benchmarker_framework()) is None
+    assert benchmarker_framework().missing_program() is None
 
 
-@pytest.mark.parametrize("arguments", [("--problem=mnist_mlp",), ("train", "digits_mlp")])
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("--problem=mnist_mlp", "--framework=tinygrad"),
+        ("train", "digits_mlp", "--framework=tinygrad"),
+        ("check", "tinygrad"),
+    ],
+)
 def test_a_run_without_clang_is_refused_before_anything_starts(
     command: Command, arguments: tuple[str, ...]
 ) -> None:
     command.environment["PATH"] = str(command.folder)
-    refused = command(*arguments, "--framework=tinygrad")
+    refused = command(*arguments)
     assert (refused.status, refused.stderr.strip()) == (2, f"benchmarker: {MISSING}")
     assert not refused.records
 

@@ -10,7 +10,7 @@ from benchmarker import registry
 from benchmarker.api.framework import Device, FrameworkPlugin
 from benchmarker.api.launcher import Event
 from benchmarker.api.suite import Request
-from benchmarker.errors import UsageError
+from benchmarker.errors import UsageError, require
 from benchmarker.execution.environments import resolve
 from benchmarker.execution.import_roots import import_roots
 from benchmarker.execution.isolated import run_isolated
@@ -218,8 +218,10 @@ def _options(
     Raises
     ------
     UsageError
-        On settings that nobody takes, or with several values, and if it has no gradients that could be checked.
+        On settings that nobody takes, or with several values, and if it lacks a program or gradients to be checked.
     """
+    missing = plugin.missing_program()
+    require(missing is None, str(missing))
     if gradients is not None:
         gradients.require(plugin, device)
     owned = [(plugin.name, plugin.options, f"framework '{plugin.name}'")]
