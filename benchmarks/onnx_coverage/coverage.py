@@ -1,10 +1,11 @@
 """How many ONNX models that others' exporters wrote are imported, and right on every engine.
 
-Takes the folder that ``write_models.py`` filled, imports each model, runs it in every framework, each under its
-own interpreter, and compares all outputs with what PyTorch gave. Prints a table by family, and what stopped
-those that are not imported::
+Takes the folder that the ``write_*.py`` scripts filled, imports each model, runs it in every framework, each under its
+own interpreter, and compares all outputs with those of the exporter's framework. Prints a table by family, exporter and
+opset with a column for each engine, and what stopped the models that are not right. A cell is how many are right, of
+how many whose operators the engine has where it lacks those of some::
 
-    python -m benchmarks.onnx_coverage.coverage FOLDER [--engines numpy,pytorch] [--only PART]
+    python -m benchmarks.onnx_coverage.coverage FOLDER [--engines numpy,pytorch] [--only PART] [--json FILE]
 """
 
 from __future__ import annotations
@@ -16,30 +17,28 @@ import subprocess
 import sys
 import tempfile
 from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
 import numpy as np
 
 from benchmarker import registry
-from benchmarker.errors import UsageError
+from benchmarker.errors import UnsupportedError, UsageError
 from benchmarker.execution.environments import resolve
 
-ENGINES = {
-    "numpy": "benchmarker.plugins.numpy",
-    "pytorch": "benchmarker.plugins.pytorch",
-    "tensorflow": "benchmarker.plugins.tensorflow",
-    "jax": "benchmarker.plugins.jax",
-    "mxnet": "benchmarker.plugins.mxnet",
-    "chainer": "benchmarker.plugins.chainer",
-    "onnxruntime": "benchmarker.plugins.onnxruntime",
-    "iree": "benchmarker.plugins.iree",
-    "opencv": "benchmarker.plugins.opencv",
-    "openvino": "benchmarker.plugins.openvino",
-    "keras_pytorch": "benchmarker.plugins.keras.backend_pytorch",
-    "keras_tensorflow": "benchmarker.plugins.keras.backend_tensorflow",
-    "keras_jax": "benchmarker.plugins.keras.backend_jax",
-}
+LIBRARIES = ("onednn", "openblas")
+"""Run single operators, no networks."""
+SOURCES = {"keras": "Keras", "sklearn": "scikit-learn", "timm": "timm", "torch": "PyTorch's own layers"}
+"""What the first word of a model's name says; other names are models of transformers."""
+REFUSED = f"{UnsupportedError.__name__}: "
 ROOT = Path(__file__).resolve().parents[2]
+Verdicts = Mapping[str, Mapping[str, str]]
+"""What each engine made of each model."""
+
+
+def engines() -> tuple[str, ...]:
+    """Return the frameworks that run networks."""
+    return tuple(name for name in registry.names("frameworks", ours=True) if name not in LIBRARIES)
 
 
 def imported(path: Path, folder: Path) -> str:
@@ -57,64 +56,91 @@ def imported(path: Path, folder: Path) -> str:
 
 
 def run(engine: str, graphs: list[Path], folder: Path) -> dict[str, str]:
-    """Return the verdict on each model in one engine."""
-    listing = folder / f"{engine}.txt"
-    listing.write_text("\n".join(map(str, graphs)), encoding="utf-8")
+    """Return the verdict on each model in one engine; a crash ends one model, not those after it."""
     plugin = registry.framework(engine)
+    module = registry.find("frameworks", engine).value.partition(":")[0]
     python = resolve(plugin, choice="managed", progress=print).path
     variables = {**plugin.environment_defaults, **os.environ, **plugin.environment, "PYTHONPATH": str(ROOT)}
-    command = [str(python), "-s", str(Path(__file__).with_name("run_engine.py"))]
-    finished = subprocess.run(
-        [*command, engine, ENGINES[engine], str(listing)],
-        env=variables,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.DEVNULL,
-        text=True,
-        check=False,
-    )
-    rows = [json.loads(line) for line in finished.stdout.splitlines() if line.startswith('{"model"')]
-    return {row["model"]: row["status"] for row in rows}
+    command = [str(python), "-s", str(Path(__file__).with_name("run_engine.py")), engine, module]
+    listing, found, left = folder / f"{engine}.txt", dict[str, str](), list(graphs)
+    while left:
+        listing.write_text("\n".join(map(str, left)), encoding="utf-8")
+        finished = subprocess.run(
+            [*command, str(listing)],
+            env=variables,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            text=True,
+            check=False,
+        )
+        rows = [json.loads(line) for line in finished.stdout.splitlines() if line.startswith('{"model"')]
+        found.update({row["model"]: row["status"] for row in rows})
+        left = left[len(rows) :]
+        if left:
+            found[left[0].stem] = f"crashed with {finished.returncode}"
+            left = left[1:]
+    return found
 
 
-def report(refusals: dict[str, str], verdicts: dict[str, dict[str, str]]) -> str:
-    """Return the table in Markdown: models by family and export, then what went wrong."""
-    exports = sorted({name.partition("@")[2] for name in refusals})
-    families = sorted({name.partition("@")[0] for name in refusals})
-    lines = [f"| family | {' | '.join(exports)} |", f"| --- |{' --- |' * len(exports)}"]
+def group(name: str) -> tuple[str, str, int]:
+    """Return the family, exporter and opset of a model."""
+    model, _, export = name.partition("@")
+    exporter, _, opset = export.rpartition("-")
+    return SOURCES.get(model.partition("_")[0], "transformers"), exporter, int(opset)
 
-    def cell(name: str) -> str:
-        if name not in refusals:
-            return "not exported"
-        if refusals[name]:
-            return "refused"
-        wrong = [engine for engine, rows in verdicts.items() if rows.get(name, "crashed") != "verified"]
-        return f"not {', '.join(wrong)}" if wrong else "verified"
 
-    for family in families:
-        lines.append(f"| {family} | {' | '.join(cell(f'{family}@{export}') for export in exports)} |")
-    total = Counter(cell(name) for name in refusals)
-    share = total["verified"]
-    lines += [
-        "",
-        f"Of {len(refusals)} models, {share} are imported and right on {len(verdicts)} engines.",
-        "",
-    ]
+def cell(names: Iterable[str], verdicts: Mapping[str, str]) -> str:
+    """Return how many are right, of how many whose operators the engine has if that is not all of them."""
+    statuses = [verdicts[name] for name in names]
+    right, refused = statuses.count("verified"), sum(status.startswith(REFUSED) for status in statuses)
+    able = len(statuses) - refused
+    return str(right) if right == able == len(statuses) else f"{right} of {able}"
+
+
+def table(refusals: Mapping[str, str], verdicts: Verdicts) -> Iterator[str]:
+    """Yield the lines of the table in Markdown."""
+    yield f"| family | exporter | opset | models | imported | {' | '.join(verdicts)} |"
+    yield f"| --- | --- |{' --: |' * (3 + len(verdicts))}"
+    groups: dict[tuple[str, str, int], list[str]] = defaultdict(list)
+    for name in refusals:
+        groups[group(name)].append(name)
+    groups = {**dict(sorted(groups.items())), ("all", "", 0): list(refusals)}
+    for (family, exporter, opset), names in groups.items():
+        sound = [name for name in names if not refusals[name]]
+        cells = [cell(sound, rows) for rows in verdicts.values()]
+        yield f"| {family} | {exporter} | {opset or ''} | {len(names)} | {len(sound)} | {' | '.join(cells)} |"
+
+
+def reasons(refusals: Mapping[str, str], verdicts: Verdicts) -> Iterator[str]:
+    """Yield a line for each reason why models are not imported, not run or not right."""
     grouped: dict[str, list[str]] = defaultdict(list)
     for name, why in refusals.items():
         if why:
             grouped[why.partition(": ")[2] or why].append(name)
-    lines += [f"- {', '.join(names)}: {why}" for why, names in grouped.items()]
+    yield from (f"- {', '.join(names)}: {why}" for why, names in grouped.items())
     for engine, rows in verdicts.items():
-        lines += [f"- {engine}, {name}: {status}" for name, status in rows.items() if status != "verified"]
-    return "\n".join(lines)
+        lacking = Counter(lacks(status) for status in rows.values() if status.startswith(REFUSED))
+        yield from (f"- {engine} lacks {what}: {count} models" for what, count in lacking.most_common())
+        yield from (
+            f"- {engine}, {name}: {status}"
+            for name, status in rows.items()
+            if status != "verified" and not status.startswith(REFUSED)
+        )
+
+
+def lacks(status: str) -> str:
+    """Return what an engine said that it cannot do, without the nodes and the model that it names."""
+    text = status.removeprefix(REFUSED).partition(" (nodes ")[0].partition("; ")[0]
+    return text.rpartition("' has no ")[2]
 
 
 def main() -> None:
     """Import, run and report."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("folder", type=Path)
-    parser.add_argument("--engines", default=",".join(ENGINES))
+    parser.add_argument("--engines", default=",".join(engines()))
     parser.add_argument("--only", default="")
+    parser.add_argument("--json", type=Path, help="a file for the verdict on every model")
     asked = parser.parse_args()
     paths = [p for p in sorted(asked.folder.glob("*.onnx")) if asked.only in p.stem]
     paths = [p for p in paths if p.with_suffix(".npz").exists()]
@@ -128,7 +154,11 @@ def main() -> None:
             verdicts[engine] = run(engine, graphs, folder)
             right = sum(status == "verified" for status in verdicts[engine].values())
             print(f"{engine}: {right} of {len(graphs)} are right", file=sys.stderr, flush=True)
-    print(report(refusals, verdicts))
+    if asked.json:
+        asked.json.write_text(
+            json.dumps({"refused": refusals, "engines": verdicts}, indent=1), encoding="utf-8"
+        )
+    print("\n".join([*table(refusals, verdicts), "", *reasons(refusals, verdicts)]))
 
 
 if __name__ == "__main__":

@@ -16,6 +16,7 @@ from typing import Any
 from benchmarker.analysis.text.experiment_table import comparison_table, record_summary
 from benchmarker.analysis.text.trainings import standings_table
 from benchmarker.records.migration import newest
+from benchmarker.records.schema import Record
 
 ROOT = Path(__file__).resolve().parents[2]
 README = ROOT / "README.md"
@@ -108,24 +109,28 @@ def samples(results: Path) -> dict[str, str]:
     ----------
     results : Path
         Holds the records that the README's two commands leave: ``resnet50`` in training, PyTorch alone first, then
-        all frameworks; ``training`` in it those of its recipes.
+        all frameworks; ``training``, ``engines`` and ``generation`` in it those of recipes and blueprints.
     """
     paths = sorted(results.glob("*_resnet50_training_*.json"))
     first, *compared = [json.loads(path.read_text(encoding="utf-8")) for path in paths]
     names = [record["framework"]["name"] for record in compared]
-    trained = [newest(json.loads(path.read_text(encoding="utf-8"))) for path in _trainings(results)]
+    trained = _records(results / "training")
     command = f"$ .venv/bin/python -m benchmarker --framework={','.join(names)} --problem=resnet50"
     return {
         "summary": f"{record_summary(newest(first), f'results/{paths[0].name}')}\n",
         "table": f"{command}\n{comparison_table(map(newest, compared))}\n\n{len(compared)} records in results\n",
         "record": f"{excerpt(first)}\n",
         "trainings": f"{standings_table(trained, width=_WIDE)}\n",
+        **{
+            name: f"{comparison_table(_records(results / name), width=_WIDE)}\n"
+            for name in ("engines", "generation")
+        },
     }
 
 
-def _trainings(results: Path) -> list[Path]:
-    """Return the records of trainings by recipes, without those in the folders below."""
-    return sorted((results / "training").glob("*.json"))
+def _records(folder: Path) -> list[Record]:
+    """Return the records of a folder in their order, without those in the folders below."""
+    return [newest(json.loads(path.read_text(encoding="utf-8"))) for path in sorted(folder.glob("*.json"))]
 
 
 def shown(readme: str) -> dict[str, str]:

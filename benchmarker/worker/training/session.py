@@ -118,8 +118,8 @@ class Session:
 
     def taken(self) -> dict[str, Any]:
         """Return which mini-batches the steps have taken: all of them different ones."""
-        feed = self.prepared.feed
-        return {"distinct_batches": feed.taken, "resident_bytes": 0, **feed.digests()}
+        # Those that were loaded before a training diverged are no step's.
+        return {"distinct_batches": self.loop.step, "resident_bytes": 0, **self.prepared.feed.digests()}
 
     def job_of_base(self) -> RunJob:
         """Return the job with the constants that the program has now: those of the recipe before any schedule."""

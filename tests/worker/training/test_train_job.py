@@ -216,6 +216,7 @@ def test_a_loss_that_is_no_number_ends_it_as_diverged(trained: Trained) -> None:
     told = sent["result"]["training"]
     assert told["outcome"] == "diverged"
     assert told["diverged"]["last_finite_step"] < told["diverged"]["step"] == told["steps"]
+    assert sent["result"]["data"]["distinct_batches"] == told["steps"]
     assert told["final"] is None
     assert sent["result"]["loss_last"] is None
     assert sent["proof"]["status"] != "failed"
