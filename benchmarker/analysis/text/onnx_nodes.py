@@ -19,12 +19,12 @@ _HEAD = """\
 Written by `python -m benchmarker.analysis.documentation onnx`; `python -m benchmarker check FRAMEWORK --onnx` runs
 the same for one framework.
 
-The package `onnx` comes with a test for each operator and way to use it: a model of one operator (or, with
-`_expanded` in the name, of the operators that it is defined by), inputs, and what must come out. Each test of an
-operator that `--problem=onnx:MODEL` imports is imported the same way and run as a program of the framework, in
-float32; outputs may differ by the ONNX project's own tolerance, 1e-3 of the value plus 1e-7. `folded` is a test
-whose outputs are known from constants and shapes alone: it is right, but no framework took part. `unsupported` is
-a use of the operator that the importer refuses, or an operator that the framework lacks.
+The package `onnx` comes with a test for each operator and each way to use it: a model of one operator (or, with
+`_expanded` in the name, of the operators that define it), inputs, and expected outputs. Each test of an
+operator that `--problem=onnx:MODEL` supports is imported in the same way and run as a program of the framework, in
+float32; outputs may differ by the ONNX project's own tolerance, 1e-3 of the value plus 1e-7. A test is `folded` if
+its outputs are known from constants and shapes alone: it is right, but no framework took part. It is `unsupported` if
+the importer refuses this use of the operator, or the framework lacks the operator.
 """
 
 
@@ -79,7 +79,7 @@ def node_test_page(reports: Sequence[CheckReport], absent: Mapping[str, str], te
         "",
         "## Passed tests of each operator",
         "",
-        "Folded ones included.",
+        "These include folded tests.",
         "",
         *_operators(reports, operators),
         "",
