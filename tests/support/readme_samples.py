@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -121,11 +121,19 @@ def samples(results: Path) -> dict[str, str]:
         "table": f"{command}\n{comparison_table(map(newest, compared))}\n\n{len(compared)} records in results\n",
         "record": f"{excerpt(first)}\n",
         "trainings": f"{standings_table(trained, width=_WIDE)}\n",
-        **{
-            name: f"{comparison_table(_records(results / name), width=_WIDE)}\n"
-            for name in ("engines", "generation")
-        },
+        **{name: f"{_tables(_records(results / name))}\n" for name in ("engines", "generation")},
     }
+
+
+def _tables(records: Sequence[Record]) -> str:
+    """Return a table for each problem, without the notes that the command prints below it."""
+    problems = sorted({record["problem"]["name"] for record in records})
+    ordered = sorted(records, key=lambda record: record["timing"]["step_seconds"]["median"])
+    tables = (
+        comparison_table((record for record in ordered if record["problem"]["name"] == problem), width=_WIDE)
+        for problem in problems
+    )
+    return "\n\n".join("\n\n".join(table.split("\n\n")[:2]) for table in tables)
 
 
 def _records(folder: Path) -> list[Record]:

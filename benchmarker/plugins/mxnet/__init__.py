@@ -16,7 +16,8 @@ class Options:
     ----------
     fusion : bool
         Let inference on a CPU join convolutions and fully connected layers with what follows them
-        (MXNet's oneDNN subgraph backend, its own default).
+        (MXNet's oneDNN subgraph backend, its own default). What is joined keeps a copy of its weights, so nothing is
+        joined in a problem whose weights come with the mini-batch.
     """
 
     fusion: bool = True

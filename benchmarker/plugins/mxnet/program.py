@@ -17,7 +17,7 @@ from benchmarker.graph.graph import Graph
 from benchmarker.plugins.common.hyperparameters import Hyperparameters
 from benchmarker.plugins.mxnet.composed import ComposedUpdates
 from benchmarker.plugins.mxnet.distributed import MeanGradients, ServedWeights, Store
-from benchmarker.plugins.mxnet.fusion import fusion
+from benchmarker.plugins.mxnet.fusion import fusion, would_keep
 from benchmarker.plugins.mxnet.lowering import Lowering, Settings
 from benchmarker.plugins.mxnet.optimizers import Updates, is_native, make_updates
 from benchmarker.plugins.mxnet.profiler import Parts, joined_nodes, profiled
@@ -132,8 +132,9 @@ class MxnetProgram(RestorableProgram):
                 self._constants[name] = self._array(value, value.dtype.name)
         arrays = {**self._arrays, **self._feed, **self._constants}
         wanted = {name: gradients[name] for name in arguments if name in gradients}
-        # Fused operators keep copies of the weights and would not see an update.
-        with fusion(self._settings.fusion and not self._settings.training):
+        # Fused operators keep copies of the weights and would not see an update, nor those of another mini-batch.
+        fuses = self._settings.fusion and not self._settings.training and not would_keep(symbol, self._feed)
+        with fusion(fuses):
             return symbol.bind(
                 self._settings.context,
                 {name: arrays[name] for name in arguments},

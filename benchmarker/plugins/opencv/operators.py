@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from benchmarker.graph.attributes import Recurrent
 from benchmarker.graph.operators import Operators, Tensor
 from benchmarker.graph.windows import MaxPooling
 from benchmarker.plugins.common.onnx.composed import ComposedTanhGelu, rounded_down
@@ -41,6 +42,12 @@ class OpenCvOperators(ComposedTanhGelu):
             x = self.expand(x, shape=(*images, *spread))
         # It takes the sizes of all axes alone.
         return x if spread == tuple(sizes) else self._resized(x, (*images, *sizes), mode)
+
+    def gru(self, x: Tensor, w: Tensor, r: Tensor, b: Tensor, *, layer: Recurrent) -> tuple[Tensor, Tensor]:
+        # The state that it makes itself has one row from the second step on.
+        states = (layer.directions, self._shape(x)[1], layer.hidden_size)
+        start = self._constant(np.zeros(states, np.float32))
+        return self._recurrent("GRU", 2, (x, w, r, b, "", start), layer, linear_before_reset=1)
 
     def tanh(self, x: Tensor) -> Tensor:
         # Its own is not a number where exp(2 x) is infinite.

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import math
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -114,3 +115,8 @@ def compare(values: Mapping[str, Array], reference: Mapping[str, Array], toleran
         if not where or error > worst:
             worst, where = error, name
     return Measurement(worst, tolerance, f"worst tensor '{where}'")
+
+
+def worst(found: Iterable[Measurement]) -> Measurement:
+    """Return the measurement with the largest error; one that is no number is larger than any."""
+    return max(found, key=lambda m: math.inf if m.error is None or math.isnan(m.error) else m.error)

@@ -14,11 +14,13 @@ from benchmarker.worker.stages import Stages
 def help_ranks(job: HelpJob, channel: Channel, stages: Stages) -> None:
     """Do what the role is for until all ranks have left, and leave what a replay needs."""
     from benchmarker.distributed.replay import staleness
+    from benchmarker.worker.ranks.group import all_processes
     from benchmarker.worker.ranks.replayed import MAX_REPLAYED, save_served
 
     plugin, scheme = load_framework_plugin(job.framework), load_scheme(job)
     with stages.stage("import"):
         helper: Helper = load_object(plugin.helper)(job.world, scheme.name, job.role)
+    all_processes(channel)
     with stages.stage("serve"), channel.alive():
         served = helper.run(MAX_REPLAYED)
     if served is not None:

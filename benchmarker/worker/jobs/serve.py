@@ -16,6 +16,7 @@ def serve(job: ServeJob, channel: Channel, stages: Stages) -> None:
 
     from benchmarker.data import values
     from benchmarker.distributed.replay import staleness
+    from benchmarker.worker.ranks.group import all_processes
     from benchmarker.worker.ranks.over_mpi import Trained
     from benchmarker.worker.ranks.prepare import communicator_of
     from benchmarker.worker.ranks.replayed import MAX_REPLAYED, save_served
@@ -27,6 +28,7 @@ def serve(job: ServeJob, channel: Channel, stages: Stages) -> None:
         parameters = values.draw_parameters(graph, job.seed)
         dtype: Any = np.float64 if job.precision == "fp64" else np.float32
         trained = Trained(graph, job.optimizer, parameters, dtype)
+    all_processes(channel)
     with stages.stage("rendezvous"):
         communicator = communicator_of(job, scheme)
 

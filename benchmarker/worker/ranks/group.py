@@ -6,6 +6,7 @@ rest on that exchange.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
 from contextlib import AbstractContextManager
 from pathlib import Path
@@ -36,13 +37,24 @@ class Group:
         To the orchestrator.
     folder : Path
         That all ranks see.
+
+    Attributes
+    ----------
+    others : tuple of int
+        Processes of the other ranks and of what serves them, known once they have met.
     """
 
     def __init__(self, world: World, channel: Channel, folder: Path) -> None:
         self.rank, self.size = world.rank, world.size
         self.folder = folder
+        self.others: tuple[int, ...] = ()
         self._channel = channel
         self._shared = 0
+
+    def meet(self) -> None:
+        """Return once every rank, and a server or what else there is beside them, is there."""
+        found = all_processes(self._channel)
+        self.others = (*found[: self.rank], *found[self.rank + 1 :])
 
     def gather(self, name: str, value: Value) -> list[Value]:
         """Return what each rank says, in their order; none goes on before all have said it."""
@@ -80,6 +92,11 @@ class Group:
     def _load(self, name: str, rank: int) -> Arrays:
         with np.load(self.folder / f"{name}_{rank}.npz", allow_pickle=False) as stored:
             return {member: stored[member] for member in stored.files}
+
+
+def all_processes(channel: Channel) -> list[int]:
+    """Return the processes of all ranks, then of those beside them; each calls this, and waits for the others."""
+    return channel.gather("met", os.getpid(), everyone=True)
 
 
 def rows_of(batch: Mapping[str, Array], rank: int, size: int) -> Arrays:

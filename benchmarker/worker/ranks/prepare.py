@@ -167,7 +167,7 @@ def meet(
         os.environ.update(load_object(plugin.rank_variables)(job.world, scheme.name))
     plugin, framework = import_framework(job, stages)
     with stages.stage("wait_for_ranks"):
-        group.gather("imported", None)
+        group.meet()
     with stages.stage("rendezvous"):
         if not native:
             return plugin, framework, communicator_of(job, scheme)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import os
 import time
 from dataclasses import dataclass, field
 from typing import Any
@@ -45,7 +44,6 @@ def measure_rank(job: RankJob, rank: Rank, channel: Channel, stages: Stages, fir
     step_seconds = group.agree("step", warm.median_seconds if warm.steps else stages.seconds["compile"])
     amount = amount_of(job, step_seconds, group.agree("cost", costs.sample_seconds))
     events = DeviceEvents(program, step_seconds)
-    others = [pid for number, pid in enumerate(group.gather("pid", os.getpid())) if number != group.rank]
     protocol = TimingProtocol(job, prepared, channel, stages)
     protocol.wait(amount.steps, step_seconds)
     # Nothing else between samples: whatever one rank does there, all others wait for.
@@ -60,7 +58,8 @@ def measure_rank(job: RankJob, rank: Rank, channel: Channel, stages: Stages, fir
             block_steps=amount.block_steps,
             pulse=pulse,
         )
-        seen = evidence.between(before, evidence.read(job.orchestrator), steps=samples.steps, ranks=others)
+        after = evidence.read(job.orchestrator)
+        seen = evidence.between(before, after, steps=samples.steps, ranks=group.others)
         protocol.checkpoints.note(samples.steps)
     return protocol.finish(warm, samples, costs, seen, None, events)
 

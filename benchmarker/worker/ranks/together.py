@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import os
 from typing import TYPE_CHECKING, Any, Optional
 
 import numpy as np
@@ -31,8 +30,7 @@ class RanksTogether(Together):
 
     def __init__(self, group: Group, consistent: bool) -> None:
         self._group = group
-        found = group.gather("pid", os.getpid())
-        self.others = tuple(pid for number, pid in enumerate(found) if number != group.rank)
+        self.others = group.others
         self._consistent = consistent
 
     def loss(self, value: float) -> float:
