@@ -57,7 +57,7 @@ class InputLayer(Layer):
 
 @dataclass(frozen=True)
 class FullyConnected(Layer):
-    """``activation(x W + b)`` over the features, of each word in a sequence."""
+    """``activation(x W + b)`` over the features; in a sequence, for each word."""
 
     size: Annotated[int, Whole()]
     activation: _Activation = "linear"
@@ -65,7 +65,7 @@ class FullyConnected(Layer):
 
 @dataclass(frozen=True)
 class Convolution(Layer):
-    """Convolution of an image; ``same`` keeps ``ceil(size / stride)``, the odd pixel of padding at the end."""
+    """Convolution of an image; ``same`` gives ``ceil(size / stride)``, with an odd pixel of padding at the end."""
 
     channel: Annotated[int, Whole()]
     kernel_size: _Kernel
@@ -78,7 +78,7 @@ class Convolution(Layer):
 
 @dataclass(frozen=True)
 class Pooling(Layer):
-    """Pooling of an image; the stride is the window's size by default, padding as of a Convolution."""
+    """Pooling of an image; the default stride is the window's size, and padding works as in a Convolution."""
 
     kernel_size: _Kernel
     kind: Annotated[str, Choice(("max", "average"))] = "max"
@@ -88,14 +88,14 @@ class Pooling(Layer):
 
 @dataclass(frozen=True)
 class GlobalPooling(Layer):
-    """One value a channel of an image or a feature of a sequence, over all positions."""
+    """One value per channel of an image or per feature of a sequence, over all positions."""
 
     kind: Annotated[str, Choice(("average", "max"))] = "average"
 
 
 @dataclass(frozen=True)
 class LSTM(Layer):
-    """An LSTM over a sequence, with two bias vectors and zero initial state; its last output, or all of them."""
+    """An LSTM over a sequence, with two bias vectors and zero initial state; gives its last output, or all of them."""
 
     size: Annotated[int, Whole()]
     return_full_seq: Annotated[bool, Flag()] = False
@@ -104,7 +104,7 @@ class LSTM(Layer):
 
 @dataclass(frozen=True)
 class GRU(Layer):
-    """A GRU over a sequence; its last output, or all of them."""
+    """A GRU over a sequence; gives its last output, or all of them."""
 
     size: Annotated[int, Whole()]
     return_full_seq: Annotated[bool, Flag()] = False
@@ -113,7 +113,7 @@ class GRU(Layer):
 
 @dataclass(frozen=True)
 class Embedding(Layer):
-    """A row of ``size`` features for each word of a vocabulary; follows the input."""
+    """A row of ``size`` features for each word of a vocabulary; must follow the input."""
 
     vocabulary: Annotated[int, Whole()]
     size: Annotated[int, Whole()]
@@ -121,7 +121,7 @@ class Embedding(Layer):
 
 @dataclass(frozen=True)
 class Attention(Layer):
-    """Self-attention over a sequence (Vaswani et al. 2017, section 3.2.2), its projections included."""
+    """Self-attention over a sequence (Vaswani et al. 2017, section 3.2.2), including its projections."""
 
     heads: Annotated[int, Whole()]
     causal: Annotated[bool, Flag()] = False
@@ -129,7 +129,7 @@ class Attention(Layer):
 
 @dataclass(frozen=True)
 class Flatten(Layer):
-    """All values of a sample as features; with ``flatten_sequences`` each word stays by itself."""
+    """All values of a sample as features; with ``flatten_sequences``, each word by itself."""
 
     flatten_sequences: Annotated[bool, Flag()] = False
 
@@ -143,14 +143,14 @@ class Activation(Layer):
 
 @dataclass(frozen=True)
 class Dropout(Layer):
-    """In training, zero each value with probability ``ratio``."""
+    """In training, sets each value to zero with probability ``ratio``."""
 
     ratio: Annotated[float, Real(least=0.0, below=1.0)] = 0.5
 
 
 @dataclass(frozen=True)
 class BatchNormalization(Layer):
-    """Batch normalization of the channels of an image or of features; ``momentum`` of the running statistics."""
+    """Batch normalization of an image's channels or of features; ``momentum`` is for the running statistics."""
 
     epsilon: Annotated[float, Real(above=0.0)] = 1e-5
     momentum: Annotated[float, Real(least=0.0, below=1.0)] = 0.9
@@ -158,7 +158,7 @@ class BatchNormalization(Layer):
 
 @dataclass(frozen=True)
 class LayerNormalization(Layer):
-    """Layer normalization over the features, of each word in a sequence."""
+    """Layer normalization over the features; in a sequence, of each word."""
 
     epsilon: Annotated[float, Real(above=0.0)] = 1e-5
 
@@ -184,7 +184,7 @@ class Nested(Rule):
 
 @dataclass(frozen=True, init=False)
 class Residual(Layer):
-    """``activation(layers(x) + shortcut(x))``; without a shortcut ``x`` itself is added.
+    """``activation(layers(x) + shortcut(x))``; without a shortcut, ``x`` itself is added.
 
     Its layers are given one after the other or as ``layers=[...]``, the form that they have in TOML.
     """
