@@ -24,7 +24,7 @@ class ExperimentOptions:
 
     level: str | None = option(
         Choice(LEVELS),
-        "operator, network or training: sets the mode, checks the problems",
+        "operator, network or training: sets the mode and checks that the problems suit it",
         group="what",
         of_recipes=False,
     )
@@ -37,7 +37,7 @@ class ExperimentOptions:
     repeats: int | None = option(_PROCESSES, "fresh processes for each run; default: 1")
     profile: str | None = option(
         Choice(tuple(PROFILES)),
-        "quick, standard or rigorous: until a number is known this well, instead of repeats",
+        "quick, standard or rigorous: as many processes as it takes to know a number this well, instead of repeats",
         of_recipes=False,
     )
     half_width: float | None = option(
@@ -46,7 +46,7 @@ class ExperimentOptions:
         of_recipes=False,
     )
     min_processes: int | None = option(
-        _PROCESSES, "least number of fresh processes per run", of_recipes=False
+        _PROCESSES, "smallest number of fresh processes per run", of_recipes=False
     )
     max_processes: int | None = option(
         _PROCESSES, "largest number of fresh processes per run", of_recipes=False
@@ -65,13 +65,13 @@ class ExperimentOptions:
     )
     checkpoint_every: int | None = option(
         _COUNT,
-        "in a training by a recipe, write a checkpoint every so many evaluations, from which --resume continues",
+        "in training by a recipe, write a checkpoint every so many evaluations, from which --resume continues",
         group="checkpoints",
         only_recipes=True,
     )
     checkpoints: str | None = option(
         Text("a folder"),
-        "where they are kept; default: checkpoints/ in the results",
+        "folder for checkpoints; default: checkpoints/ in the results",
         group="checkpoints",
         metavar="DIR",
         holds_path=True,

@@ -96,7 +96,7 @@ class RunOptions:
     )
     affinity: tuple[int, ...] = option(
         ListOf(Whole(0)),
-        "CPUs to which a run is bound",
+        "CPUs to bind a run to",
         default=(),
         axis="affinity",
         group="where",
@@ -106,7 +106,7 @@ class RunOptions:
     )
     threads: int = option(
         _COUNT,
-        "threads inside operators; default: physical cores",
+        "threads within operators; default: one for each physical core",
         default=1,
         axis="threads",
         group="where",
@@ -118,7 +118,7 @@ class RunOptions:
     )
     seed: int = option(
         Whole(0, MAX_SEED),
-        "seed of weights and mini-batches; default: 42",
+        "seed for weights and mini-batches; default: 42",
         default=42,
         axis="seeds",
         group="what",
@@ -127,7 +127,7 @@ class RunOptions:
     )
     data: str | None = option(
         Text("a name"),
-        "data set, as 'list datasets' names them; without one, mini-batches are drawn from the seed",
+        "data set, a name from 'list datasets'; default: mini-batches drawn from the seed",
         axis="data",
         plugins="datasets",
         group="what",
@@ -135,7 +135,7 @@ class RunOptions:
     )
     data_dir: str | None = option(
         Text("a folder"),
-        "folder of the data set's files",
+        "folder with the data set's files",
         group="what",
         metavar="DIR",
         holds_path=True,
@@ -145,7 +145,7 @@ class RunOptions:
     )
     inputs: str = option(
         Choice(INPUTS),
-        "mini-batches resident on the device before a step, or fed in it; default: resident",
+        "mini-batches: resident on the device before a step, or fed to it as part of the step; default: resident",
         default="resident",
         axis="inputs",
         group="what",
@@ -154,7 +154,7 @@ class RunOptions:
     )
     steps: int | None = option(
         _COUNT,
-        "timed steps; default: about 3 s of them, at least 20",
+        "number of timed steps; default: about 3 s of them, at least 20",
         axis="steps",
         measures=True,
         recorded_at="execution.steps_requested",
@@ -162,7 +162,7 @@ class RunOptions:
     )
     samples_per_epoch: int | None = option(
         _COUNT,
-        "samples of an epoch, a multiple of the batch size, instead of a number of steps",
+        "samples per epoch, a multiple of the batch size, instead of a number of steps",
         axis="samples_per_epoch",
         key="problem_size",
         measures=True,
@@ -172,7 +172,7 @@ class RunOptions:
     )
     window: float | None = option(
         _SECONDS,
-        "seconds that inference is repeated for, instead of a number of steps",
+        "seconds for which inference is repeated, instead of a number of steps",
         axis="windows",
         metavar="SECONDS",
         modes=("inference",),
@@ -181,7 +181,7 @@ class RunOptions:
     )
     warmup: int | None = option(
         Whole(0, MAX_COUNT),
-        "untimed steps before the timed ones; default: about 1 s of them, at least 3",
+        "number of untimed steps before the timed ones; default: about 1 s of them, at least 3",
         axis="warmup",
         measures=True,
         caption="warm-up {}",
@@ -191,7 +191,7 @@ class RunOptions:
     )
     target_seconds: float = option(
         _SECONDS,
-        "length of the timed part, where the number of steps is not given; default: 3",
+        "length of the timed part if no number of steps is given; default: 3",
         default=3.0,
         key="seconds",
         metavar="SECONDS",
@@ -203,7 +203,7 @@ class RunOptions:
     )
     minimum_samples: int = option(
         _COUNT,
-        "minimum number of samples, where the number of steps is not given; default: 20",
+        "minimum number of samples if no number of steps is given; default: 20",
         default=20,
         key="min_samples",
         computed=True,
@@ -213,8 +213,8 @@ class RunOptions:
     )
     sampling: str = option(
         Choice(SAMPLINGS),
-        "latency: synchronized each step; throughput: each block of steps; default: throughput in training, "
-        "else latency",
+        "latency: synchronize after each step; throughput: after each block of steps; default: throughput in "
+        "training, otherwise latency",
         default="latency",
         axis="sampling",
         computed=True,
@@ -232,7 +232,7 @@ class RunOptions:
     )
     divergence: int | None = option(
         _COUNT,
-        "repeat this many of a recipe's first steps after the training, alongside the float64 reference, and report "
+        "after the training, repeat this many of the recipe's first steps alongside the float64 reference, and report "
         "how far each parameter is from it",
         modes=("training",),
         measures=True,
@@ -249,7 +249,7 @@ class RunOptions:
     )
     ranks: int = option(
         Whole(1, MAX_RANKS),
-        "processes that train together, each with its rows of the mini-batch; default: 1",
+        "processes that train together, each on its own rows of the mini-batch; default: 1",
         default=1,
         axis="ranks",
         group="ranks",
@@ -259,7 +259,7 @@ class RunOptions:
     )
     scheme: str | None = option(
         Text("a name"),
-        "what ranks exchange, as 'list schemes' names it, with its constant (averaging/16), or a file; default: "
+        "what ranks exchange: a name from 'list schemes', with its constant (averaging/16), or a file; default: "
         "all-reduce",
         axis="schemes",
         group="ranks",
@@ -270,8 +270,8 @@ class RunOptions:
     )
     exchange: str | None = option(
         Choice(EXCHANGES),
-        "who exchanges: native, the framework's own means, or mpi between its gradients and the update; default: "
-        "native where it has the scheme",
+        "how ranks exchange: native, by the framework's own means, or mpi, between its gradients and the update; "
+        "default: native if the framework has the scheme",
         axis="exchanges",
         group="ranks",
         computed=True,
@@ -280,7 +280,7 @@ class RunOptions:
     )
     scaling: str = option(
         Choice(SCALINGS),
-        "strong: ranks share the mini-batch; weak: each has one of the batch size; default: strong",
+        "strong: ranks share one mini-batch of the batch size; weak: each has its own; default: strong",
         default="strong",
         axis="scalings",
         group="ranks",
@@ -289,8 +289,8 @@ class RunOptions:
     )
     network: str | None = option(
         Text("a rate, or shared"),
-        "emulate links of a rate between ranks, such as 100mbit, or shared: the machine's memory, where no bytes are "
-        "counted; default: a private network for the run, which counts them",
+        "a rate, such as 100mbit, of emulated links between ranks, or shared: the machine's memory, where no bytes "
+        "are counted; default: a private network for the run, which counts them",
         axis="networks",
         group="ranks",
         metavar="RATE|shared",
@@ -300,7 +300,7 @@ class RunOptions:
     )
     prompt_length: int = option(
         _COUNT,
-        "tokens in the prompt of a generation; default: 128",
+        "tokens in a generation's prompt; default: 128",
         default=128,
         axis="prompt_lengths",
         group="what",
@@ -313,7 +313,7 @@ class RunOptions:
     )
     output_length: int = option(
         Whole(2, MAX_COUNT),
-        "tokens to generate after it; default: 32",
+        "tokens to generate after the prompt; default: 32",
         default=32,
         axis="output_lengths",
         group="what",
@@ -326,8 +326,8 @@ class RunOptions:
     )
     scenario: str | None = option(
         Choice(SCENARIOS),
-        "how load arrives: single-stream, one query after the other; offline, all at once; or server, Poisson "
-        "arrivals; default: step after step",
+        "how load arrives: single-stream, one query after another; offline, all at once; or server, Poisson arrivals; "
+        "default: no scenario, one step after another",
         axis="scenarios",
         modes=("inference", "generation"),
         compares="changed",
@@ -335,7 +335,7 @@ class RunOptions:
     )
     latency_bound: float | None = option(
         _SECONDS,
-        "seconds that the 99th percentile of a server's latencies must keep; the highest rate that does is found",
+        "limit in seconds for the 99th percentile of a server's latencies; finds the highest rate that keeps it",
         axis="latency_bounds",
         metavar="SECONDS",
         modes=("inference", "generation"),
@@ -355,8 +355,8 @@ class RunOptions:
     )
     prefetch: str = option(
         Choice(PREFETCH),
-        "how a recipe's training prepares mini-batches: none, as they are taken; ahead of time in a thread or a "
-        "process; default: none",
+        "how a recipe's training prepares mini-batches: none, when they are needed; thread or process, ahead of time; "
+        "default: none",
         default="none",
         axis="prefetches",
         modes=("training",),
@@ -365,7 +365,8 @@ class RunOptions:
     )
     garbage_collector: str = option(
         Choice(GARBAGE_COLLECTORS),
-        "Python's garbage collector in the timed part: on, only for objects made in it, or off; default: on",
+        "Python's garbage collector during the timed part: on, though only for objects made in that part, or off; "
+        "default: on",
         default="on",
         axis="garbage_collectors",
         key="gc",
@@ -373,8 +374,8 @@ class RunOptions:
     )
     environment: str = option(
         Text("a name or a path"),
-        "the framework's interpreter: current, managed, a path, container:[ENGINE:]IMAGE, or auto: this one if it "
-        "suits, otherwise one made for it; default: auto",
+        "the framework's interpreter: current, managed, a path, container:[ENGINE:]IMAGE, or auto: the current one if "
+        "it suits, otherwise a managed one; default: auto",
         default="auto",
         axis="environments",
         key="env",
@@ -384,7 +385,7 @@ class RunOptions:
     )
     launcher: str = option(
         Text("a name"),
-        "how the isolated process is started, as 'list launchers' names them; default: local",
+        "how the isolated process is started, a name from 'list launchers'; default: local",
         default="local",
         axis="launchers",
         group="where",
@@ -393,21 +394,22 @@ class RunOptions:
     )
     start: str = option(
         Choice(STARTS),
-        "spawn an interpreter per run, or fork one that has imported the framework; default: spawn",
+        "spawn a new interpreter for each run, or fork one that has imported the framework; default: spawn",
         default="spawn",
         axis="starts",
         group="where",
     )
     compile_cache: str = option(
         Choice(COMPILE_CACHES),
-        "what frameworks compile: kept for the next process, or cold, an empty folder for each; default: kept",
+        "what frameworks compile: kept for the next process, or cold, with an empty cache for each process; default: "
+        "kept",
         default="kept",
         axis="compile_caches",
         group="where",
     )
     allocator: str = option(
         Choice(ALLOCATORS),
-        "freed memory: default, as the C library handles it, or no-trim, kept by the process; default: default",
+        "freed memory: default, handled by the C library, or no-trim, kept by the process; default: default",
         default="default",
         axis="allocators",
         group="where",
@@ -429,7 +431,7 @@ class RunOptions:
     )
     price_per_hour: float | None = option(
         Real(least=0.0, most=MAX_PRICE),
-        "what the machine costs per hour, for the cost of a run",
+        "price of the machine per hour, to compute the cost of a run",
         group="output",
         specified=False,
     )

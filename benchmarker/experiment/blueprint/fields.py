@@ -275,23 +275,25 @@ class Field:
 FIELDS: Mapping[str, Field] = {
     "description": Field(Text(), "What the experiment is about, for people."),
     "problem": Field(
-        OneOrMany(Problem()), "A problem by name, with its parameters, or layer by layer; or a list of them."
+        OneOrMany(Problem()), "A problem's name, its name and parameters, or its layers; or a list of these."
     ),
     "suite": Field(OneOrMany(SuiteName()), "Problems from a published list."),
     "sample": Field(Whole(), "How many configurations of each suite, spread by cost; default: all."),
-    "framework": Field(OneOrMany(_FRAMEWORK), "A framework by name, with version and options; or several."),
-    "set": Field(Settings(), "Parameters and options of all problems and frameworks that have them."),
+    "framework": Field(
+        OneOrMany(_FRAMEWORK), "A framework's name, or its name with version and options; or a list of these."
+    ),
+    "set": Field(Settings(), "Parameters and options for all problems and frameworks that have them."),
     "optimizer": Field(
-        OneOrMany(_OPTIMIZER), "An optimizer by kind, with its constants; default: the problem's."
+        OneOrMany(_OPTIMIZER), "An optimizer's kind, or its kind with constants; default: the problem's."
     ),
     **{key: Field(option.blueprint_rule, option.description) for key, option in OPTION_OF_KEY.items()},
     "training": Field(
         TableOf(Training),
-        "Training to a stated quality: target, limits, split, order, schedules; a recipe has it.",
+        "Training to a stated quality: target, limits, split, order, schedules; this makes the blueprint a recipe.",
     ),
     "accept": Field(
         Table("a table of thresholds", {name: Real() for name in LIMITS}),
-        "Limits of what is measured; beyond one the exit status is 1.",
+        "Limits on what is measured; the exit status is 1 if one is not met.",
     ),
     "results": Field(
         Text("a folder"),
