@@ -1,4 +1,4 @@
-"""Measure the peaks of this machine: matrix product and copy; later records tell which share of them a run reaches."""
+"""Measure this machine's peaks, matrix product and copy; later records say what share of them a run reaches."""
 
 from __future__ import annotations
 
@@ -18,15 +18,20 @@ if TYPE_CHECKING:
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options of ``calibrate``."""
-    parser.add_argument("--framework", default="numpy", metavar="NAME[==VERSION]", help="what measures")
+    parser.add_argument(
+        "--framework",
+        default="numpy",
+        metavar="NAME[==VERSION]",
+        help="framework to measure with; default: numpy",
+    )
     parser.add_argument(
         "--precision", type=lambda text: each_once(names(text)), default=("fp32",), metavar="fp32,fp64,..."
     )
     add_one(parser, "device", default="cpu")
     add_one(parser, "threads")
     add_one(parser, "environment", default="auto")
-    parser.add_argument("--json", action="store_true", help="print one JSON object a precision")
-    parser.add_argument("--quiet", action="store_true", help="no progress")
+    parser.add_argument("--json", action="store_true", help="print one JSON object per precision")
+    parser.add_argument("--quiet", action="store_true", help="show no progress")
 
 
 def main(arguments: argparse.Namespace) -> int:

@@ -1,4 +1,4 @@
-"""Run the conformance suite over a framework: does it compute what the contract says?"""
+"""Run the conformance suite on a framework: does it compute what the contract says?"""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_one(parser, "environment", default="auto")
     add_one(parser, "device", default="cpu")
     add_one(parser, "threads")
-    add_one(parser, "timeout", help="end it if it takes longer")
+    add_one(parser, "timeout", help="seconds after which the suite is ended")
     parser.add_argument("--json", action="store_true", help="print one JSON object")
     parser.add_argument(
         "--onnx", action="store_true", help="run the ONNX project's node tests instead of the suite"
@@ -29,16 +29,18 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--gradients",
         action="store_true",
-        help="compare the gradients of every operator with differences in float64 instead",
+        help="instead compare every operator's gradients with differences in float64",
     )
     parser.add_argument(
         "--only",
         metavar="NAME,...",
         type=lambda text: tuple(text.split(",")),
         default=(),
-        help="run only the suite's checks of these names, in which * stands for anything: --only='forward/*'",
+        help="run only the suite's checks with these names; * stands for anything: --only='forward/*'",
     )
-    parser.add_argument("--problem", metavar="NAME", help="with --gradients: those of a problem, reduced")
+    parser.add_argument(
+        "--problem", metavar="NAME", help="with --gradients: check those of a problem, at reduced size"
+    )
     add_settings(parser, "an option of the framework or, with --problem, a parameter of the problem")
     parser.add_argument("--quiet", action="store_true", help="show only what failed")
 

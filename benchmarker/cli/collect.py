@@ -1,4 +1,4 @@
-"""Bring the records of submitted jobs home into the results folder, each once and none over another."""
+"""Bring the records of submitted jobs home into the results folder, each once and without overwriting any."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from benchmarker.errors import plural
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the command's arguments."""
-    parser.add_argument("submission", nargs="?", metavar="ID", help="of one submission; default: of all")
+    parser.add_argument("submission", nargs="?", metavar="ID", help="one submission; default: all")
     add_results(parser, elsewhere=False)
     parser.add_argument("--json", action="store_true", help="print JSON and nothing else")
 

@@ -45,49 +45,56 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--run",
         action="store_true",
-        help="make the pairs first, by their newest records; for commits in a checkout of each, and what to run "
-        "follows --: compare --run git:v1 git:HEAD -- --framework=numpy --problem=mnist_mlp; for versions "
-        "likewise: compare --run pytorch==2.12.0 pytorch==2.13.0 -- --problem=mnist_mlp",
+        help="make the pairs first, with the settings of each side's newest record; commits run in a checkout of "
+        "each, and what to run follows --: compare --run git:v1 git:HEAD -- --framework=numpy --problem=mnist_mlp; "
+        "likewise for versions: compare --run pytorch==2.12.0 pytorch==2.13.0 -- --problem=mnist_mlp",
     )
     parser.add_argument(
-        "--aa", metavar="RECORD", help="compare a record with itself and keep what this machine resolves"
+        "--aa",
+        metavar="RECORD",
+        help="compare a record with itself, and keep how small a difference this machine can resolve",
     )
     amount = parser.add_mutually_exclusive_group()
     amount.add_argument(
         "--pairs",
         type=whole(1, MAX_PAIRS),
         metavar="N",
-        help="pairs that --run or --aa makes; default: 20, without turns 10",
+        help="pairs that --run or --aa makes; default: 20, or 10 without turns",
     )
     amount.add_argument("--profile", metavar="NAME", help="quick, standard or rigorous, instead of --pairs")
     parser.add_argument(
         "--turns",
         action=argparse.BooleanOptionalAction,
         default=True,
-        help="whether the two processes of a new pair take turns in short windows, where they can",
+        help="whether the two processes of a new pair take turns in short windows, if they can",
     )
     parser.add_argument(
         "--margin",
         type=share,
         metavar="SHARE",
-        help="ratios nearer to 1 are equivalent; default: 2%%",
+        help="ratios nearer to 1 than this are equivalent; default: 2%%",
     )
     parser.add_argument(
-        "--include-contaminated", action="store_true", help="count processes that the machine disturbed"
+        "--include-contaminated", action="store_true", help="also count processes that the machine disturbed"
     )
     parser.add_argument(
         "--fail-if-slower",
         type=share,
         metavar="SHARE",
-        help="status 1 if a row is shown to be slower by more",
+        help="exit with status 1 if a row is shown to be slower by more than this",
     )
-    parser.add_argument("--require-conclusive", action="store_true", help="status 4 if a row has no answer")
+    parser.add_argument(
+        "--require-conclusive", action="store_true", help="exit with status 4 if a row has no answer"
+    )
     add_results(parser)
     parser.add_argument(
-        "--summary", metavar="FILE", type=file_path, help="append a summary in Markdown, as CI shows it"
+        "--summary",
+        metavar="FILE",
+        type=file_path,
+        help="append a summary in Markdown to a file, for CI to show",
     )
     parser.add_argument("--json", action="store_true", help="print one JSON object")
-    parser.add_argument("--quiet", action="store_true", help="no progress")
+    parser.add_argument("--quiet", action="store_true", help="show no progress")
 
 
 def share(text: str) -> float:

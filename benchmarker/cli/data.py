@@ -27,24 +27,34 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--folder",
         type=file_path,
         metavar="DIR",
-        help="on the storage to measure; default: the cache folder",
+        help="folder on the storage to measure; default: the cache folder",
     )
     latency.add_argument(
         "--framework",
         type=lambda text: each_once(names(text)),
         default=(),
         metavar="NAME[==VERSION],...",
-        help="also to the tensors of these, by their own decoders; default: to NumPy alone",
-    )
-    latency.add_argument("--batch-size", type=whole(1, 4096), default=32, metavar="N", help="default: 32")
-    latency.add_argument(
-        "--size", type=whole(1, 1024), default=224, metavar="PIXELS", help="along both sides; default: 224"
+        help="also time the way to the tensors of these, with their own decoders; default: to NumPy alone",
     )
     latency.add_argument(
-        "--repeats", type=whole(1, 10_000), default=20, metavar="N", help="mini-batches of each; default: 20"
+        "--batch-size",
+        type=whole(1, 4096),
+        default=32,
+        metavar="N",
+        help="images in a mini-batch; default: 32",
     )
-    latency.add_argument("--json", action="store_true", help="print one JSON object a row")
-    latency.add_argument("--quiet", action="store_true", help="no progress")
+    latency.add_argument(
+        "--size", type=whole(1, 1024), default=224, metavar="PIXELS", help="width and height; default: 224"
+    )
+    latency.add_argument(
+        "--repeats",
+        type=whole(1, 10_000),
+        default=20,
+        metavar="N",
+        help="mini-batches of each format; default: 20",
+    )
+    latency.add_argument("--json", action="store_true", help="print one JSON object per row")
+    latency.add_argument("--quiet", action="store_true", help="show no progress")
 
 
 def main(arguments: argparse.Namespace) -> int:

@@ -1,4 +1,4 @@
-"""Find what on this machine will distort measurements, why, and what to do about it; nothing is changed."""
+"""Find what will distort measurements on this machine, why, and what to do about it; nothing is changed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""See, make and remove the managed environments of frameworks."""
+"""List, create, check and remove the managed environments of frameworks."""
 
 from __future__ import annotations
 

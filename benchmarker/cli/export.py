@@ -1,4 +1,4 @@
-"""Write a problem as an ONNX model: checked by onnx.checker, run by ONNX Runtime, compared with the reference."""
+"""Write a problem as an ONNX model, check it (onnx.checker), run it (ONNX Runtime), compare it with the reference."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options of ``export``."""
-    parser.add_argument("problem", metavar="PROBLEM", help="as 'list problems' names them")
+    parser.add_argument("problem", metavar="PROBLEM", help="a name from 'list problems'")
     parser.add_argument("-o", "--output", type=file_path, required=True, metavar="FILE.onnx")
     add_settings(parser)
     add_one(parser, "batch_size")
@@ -25,20 +25,22 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--dynamic-batch",
         "--dynamic_batch",
         action="store_true",
-        help="leave the size of the mini-batch open; it is called 'batch'",
+        help="leave the size of the mini-batch open, as the dimension 'batch'",
     )
     parser.add_argument(
         "--mode",
         default="inference",
         choices=("inference", "training"),
-        help="training: the loss is an output too; the model goes forward alone",
+        help="training: the loss is an output too; the model is the forward pass in either mode",
     )
-    add_one(parser, "seed", default=42, help="of the weights")
-    parser.add_argument("--no-verify", "--no_verify", action="store_true", help="write and check it only")
-    parser.add_argument("--force", action="store_true", help="replace a file of that name")
+    add_one(parser, "seed", default=42, help="seed for the weights; default: 42")
+    parser.add_argument(
+        "--no-verify", "--no_verify", action="store_true", help="only write and check the model"
+    )
+    parser.add_argument("--force", action="store_true", help="replace the file if it exists")
     add_one(parser, "environment", default="auto")
     parser.add_argument("--json", action="store_true", help="print one JSON object")
-    parser.add_argument("--quiet", action="store_true", help="no progress")
+    parser.add_argument("--quiet", action="store_true", help="show no progress")
 
 
 def main(arguments: argparse.Namespace) -> int:

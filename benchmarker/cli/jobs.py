@@ -1,4 +1,4 @@
-"""Show what has become of submitted jobs, in their engine's own words, or end them."""
+"""Show the state of submitted jobs, in their engine's own words, or cancel them."""
 
 from __future__ import annotations
 
@@ -24,10 +24,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "submission", nargs="?", metavar="ID", help="one submission, part by part; default: all"
     )
     parser.add_argument(
-        "--cancel", metavar="ID[/PART]", help="end the jobs of a submission, or one, that are not over"
+        "--cancel",
+        metavar="ID[/PART]",
+        help="cancel the unfinished jobs of a submission, or one of its parts",
     )
     add_results(parser, elsewhere=False)
-    parser.add_argument("--json", action="store_true", help="print one JSON object a submission")
+    parser.add_argument("--json", action="store_true", help="print one JSON object per submission")
 
 
 def main(arguments: argparse.Namespace) -> int:

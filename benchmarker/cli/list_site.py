@@ -1,4 +1,4 @@
-"""Make a public list of records: a static site of contests and ranks, and the check of what is to count in it."""
+"""Make a public list of records: build a static site of contests and ranks, or check what would count in it."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     build = actions.add_parser(
         "build", help="make the site of a repository of records", description="Make the site."
     )
-    build.add_argument("results", type=file_path, metavar="DIR", help="folder of the records and verdicts")
+    build.add_argument("results", type=file_path, metavar="DIR", help="folder with the records and verdicts")
     build.add_argument(
         "-o",
         "--output",
@@ -47,9 +47,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "records",
         nargs="+",
         metavar="RECORD",
-        help="a record's file, or its name, the beginning or end of its id, or last with the folder as --results; "
-        "the other processes of its number and its rerun are looked for there, or else next to the file; a record of "
-        "a rerun stands for the record that was run again",
+        help="a record: its file or, in the folder of --results, its name, the beginning or end of its id, or last; "
+        "the other processes of its number and its rerun are looked for in that folder, or else next to the file; a "
+        "record of a rerun stands for the record that was run again",
     )
     add_results(check, elsewhere=False)
     for action in (build, check):
@@ -58,7 +58,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
             type=file_path,
             default=Path("contests"),
             metavar="DIR",
-            help="folder of the contests' TOML files (default: %(default)s)",
+            help="folder with the contests' TOML files (default: %(default)s)",
         )
         action.add_argument("--json", action="store_true", help="print JSON and nothing else")
 

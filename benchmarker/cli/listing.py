@@ -1,4 +1,4 @@
-"""Show all plugins: where each comes from, and whether it can run here; and the operators of problems."""
+"""Show all plug-ins, where each comes from and whether it can run here; or the operators that problems consist of."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ OPERATORS = "operators"
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options of ``list``."""
-    kinds = f"{', '.join(registry.KINDS)} (default: all of these), or {OPERATORS}: the vocabulary of problems"
+    kinds = f"{', '.join(registry.KINDS)} (default: all of these), or {OPERATORS}, the vocabulary of problems"
     choices = (*registry.KINDS, OPERATORS)
     parser.add_argument("kind", nargs="?", choices=choices, metavar="KIND", help=kinds)
     parser.add_argument(
-        "--matrix", action="store_true", help="problems by framework and mode, and what is missing"
+        "--matrix", action="store_true", help="show problems by framework and mode, and what is missing"
     )
     parser.add_argument("--json", action="store_true", help="print JSON")
 

@@ -20,29 +20,29 @@ from benchmarker.version import __version__
 COMMANDS = {
     "run": "run benchmarks (the default command)",
     "train": "train by a recipe to its target, with several frameworks and seeds",
-    "list": "show frameworks, problems, suites and every other kind of plugin",
+    "list": "show frameworks, problems, suites and every other kind of plug-in",
     "show": "show a problem: parameters, layers, cost",
     "verify": "prove that frameworks compute the same function",
     "export": "write a problem as an ONNX model",
     "blueprint": "check blueprint files, or print their schema for editors",
-    "check": "run the conformance suite over a framework",
-    "new": "write the package of a plug-in to start from",
-    "submit": "submit a blueprint's cells to a batch system as jobs",
-    "jobs": "show what has become of submitted jobs, or end them",
-    "collect": "bring the records of submitted jobs home",
-    "env": "list, create and remove the environments of frameworks",
+    "check": "run the conformance suite on a framework",
+    "new": "write the package of a new plug-in, to start from",
+    "submit": "submit a blueprint's cells as jobs to a batch system",
+    "jobs": "show the state of submitted jobs, or cancel them",
+    "collect": "bring home the records of submitted jobs",
+    "env": "list, create, check and remove the environments of frameworks",
     "rerun": "run records again, and say whether their numbers were reproduced",
-    "results": "list, show, query, export, merge, prune, import, index records",
+    "results": "list, show, query, export, merge, prune, import and index records",
     "compare": "say which is faster, by how much, and whether that is shown",
-    "scale": "predict steps on more ranks than there are here",
+    "scale": "predict step times on more ranks than there are here",
     "track": "show how a number changed over time, and where",
     "plot": "draw a picture of records",
-    "report": "write one page about records: tables, pictures, every run",
-    "list-site": "make a public list of records: contests and ranks as a site",
+    "report": "write one page about records: tables, pictures and every run",
+    "list-site": "make a public list of records: a site of contests and ranks",
     "validate": "check records against the schema",
     "doctor": "find what on this machine will distort measurements",
-    "data": "time mini-batches of images from storage to memory",
-    "calibrate": "measure this machine's peaks, which records are held against",
+    "data": "time how long images take from storage to memory",
+    "calibrate": "measure this machine's peaks, which runs are then compared with",
     "completion": "print the completion script for bash, zsh or fish",
 }
 EXIT_INTERRUPTED = 130
@@ -63,7 +63,7 @@ def _overview() -> str:
         "usage: benchmarker [run] --framework=NAME,... --problem=NAME,... [options]\n"
         "       benchmarker [run] BLUEPRINT.toml [options]\n"
         "       benchmarker COMMAND [options]\n\n"
-        "Measures how fast deep learning is on this machine, with which framework, and\n"
+        "Measures how fast deep learning is on this machine, framework by framework, and\n"
         "whether to believe the number.\n\n"
         f"commands:\n{rows}\n\n"
         "  benchmarker COMMAND --help shows the options of a command.\n\n"

@@ -1,4 +1,4 @@
-"""Write the package of a plug-in that installs, and whose tests pass at once: from there on it is yours."""
+"""Write the package of a new plug-in, which can be installed and whose tests pass at once; the rest is up to you."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options of ``new``."""
     parser.usage = "benchmarker new plugin NAME --KIND"
     parser.add_argument("what", choices=("plugin",), metavar="plugin")
-    parser.add_argument("name", metavar="NAME", help="as it is called on the command line")
+    parser.add_argument("name", metavar="NAME", help="its name on the command line")
     kinds = parser.add_mutually_exclusive_group(required=True)
     for kind in KINDS:
         article = "an" if kind[0] in "aeiou" else "a"

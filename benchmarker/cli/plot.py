@@ -1,4 +1,4 @@
-"""Draw a picture of records; 'benchmarker plot --list' tells the kinds of pictures."""
+"""Draw a picture of records; 'benchmarker plot --list' shows the kinds of pictures."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options of ``plot``."""
-    parser.add_argument("kind", nargs="?", metavar="KIND", help="what to draw, see --list")
+    parser.add_argument("kind", nargs="?", metavar="KIND", help="what to draw; see --list")
     add_filters(parser)
     add_results(parser)
     parser.add_argument(
@@ -33,8 +33,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="FILE",
         help="a .svg, .png or .pdf file; default: KIND.svg in this folder",
     )
-    parser.add_argument("--force", action="store_true", help="replace the file if there is one")
-    add_settings(parser, "an option of the kind, see --list")
+    parser.add_argument("--force", action="store_true", help="replace the file if it exists")
+    add_settings(parser, "an option of the kind; see --list")
     parser.add_argument("--list", action="store_true", help="show the kinds of pictures and their options")
     parser.add_argument("--json", action="store_true", help="print what would be drawn, and draw nothing")
 

@@ -1,4 +1,4 @@
-"""Write one page about records: a summary, a table, pictures, and every run; a single file, without a network."""
+"""Write one page about records: a summary, a table, pictures and every run, in a single file that works offline."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options of ``report``."""
     add_filters(parser)
     parser.add_argument(
-        "-o", "--output", type=file_path, required=True, metavar="FILE", help="where the page goes"
+        "-o", "--output", type=file_path, required=True, metavar="FILE", help="file to write the page to"
     )
-    parser.add_argument("--force", action="store_true", help="replace FILE if it exists")
+    parser.add_argument("--force", action="store_true", help="replace the file if it exists")
     parser.add_argument("--title", default="Benchmarks", help="heading of the page (default: %(default)s)")
     add_results(parser)
-    parser.add_argument("--json", action="store_true", help="print one JSON object: what was written")
-    parser.add_argument("--quiet", action="store_true", help="no progress")
+    parser.add_argument("--json", action="store_true", help="print what was written, as one JSON object")
+    parser.add_argument("--quiet", action="store_true", help="show no progress")
 
 
 class _Progress:

@@ -38,8 +38,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "records",
         nargs="+",
         metavar="RECORD",
-        help="a record's file, or its name, the beginning or end of its id, or last with the folder as --results; "
-        "processes of the same number in the same folder count with it",
+        help="a record: its file or, in the folder of --results, its name, the beginning or end of its id, or last; "
+        "the other processes of its number in the same folder count with it",
     )
     parser.add_argument(
         "--env",
@@ -52,26 +52,28 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--problem",
         type=file_path,
         metavar="PATH",
-        help="of a problem that is a file: the file, or its folder; default: below the working directory",
+        help="for a problem that is a file: the file or its folder; default: below the working directory",
     )
     amount = parser.add_mutually_exclusive_group()
     amount.add_argument(
         "--repeats",
         type=whole(most=MAX_PROCESSES),
         metavar="N",
-        help=f"fresh processes; default: as many as the record's number has, at least {MIN_REPEATS}",
+        help=f"fresh processes; default: as many as there are of the record's number, at least {MIN_REPEATS}",
     )
     amount.add_argument(
-        "--profile", metavar="NAME", help="quick, standard or rigorous: until it is known that well"
+        "--profile",
+        metavar="NAME",
+        help="quick, standard or rigorous: as many as it takes to know the number this well",
     )
     add_results(parser)
     parser.add_argument(
         "--keep-verdict",
         action="store_true",
-        help="also write the verdict next to the record, as NAME.rerun, which a list of records asks for",
+        help="also write the verdict next to the record, as NAME.rerun, for a public list of records",
     )
     parser.add_argument("--json", action="store_true", help="print one JSON object per record")
-    parser.add_argument("--quiet", action="store_true", help="no progress")
+    parser.add_argument("--quiet", action="store_true", help="show no progress")
 
 
 @dataclass(frozen=True)

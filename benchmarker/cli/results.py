@@ -40,7 +40,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     _add_merge(actions)
     _add_prune(actions)
     _add_import(actions)
-    _action(actions, "index", "make the index objects of a folder elsewhere, for quick reading")
+    _action(actions, "index", "make the index objects of a remote folder, for quick reading")
 
 
 def _action(
@@ -50,17 +50,17 @@ def _action(
     parser: argparse.ArgumentParser = actions.add_parser(name, help=text, description=described)
     if reads:
         add_results(parser)
-    form = "JSON lines, an object for each row," if json_lines else "JSON"
+    form = "JSON lines, one object per row," if json_lines else "JSON"
     parser.add_argument("--json", action="store_true", help=f"print {form} and nothing else")
     return parser
 
 
 def _add_list(actions: Any) -> None:
-    _add_choice(_action(actions, "list", "list records, the newest first", json_lines=True))
+    _add_choice(_action(actions, "list", "list records, newest first", json_lines=True))
 
 
 def _add_table(actions: Any) -> None:
-    parser = _action(actions, "table", "print the same for a document", json_lines=True)
+    parser = _action(actions, "table", "print the list of records for a document", json_lines=True)
     _add_choice(parser)
     parser.add_argument(
         "--format",
@@ -73,37 +73,39 @@ def _add_table(actions: Any) -> None:
 def _add_choice(parser: argparse.ArgumentParser) -> None:
     """Add which records a table has, in which order and with which columns."""
     add_filters(parser)
-    parser.add_argument("--limit", type=whole(), metavar="N", help="only the first of them")
+    parser.add_argument("--limit", type=whole(), metavar="N", help="only the first N")
     parser.add_argument(
         "--sort",
         metavar="FIELD",
-        help="by a field instead, the smallest first; with a - before it the largest (--sort=-batch_size)",
+        help="sort by a field, smallest first, or largest first with a - before it (--sort=-batch_size)",
     )
-    parser.add_argument("--columns", metavar="FIELD,...", help="these fields instead, by their dotted names")
+    parser.add_argument(
+        "--columns", metavar="FIELD,...", help="fields to show instead, by their dotted names"
+    )
 
 
 def _add_show(actions: Any) -> None:
-    parser = _action(actions, "show", "show a record: what ran where, its number, how far to believe it")
+    parser = _action(actions, "show", "show a record: what ran where, its number, and how far to believe it")
     parser.add_argument(
         "record", metavar="RECORD", help="a file, its name, the beginning or end of its id, or last"
     )
-    parser.add_argument("--path", action="store_true", help="print only where its file is")
+    parser.add_argument("--path", action="store_true", help="print only the path of its file")
     parser.add_argument(
         "--trace",
         type=file_path,
         metavar="FILE.json.gz",
-        help="write a run of several ranks as a trace for ui.perfetto.dev, a track a rank",
+        help="write a run of several ranks as a trace for ui.perfetto.dev, one track per rank",
     )
-    parser.add_argument("--force", action="store_true", help="replace the trace if there is one")
+    parser.add_argument("--force", action="store_true", help="replace the trace if it exists")
 
 
 def _add_query(actions: Any) -> None:
-    parser = _action(actions, "query", "ask records with SQL (DuckDB)", json_lines=True)
+    parser = _action(actions, "query", "query records with SQL (DuckDB)", json_lines=True)
     parser.add_argument(
         "sql",
         metavar="SQL",
-        help="one statement that reads the table records (a row each, columns by dotted names in double "
-        "quotes; DESCRIBE records names them) or samples (a row for each sample)",
+        help="one statement that reads the table records (one row per record, columns by dotted names in double "
+        "quotes; DESCRIBE records lists them) or samples (one row per sample)",
     )
     add_filters(parser)
     parser.add_argument("--csv", action="store_true", help="print CSV and nothing else")
@@ -120,34 +122,36 @@ def _add_export(actions: Any) -> None:
         help="flat tables as .csv or .parquet, whole records as .jsonl; - for standard output",
     )
     parser.add_argument(
-        "--format", choices=("csv", "parquet", "jsonl"), help="default: what the file's ending says"
+        "--format", choices=("csv", "parquet", "jsonl"), help="default: as the file's ending says"
     )
-    parser.add_argument("--force", action="store_true", help="replace the file if it is there")
+    parser.add_argument("--force", action="store_true", help="replace the file if it exists")
 
 
 def _add_merge(actions: Any) -> None:
-    parser = _action(actions, "merge", "add the records of folders to one, each once", reads=False)
+    parser = _action(actions, "merge", "add the records of several folders to one, each once", reads=False)
     parser.add_argument(
-        "sources", nargs="+", type=results_place, metavar="DIR", help="folders of records, or records"
+        "sources", nargs="+", type=results_place, metavar="DIR", help="folders of records, or record files"
     )
     parser.add_argument(
-        "--into", required=True, type=results_place, metavar="DIR", help="the folder that takes them"
+        "--into", required=True, type=results_place, metavar="DIR", help="folder to add them to"
     )
     parser.add_argument("--dry-run", action="store_true", help="only say what would be added")
 
 
 def _add_prune(actions: Any) -> None:
-    parser = _action(actions, "prune", "remove records and their logs; without --yes only say which")
+    parser = _action(actions, "prune", "remove records and their logs; without --yes, only say which")
     add_filters(parser)
-    parser.add_argument("--status", metavar="STATUS,...", help="those with this outcome, e.g. failed,crashed")
     parser.add_argument(
-        "--older-than", metavar="AGE", help="those that started before, e.g. 30d or 2026-11-01"
+        "--status", metavar="STATUS,...", help="only those with this outcome, e.g. failed,crashed"
+    )
+    parser.add_argument(
+        "--older-than", metavar="AGE", help="only those that started before then, e.g. 30d or 2026-11-01"
     )
     parser.add_argument(
         "--keep",
         type=whole(0),
         metavar="N",
-        help="all but the N newest of the same work, framework, machine and outcome",
+        help="keep the N newest of the same work, framework, machine and outcome",
     )
     parser.add_argument("--yes", action="store_true", help="really remove them")
 
@@ -157,7 +161,7 @@ def _add_import(actions: Any) -> None:
         actions, "import", "import results of the earlier benchmarker (Drozd & Matsuoka)", reads=False
     )
     parser.add_argument(
-        "sources", nargs="+", type=file_path, metavar="FILE", help="its JSON files, or folders"
+        "sources", nargs="+", type=file_path, metavar="FILE", help="its JSON files, or folders of them"
     )
     parser.add_argument(
         "--into", type=results_place, default=Path("results"), metavar="DIR", help="default: results"

@@ -1,4 +1,4 @@
-"""Run benchmarks: a blueprint file, or options that each take a comma-separated list, and the matrix of all."""
+"""Run benchmarks: those of a blueprint file, or every combination of options, which take comma-separated lists."""
 
 from __future__ import annotations
 

@@ -124,9 +124,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         nargs="?",
         type=file_path,
         metavar="BLUEPRINT",
-        help="a .toml or .py file; options override it",
+        help="a .toml or .py file; options override its fields",
     )
-    _option(what, "--recipe", metavar="RECIPE", help="what to train, as the command 'train' takes it")
+    _option(what, "--recipe", metavar="RECIPE", help="what to train, as in the command 'train'")
     _add_names(what)
     _option(what, "--suite", type=names, metavar="NAME,...", help="a name from 'list suites'")
     _option(
@@ -147,7 +147,7 @@ def add_recipe_arguments(parser: argparse.ArgumentParser) -> None:
         "--seeds",
         type=whole(1, MAX_SEEDS),
         metavar="N",
-        help="N trainings each, with seeds 0 to N - 1",
+        help="N trainings of each kind, with seeds 0 to N - 1",
     )
     _option(
         what,
@@ -155,7 +155,7 @@ def add_recipe_arguments(parser: argparse.ArgumentParser) -> None:
         action="store_true",
         help="continue to the recipe's limits, for complete curves",
     )
-    words = "stop each training after N updates, on the schedules of the whole one; default: none"
+    words = "stop each training after N updates, with the schedules of a full one; default: none"
     _option(what, "--max-steps", type=whole(2, MAX_COUNT), metavar="N", help=words)
     _add_options(parser, what, of_recipes=True)
 
@@ -194,9 +194,7 @@ def _add_table(group: Any, name: str, of_recipes: bool) -> None:
 
 def add_permission(group: Any) -> None:
     """Add what allows the CUDA build of PyTorch where its CPU build cannot be had."""
-    words = (
-        "where PyTorch's CPU build is not available, make its environment with the CUDA build (several GiB)"
-    )
+    words = "if PyTorch's CPU build is not available, make its environment with the CUDA build (several GiB)"
     _option(group, "--allow-cuda-build", action="store_true", help=words)
 
 
@@ -250,7 +248,7 @@ def _add_names(what: Any) -> None:
 
 def _add_optimizer(what: Any) -> None:
     kinds = ", ".join(registry.names("optimizers"))
-    words = f"default: the problem's; {kinds}, or a file that ends in .py"
+    words = f"{kinds}, or a file that ends in .py; default: the problem's"
     _option(what, "--optimizer", type=names, metavar="NAME,...", help=words)
     for name, rule in hyperparameters().items():
         having = owners(name)
@@ -274,16 +272,16 @@ def _add_output(output: Any, of_recipes: bool) -> None:
         action="append",
         default=[],
         metavar="LIMIT=X",
-        help="min_ or max_ of a metric, e.g. min_throughput=100; beyond it the exit status is 1",
+        help="min_ or max_ and a metric, e.g. min_throughput=100; the exit status is 1 if a limit is not met",
     )
     _add_table(output, "output", of_recipes)
     _option(output, "--dry-run", action="store_true", help="print the runs without running them")
     words = "skip what already has a good record in the results, and continue from checkpoints"
     _option(output, "--resume", action="store_true", help=words)
-    words = "only the K-th of N parts of the experiment's cells, for one of several jobs, e.g. 2/8"
+    words = "run only the K-th of N parts of the experiment's cells, as one of several jobs, e.g. 2/8"
     _option(output, "--part", type=_part, metavar="K/N", help=words)
     _option(output, "--json", action="store_true", help="print records as JSON lines and nothing else")
-    _option(output, "--quiet", action="store_true", help="no progress")
+    _option(output, "--quiet", action="store_true", help="show no progress")
 
 
 def _part(text: str) -> Part:

@@ -1,4 +1,4 @@
-"""Predict steps on more ranks than there are here, from one-rank records, a scheme and a network."""
+"""Predict step times on more ranks than there are here, from one-rank records, a scheme and a network."""
 
 from __future__ import annotations
 
@@ -32,8 +32,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "records",
         nargs="+",
         metavar="RECORD",
-        help="a training's record on one rank: its file, or its name, the beginning or end of its id, or last with the "
-        "folder as --results; several of different batch sizes for strong scaling",
+        help="a record of training on one rank: its file or, in the folder of --results, its name, the beginning or "
+        "end of its id, or last; for strong scaling, several with different batch sizes",
     )
     parser.add_argument(
         "--ranks",
@@ -68,9 +68,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_results(parser)
     parser.add_argument("--json", action="store_true", help="print the predictions as JSON")
     parser.add_argument(
-        "-o", "--output", type=file_path, metavar="FILE", help="draw them into a .svg, .png or .pdf file"
+        "-o",
+        "--output",
+        type=file_path,
+        metavar="FILE",
+        help="draw the predictions into a .svg, .png or .pdf file",
     )
-    parser.add_argument("--force", action="store_true", help="replace the file if there is one")
+    parser.add_argument("--force", action="store_true", help="replace the file if it exists")
 
 
 def _ranks(text: str) -> tuple[int, ...]:

@@ -12,10 +12,12 @@ from benchmarker.cli.values import whole
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options of ``show``."""
-    parser.add_argument("problem")
+    parser.add_argument("problem", metavar="PROBLEM", help="a name from 'list problems', or a file")
     parser.add_argument("--batch-size", "--batch_size", type=whole(), metavar="N")
     parser.add_argument(
-        "--mode", choices=("inference", "training"), help="default: training, without a loss inference"
+        "--mode",
+        choices=("inference", "training"),
+        help="default: training, or inference if there is no loss",
     )
     add_settings(parser)
     parser.add_argument("--graph", action="store_true", help="with --json: the whole graph too")

@@ -1,4 +1,4 @@
-"""Submit a blueprint as jobs of a batch system, each with a part of its cells; 'collect' brings the records home."""
+"""Submit a blueprint as jobs to a batch system, each with a part of its cells; 'collect' brings the records home."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ ENGINES = ("slurm", "pbs", "pbs_classic", "lsf", "flux")
 PRINTED = ("kubernetes", "aws-batch")
 """What is submitted by the user's own client."""
 _ASKED = (
-    ("minutes", "N", "limit of each job's time; default: 60"),
-    ("nodes", "N", "nodes of each job, for runs that start ranks on several; default: 1"),
+    ("minutes", "N", "time limit of each job; default: 60"),
+    ("nodes", "N", "nodes for each job, for runs that start ranks on several; default: 1"),
     ("cores", "N", "cores on each node"),
     ("gpus", "N", "GPUs on each node"),
     ("memory-gib", "N", "memory on each node, in GiB"),
@@ -32,7 +32,7 @@ _MAX_CELLS = 100_000
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the command's arguments."""
     parser.usage = "%(prog)s BLUEPRINT --to NAME [options] [-- RUN OPTIONS]"
-    parser.epilog = "what follows -- goes to 'benchmarker run', over the blueprint's fields"
+    parser.epilog = "options after -- are passed to 'benchmarker run' and override the blueprint's fields"
     parser.add_argument("blueprint", nargs="*", metavar="BLUEPRINT", help="a .toml or .py file")
     parser.add_argument(
         "--to", choices=(*ENGINES, *PRINTED), metavar="NAME", help=", ".join((*ENGINES, *PRINTED))
@@ -41,7 +41,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--results",
         metavar="DIR",
         help="folder of records; the submission is kept in DIR-submissions; default: the blueprint's, or results; "
-        "for kubernetes and aws-batch an object store's address, e.g. s3://bucket/folder",
+        "for kubernetes and aws-batch, an object store's address, e.g. s3://bucket/folder",
     )
     parser.add_argument(
         "--cells-per-job",
@@ -53,13 +53,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--resume",
         metavar="ID",
-        help="submit again those parts of a submission that ended without all their records",
+        help="submit again the parts of a submission that ended without all their records",
     )
     for name, metavar, words in _ASKED:
         parser.add_argument(f"--{name}", type=whole(1, _MAX_CELLS), metavar=metavar, help=words)
     parser.add_argument("--queue", metavar="NAME", help="queue; in Slurm, a partition")
-    parser.add_argument("--account", metavar="NAME", help="who pays")
-    parser.add_argument("--exclusive", action="store_true", help="share no node with other jobs")
+    parser.add_argument("--account", metavar="NAME", help="account that is charged")
+    parser.add_argument("--exclusive", action="store_true", help="share no nodes with other jobs")
     parser.add_argument(
         "--option",
         type=_option,
@@ -68,7 +68,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="KEY=VALUE",
         help="an option of the engine itself, e.g. constraint=skylake",
     )
-    parser.add_argument("--image", metavar="IMAGE", help="container with benchmarker (kubernetes, aws-batch)")
+    parser.add_argument(
+        "--image", metavar="IMAGE", help="container image with benchmarker (kubernetes, aws-batch)"
+    )
     parser.add_argument("--dry-run", action="store_true", help="print the scripts and submit nothing")
     parser.add_argument("--json", action="store_true", help="print what was submitted as JSON")
 

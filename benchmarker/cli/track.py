@@ -1,4 +1,4 @@
-"""Show how a number changed over time, on each machine: its points, its level, and where that changed."""
+"""Show how a number changed over time on each machine: its points, its level, and where the level changed."""
 
 from __future__ import annotations
 

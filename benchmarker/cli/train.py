@@ -1,4 +1,4 @@
-"""Train by a recipe until its target, with several frameworks and seeds; each training is a record of its own."""
+"""Train by a recipe to its target, with several frameworks and seeds; each training leaves a record of its own."""
 
 from __future__ import annotations
 

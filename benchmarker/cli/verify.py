@@ -1,4 +1,4 @@
-"""Prove that frameworks compute the same function: outputs, loss, gradients and training, outside of any timing."""
+"""Prove that frameworks compute the same function: outputs, loss, gradients and training; nothing is timed."""
 
 from __future__ import annotations
 
@@ -18,34 +18,42 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "exit status: 0 passed; 1 something differs or did not finish; 2 the request is not valid; "
         "3 inconclusive, because rounding alone moves too much, or no framework can run it"
     )
-    parser.add_argument("--problem", type=names, required=True, metavar="NAME,...")
-    parser.add_argument("--framework", type=names, required=True, metavar="NAME[==VERSION],...")
+    parser.add_argument(
+        "--problem", type=names, required=True, metavar="NAME,...", help="a name from 'list problems'"
+    )
+    parser.add_argument(
+        "--framework",
+        type=names,
+        required=True,
+        metavar="NAME[==VERSION],...",
+        help="a name from 'list frameworks'",
+    )
     parser.add_argument(
         "--size",
         type=names,
         default=(),
         metavar="reduced,full",
-        help="reduced: against NumPy in float64; full: against each other; default: both, of one framework "
-        "reduced",
+        help="reduced: against NumPy in float64; full: against each other; default: both, or reduced for a single "
+        "framework",
     )
     parser.add_argument(
         "--optimizer",
         type=names,
         default=(),
         metavar="NAME,...",
-        help="default: all at reduced size, none at full size, with constants that show their equations; "
-        "own: the problem's own",
+        help="optimizers to verify, with constants that show their equations, or own, the problem's own; "
+        "default: all at reduced size, none at full size",
     )
     add_one(parser, "steps", default=3, help="training steps of each optimizer")
-    add_one(parser, "batch_size", help="at full size")
+    add_one(parser, "batch_size", help="samples in a mini-batch at full size")
     add_one(parser, "precision", default="fp32")
     add_settings(parser, "a parameter of the problem or an option of the framework")
     add_one(parser, "seed", default=42)
     add_one(parser, "threads")
-    add_one(parser, "timeout", help="for each framework and size")
+    add_one(parser, "timeout", help="seconds after which each framework and size is ended")
     add_one(parser, "environment", default="auto")
     parser.add_argument("--json", action="store_true", help="print one JSON object per problem")
-    parser.add_argument("--quiet", action="store_true", help="no progress")
+    parser.add_argument("--quiet", action="store_true", help="show no progress")
 
 
 def main(arguments: argparse.Namespace) -> int:

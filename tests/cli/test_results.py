@@ -208,7 +208,7 @@ def test_help_names_every_action(command: Command) -> None:
         assert f"\n    {action} " in text
         assert command("results", action, "--help").status == 0
     asked = command("results", "query", "--help").stdout
-    assert "Ask records with SQL (DuckDB)." in asked
+    assert "Query records with SQL (DuckDB)." in asked
     assert "JSON lines" in asked
     assert "JSON lines" in command("results", "list", "--help").stdout
     assert "JSON lines" not in command("results", "merge", "--help").stdout
