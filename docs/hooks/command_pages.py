@@ -20,9 +20,9 @@ def commands_page() -> str:
         sections = [f"## {title}\n\n{block(text)}" for title, text in _helps()]
         overview = cli._overview()
     intro = (
-        "Every command with its `--help`. Options that take a list are separated by commas. The exit status is 0 "
-        "if all went well, 1 if a run, check or record did not, 2 if what was asked makes no sense, and 130 if "
-        "it was interrupted; a command with further ones says so."
+        "Every command with its `--help`. Separate the values of an option that takes several with commas. The exit "
+        "status is 0 if all went well, 1 if a run, check or record did not, 2 if the request is not valid, and 130 if "
+        "the command was interrupted; a command with further statuses lists them."
     )
     return "\n\n".join(["# Commands", intro, block(overview), *sections]) + "\n"
 

@@ -65,7 +65,7 @@ def record_page() -> str:
     parts.append(
         "Read a field with dots, as in `timing.step_seconds.median`: filters (`benchmarker results list "
         "timing.steps=20`), tables and SQL take the same names. `[]` stands for the items of a list, `*` for a name. "
-        "*Since* is the version of the schema from which on the field is always there; where nothing stands it "
+        "*Since* is the version of the schema since which the field is always present; where it is empty, the field "
         "may be absent. A type with `?` may be null."
     )
     parts.append(f"## The record\n\n{table(titles, plain)}")
@@ -112,8 +112,8 @@ def operators_page() -> str:
         "# Operators",
         (
             "The vocabulary that problems are written in: ONNX's names and semantics, tensors as `N C spatial...`. "
-            "A *primitive* is written by each framework; a *composite* has a body in terms of others, so it works in "
-            "every framework at once, and one that has it natively may still write it. "
+            "Each framework implements a *primitive*; a *composite* is defined in terms of others, so it works in "
+            "every framework at once, and a framework that has it natively may still implement it."
         ),
     ]
     by_file: dict[str, list[OperatorInfo]] = {}
@@ -141,7 +141,7 @@ def plugins_page() -> str:
         "# Built-in plug-ins",
         (
             "What `benchmarker list` shows of the package itself. [Problems](problems.md) have their own page; "
-            "[Plug-ins](../plugins.md) tells how to add to each kind."
+            "[Plug-ins](../plugins.md) says how to add your own."
         ),
     ]
     for kind in registry.KINDS:
