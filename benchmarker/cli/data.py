@@ -34,7 +34,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         type=lambda text: each_once(names(text)),
         default=(),
         metavar="NAME[==VERSION],...",
-        help="also time the way to the tensors of these, with their own decoders; default: to NumPy alone",
+        help="also time up to the tensors of these, with their own decoders; default: up to NumPy arrays",
     )
     latency.add_argument(
         "--batch-size",

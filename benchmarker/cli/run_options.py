@@ -147,7 +147,7 @@ def add_recipe_arguments(parser: argparse.ArgumentParser) -> None:
         "--seeds",
         type=whole(1, MAX_SEEDS),
         metavar="N",
-        help="N trainings of each kind, with seeds 0 to N - 1",
+        help="N trainings each, with seeds 0 to N - 1",
     )
     _option(
         what,
