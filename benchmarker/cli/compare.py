@@ -45,9 +45,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--run",
         action="store_true",
-        help="make the pairs first, with the settings of each side's newest record; each commit runs "
-        "in its own checkout, and what to run follows --: compare --run git:v1 git:HEAD -- --framework=numpy --problem=mnist_mlp; "
-        "likewise for versions: compare --run pytorch==2.12.0 pytorch==2.13.0 -- --problem=mnist_mlp",
+        help="make the pairs first, with the settings of each side's newest record; each commit runs in its own "
+        "checkout, and what to run follows --: compare --run git:v1 git:HEAD -- --framework=numpy "
+        "--problem=mnist_mlp; likewise for versions: compare --run pytorch==2.12.0 pytorch==2.13.0 -- "
+        "--problem=mnist_mlp",
     )
     parser.add_argument(
         "--aa",
