@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from benchmarker.api.program import Program
 from benchmarker.api.training_state import TrainingState
-from benchmarker.graph.attributes import Recurrent
+from benchmarker.graph.attributes import Gemm, Recurrent
 from benchmarker.graph.graph import Graph
 from benchmarker.graph.windows import AveragePooling, MaxPooling, Window
 from benchmarker.plugins.numpy.framework import NumpyFramework
@@ -41,6 +41,16 @@ class NoBias(NumpyOperators):
 
     def conv(self, x: Array, w: Array, b: Array | None = None, **attributes: Any) -> Array:
         return super().conv(x, w, None, **attributes)
+
+
+class KeptOperand(NumpyOperators):
+    """Keeps the second operand of the first product that it makes."""
+
+    kept: Array | None = None
+
+    def gemm(self, a: Array, b: Array, c: Array | None = None, *, product: Gemm) -> Array:
+        self.kept = b if self.kept is None else self.kept
+        return super().gemm(a, self.kept, c, product=product)
 
 
 class ZeroPaddedMaximum(NumpyOperators):

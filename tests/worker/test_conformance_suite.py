@@ -89,6 +89,7 @@ FAULTS: tuple[tuple[Framework, str, str], ...] = (
         "conv",
     ),
     (faulty_frameworks.with_operators(faulty_frameworks.NoBias), "forward/conv/2d", "conv"),
+    (faulty_frameworks.with_operators(faulty_frameworks.KeptOperand), "forward/gemm/both-data", ""),
     (
         faulty_frameworks.with_operators(faulty_frameworks.ZeroPaddedMaximum),
         "forward/max_pool/2d-all-negative",
@@ -119,7 +120,7 @@ FAULTS: tuple[tuple[Framework, str, str], ...] = (
         "",
     ),
     (faulty_frameworks.with_program(faulty_frameworks.BorrowedParameters), "program/caller-untouched", ""),
-    (faulty_frameworks.with_program(faulty_frameworks.FirstBatch), "program/each-batch-its-own", "program"),
+    (faulty_frameworks.with_program(faulty_frameworks.FirstBatch), "program/each-batch-its-own", ""),
     (faulty_frameworks.with_program(faulty_frameworks.ForgetfulParts), "program/parts-are-the-step", ""),
     (faulty_frameworks.with_program(faulty_frameworks.NearlyTheStep), "program/parts-are-the-step", ""),
     (faulty_frameworks.with_program(faulty_frameworks.Recompiling), "program/compiled-once/inference", ""),
