@@ -9,11 +9,12 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from benchmarker.analysis.text.experiment_table import comparison_table, record_summary
+from benchmarker.analysis.text.operators import operators_report
 from benchmarker.analysis.text.trainings import standings_table
 from benchmarker.records.migration import newest
 from benchmarker.records.schema import Record
@@ -121,8 +122,22 @@ def samples(results: Path) -> dict[str, str]:
         "table": f"{command}\n{comparison_table(map(newest, compared))}\n\n{len(compared)} records in results\n",
         "record": f"{excerpt(first)}\n",
         "trainings": f"{standings_table(trained, width=_WIDE)}\n",
+        "libraries": f"{operators_report(_from(_records(results / 'libraries'), 'onednn'), width=_WIDE)}\n",
         **{name: f"{_tables(_records(results / name))}\n" for name in ("engines", "generation")},
     }
+
+
+def _from(records: Iterable[Record], first: str) -> list[Record]:
+    """Return records with those of one framework first, with which others are compared; each problem's together."""
+    return sorted(
+        records,
+        key=lambda record: (
+            record["framework"]["name"] != first,
+            record["problem"]["name"],
+            sorted(record["problem"]["parameters"].items()),
+            record["execution"]["threads"],
+        ),
+    )
 
 
 def _tables(records: Sequence[Record]) -> str:
