@@ -6,6 +6,7 @@ import time
 from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
+from functools import cached_property, partial
 from typing import Any, ClassVar
 
 import numpy as np
@@ -37,6 +38,10 @@ class Counting(NumpyProgram):
     def follow(self, gradients: dict[str, Array]) -> None:
         assert self._update is not None
         self._update(gradients)
+
+    def gradient_step(self, batch: dict[str, Array]) -> tuple[Any, dict[str, Array]]:
+        self.made += 1
+        return super().gradient_step(batch)
 
 
 class FixedWeights(Counting):
@@ -160,6 +165,131 @@ class SkipsALayer(Counting):
         return outputs if self.made <= 5 else tuple(np.maximum(output, 0) for output in outputs)
 
 
+class ForgetsOutputs(Counting):
+    """Returns nothing after five calls."""
+
+    def infer(self, batch: dict[str, Array]) -> tuple[Array, ...]:
+        self.made += 1
+        return super().infer(batch) if self.made <= 5 else ()
+
+
+class ChangesInput(NumpyProgram):
+    """Computes in the memory of its mini-batch, which the next step that takes it finds changed."""
+
+    def infer(self, batch: dict[str, Array]) -> tuple[Array, ...]:
+        outputs = super().infer(batch)
+        for array in batch.values():
+            np.negative(array, out=array)
+        return outputs
+
+
+class KeepsMiniBatch(Counting):
+    """Takes the fourth mini-batch for all that are loaded after it."""
+
+    loaded = 0
+    kept: Mapping[str, Array]
+
+    def load(self, batch: Mapping[str, Array]) -> dict[str, Array]:
+        self.loaded += 1
+        if self.loaded <= 4:
+            self.kept = batch
+        return super().load(self.kept)
+
+
+class TurnsInfinite(Counting):
+    """Divides by zero after five steps."""
+
+    def _value_and_gradients(self, *arguments: Any) -> tuple[Any, dict[str, Array]]:
+        loss, gradients = super()._value_and_gradients(*arguments)
+        return loss, gradients if self.made <= 5 else {name: g * np.inf for name, g in gradients.items()}
+
+
+class InfiniteUpdates(Counting):
+    """Divides by zero in its sixth update and all others."""
+
+    def follow(self, gradients: dict[str, Array]) -> None:
+        share = np.inf if self.made > 5 else 1.0
+        super().follow({name: share * gradient for name, gradient in gradients.items()})
+
+
+class LosesAGradient(Counting):
+    """Tells no more gradient of its first parameter once it has made five steps."""
+
+    def gradients(self, batch: dict[str, Array]) -> tuple[float, dict[str, Array]]:
+        loss, found = super().gradients(batch)
+        return loss, found if self.made <= 5 else dict(list(found.items())[1:])
+
+
+class SlowStatistics(Counting):
+    """Moves running statistics half as far as it should after the first step."""
+
+    def train_step(self, batch: dict[str, Array]) -> Array:
+        kept = {name: array.copy() for name, array in self._parameters.items() if name not in self._trainable}
+        loss = super().train_step(batch)
+        if self.made > 1:
+            self.assign({name: (array + self._parameters[name]) / 2 for name, array in kept.items()})
+        return loss
+
+
+class KeptGradients(Counting):
+    """Goes backward in its first five steps only."""
+
+    def gradient_step(self, batch: dict[str, Array]) -> tuple[Any, dict[str, Array]]:
+        loss, found = super().gradient_step(batch)
+        if self.made <= 5:
+            self.kept = found
+        return loss, self.kept
+
+
+class OtherGradients(NumpyProgram):
+    """Returns other gradients from a step than it tells beside one."""
+
+    def gradient_step(self, batch: dict[str, Array]) -> tuple[Any, dict[str, Array]]:
+        loss, found = super().gradient_step(batch)
+        return loss, {name: 1.01 * gradient for name, gradient in found.items()}
+
+
+class NoGradients(NumpyProgram):
+    """Returns no gradients from a step."""
+
+    def gradient_step(self, batch: dict[str, Array]) -> tuple[Any, dict[str, Array]]:
+        return super().gradient_step(batch)[0], {}
+
+
+class OneBehind(Counting):
+    """Returns what the step before gave, from the sixth on."""
+
+    def gradient_step(self, batch: dict[str, Array]) -> tuple[Any, dict[str, Array]]:
+        found = super().gradient_step(batch)
+        returned, self.kept = (self.kept if self.made > 5 else found), found
+        return returned
+
+
+class WhenAskedFor:
+    """A result that is computed when it is asked for."""
+
+    def __init__(self, compute: Callable[[], Any]) -> None:
+        self._compute = compute
+
+    @cached_property
+    def value(self) -> Any:
+        time.sleep(1e-3)
+        return self._compute()
+
+
+class Lazy(NumpyProgram):
+    """Computes what somebody waits for or looks at, and nothing else."""
+
+    def infer(self, batch: dict[str, Array]) -> Any:
+        return WhenAskedFor(partial(super().infer, batch))
+
+    def synchronize(self, output: Any) -> None:
+        _ = output.value
+
+    def fetch(self, output: Any) -> tuple[Array, ...]:
+        return super().fetch(output.value)
+
+
 class WrongLastSample(NumpyProgram):
     """Computes the last sample of a mini-batch wrong."""
 
@@ -192,6 +322,13 @@ class ScaledTwice(NumpyOperators):
     def dropout_mask(self, x: Array, ratio: float) -> Array | None:
         mask = super().dropout_mask(x, ratio)
         return None if mask is None else mask / (1.0 - ratio)
+
+
+class DropsLess(NumpyOperators):
+    """Drops half as often as it should, and scales what it keeps accordingly."""
+
+    def dropout_mask(self, x: Array, ratio: float) -> Array | None:
+        return super().dropout_mask(x, ratio / 2)
 
 
 class NeverDropped(NumpyOperators):

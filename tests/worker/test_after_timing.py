@@ -172,11 +172,28 @@ def test_running_statistics_that_stop_are_found(tmp_path: Path) -> None:
     assert "gradients of an unseen mini-batch" in found
 
 
+def test_a_gradient_that_is_told_no_more_is_missed(tmp_path: Path) -> None:
+    framework = faults.with_program(faults.LosesAGradient)
+    with pytest.raises(RuntimeError, match=r"returned no gradient for fc1\.weight$"):
+        run_events(TRAINING, tmp_path, framework)
+    job = replace(TRAINING, mode="gradient")
+    assert "gradients of an unseen mini-batch" in failed(job, tmp_path, framework)
+
+
+@pytest.mark.parametrize("program", [faults.TurnsInfinite, faults.InfiniteUpdates])
+def test_a_divergence_that_is_the_frameworks_own_is_found(program: Any, tmp_path: Path) -> None:
+    with np.errstate(all="ignore"):
+        assert failed(TRAINING, tmp_path, faults.with_program(program))
+
+
 OUTPUT_FAULTS = {
     "outputs are kept by mini-batch": (faults.KeepsByContent, "time of unseen mini-batches"),
     "outputs are kept after five calls": (faults.KeepsAfterFive, "last timed step"),
     "a layer is skipped after five calls": (faults.SkipsALayer, "unseen mini-batch"),
     "nothing is waited for": (faults.Late, "synchronisation"),
+    "outputs are forgotten": (faults.ForgetsOutputs, "unseen mini-batch"),
+    "a mini-batch is changed by its step": (faults.ChangesInput, "unseen mini-batch"),
+    "a mini-batch is kept": (faults.KeepsMiniBatch, "unseen mini-batch"),
 }
 
 
@@ -184,6 +201,31 @@ OUTPUT_FAULTS = {
 def test_outputs_that_are_wrong_later_are_found(fault: str, tmp_path: Path) -> None:
     program, check = OUTPUT_FAULTS[fault]
     assert check in failed(INFERENCE, tmp_path, faults.with_program(program))
+
+
+def test_what_nobody_looks_at_is_computed_all_the_same(tmp_path: Path) -> None:
+    """In a block of steps that is synchronised once, most results are looked at by nobody."""
+    job = replace(INFERENCE, sampling="throughput", steps=100)
+    assert failed(job, tmp_path, faults.with_program(faults.Lazy)) == {"synchronisation"}
+    assert proof_of(job, tmp_path)["status"] == "passed"
+
+
+GRADIENT = replace(TRAINING, mode="gradient")
+
+
+@pytest.mark.parametrize("program", [faults.KeptGradients, faults.OneBehind])
+def test_gradients_that_a_step_returns_are_held_to_the_reference(program: Any, tmp_path: Path) -> None:
+    found = failed(GRADIENT, tmp_path, faults.with_program(program))
+    assert "gradients of an unseen mini-batch" in found
+    assert ("last timed step" in found) == (program is faults.OneBehind)
+
+
+def test_gradients_of_the_first_step_are_verified_too(tmp_path: Path) -> None:
+    verification = run_events(GRADIENT, tmp_path, faults.with_program(faults.OtherGradients))["verification"]
+    assert verification["status"] == "failed"
+    assert "of the first step" in verification["reason"]
+    with pytest.raises(RuntimeError, match=r"returned no gradient for fc1\.weight, "):
+        run_events(GRADIENT, tmp_path, faults.with_program(faults.NoGradients))
 
 
 @pytest.mark.parametrize(
@@ -202,7 +244,7 @@ def test_a_wrong_last_sample_is_found_where_only_some_are_verified_first(tmp_pat
     assert "rows in other places" in found
 
 
-@pytest.mark.parametrize("operators", [faults.ScaledTwice, faults.NeverDropped])
+@pytest.mark.parametrize("operators", [faults.ScaledTwice, faults.NeverDropped, faults.DropsLess])
 def test_dropout_that_is_another_is_found(operators: Any, tmp_path: Path) -> None:
     assert "dropout" in failed(DROPPED, tmp_path, faults.with_operators(operators))
 
@@ -269,6 +311,26 @@ DEAR = {
 def test_where_the_reference_is_too_dear_steps_are_followed_all_the_same(fault: str, tmp_path: Path) -> None:
     job, framework = STEP_FAULTS[fault]
     assert failed(job, tmp_path, framework) & DEAR[fault]
+
+
+@pytest.mark.usefixtures("without_budget")
+@pytest.mark.parametrize("samples", [3, 6])
+@pytest.mark.parametrize("program", [faults.SlowStatistics, faults.KeepsMiniBatch])
+def test_where_the_reference_is_too_dear_the_first_step_shows_more(
+    program: Any, samples: int, tmp_path: Path
+) -> None:
+    job = replace(TRAINING, problem=f"{start.__name__}:Biased")
+    assert "first step again" in failed(job, tmp_path, faults.with_program(program), samples=samples)
+
+
+@pytest.mark.usefixtures("without_budget")
+@pytest.mark.parametrize("program", [faults.KeptGradients, faults.OneBehind])
+def test_gradients_of_steps_are_looked_at_where_the_reference_is_too_dear(
+    program: Any, tmp_path: Path
+) -> None:
+    assert "gradients of the first mini-batch again" in failed(
+        GRADIENT, tmp_path, faults.with_program(program)
+    )
 
 
 @pytest.mark.usefixtures("without_budget")

@@ -169,7 +169,12 @@ class _DifferentiatedProgram(_PytorchProgram):
         return float(value.detach()), self._by_parameter(flat)
 
     def fetch_gradients(self, gradients: Any) -> dict[str, Array]:
-        return self._by_parameter(gradients)
+        import torch
+
+        trained = self._tensors.trainable
+        return self._by_parameter(
+            [torch.zeros_like(own) if found is None else found for own, found in zip(trained, gradients)]
+        )
 
     def _by_parameter(self, flat: Sequence[Any]) -> dict[str, Array]:
         """Return what there is one of for each trainable tensor, in their order, by parameter."""

@@ -23,6 +23,9 @@ MIN_LATE_SECONDS = 1e-3
 MIN_COPIED_BYTES_PER_SECOND = 5e8
 """No device copies its results to the host more slowly; what takes longer was still to be computed."""
 
+MAX_START_SECONDS = 5e-5
+"""What it may take until an array begins to be copied."""
+
 Collected = Union[Sequence["Array"], Mapping[str, "Array"]]
 Step = Callable[[], Any]
 Collect = Callable[[Any], Collected]
@@ -34,7 +37,7 @@ def waited_for(program: Program, step: Step, collect: Collect) -> tuple[float, f
     The results are collected twice; the second time nothing is left to wait for, which gives the
     cost of collecting itself. Where that leaves a suspicion, the cost is that of another step's results,
     long after it has ended: a framework may keep the copy of a device's results that it once made. It is
-    no more than copying so many bytes can take, since a framework may also begin only when it is asked.
+    no more than copying so many arrays and bytes can take, since a framework may also begin only when it is asked.
     """
     start = perf_counter()
     output = step()
@@ -58,7 +61,8 @@ def _collecting_ended(program: Program, step: Step, collect: Collect, pause: flo
     collected = collect(output)
     seconds = perf_counter() - start
     arrays = collected.values() if isinstance(collected, Mapping) else collected
-    return min(seconds, sum(array.nbytes for array in arrays) / MIN_COPIED_BYTES_PER_SECOND)
+    copying = sum(array.nbytes for array in arrays) / MIN_COPIED_BYTES_PER_SECOND
+    return min(seconds, copying + MAX_START_SECONDS * len(collected))
 
 
 def share_late(seconds: float, late: float) -> float:

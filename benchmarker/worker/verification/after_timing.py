@@ -21,7 +21,7 @@ from benchmarker.worker.verification import reference
 from benchmarker.worker.verification.budget import Budget
 from benchmarker.worker.verification.dropout_again import dropout_check
 from benchmarker.worker.verification.findings import FAILED, Check, Proof, left_out, told
-from benchmarker.worker.verification.further_steps import FurtherSteps, ProofSubject
+from benchmarker.worker.verification.further_steps import FurtherSteps, ProofSubject, step_gradients
 from benchmarker.worker.verification.generations import GenerationsAgain
 from benchmarker.worker.verification.gradients_again import GradientsAgain
 from benchmarker.worker.verification.outputs_again import LastStep, OutputsAgain
@@ -47,7 +47,12 @@ CLOCKS = "clocks"
 
 def last_step(prepared: Prepared, measured: Measured) -> LastStep:
     """Fetch what the last timed step returned; to be called before anything else runs."""
-    return LastStep(prepared.feed.batch_of(prepared.feed.taken - 1), prepared.values(measured.samples.output))
+    output = measured.samples.output
+    found = step_gradients(prepared.program, prepared.mode, output) or {}
+    kept = {
+        name: np.array(array) for name, array in found.items()
+    }  # the next step may write to the same memory
+    return LastStep(prepared.feed.batch_of(prepared.feed.taken - 1), prepared.values(output), kept)
 
 
 def prove(job: RunJob, prepared: Prepared, measured: Measured, last: LastStep, stages: Stages) -> Proof:
@@ -92,6 +97,7 @@ def _steps(
         yield from GenerationsAgain(subject).checks(last, unseen[0])
     elif job.mode == "gradient":
         yield from gradients.checks(unseen[0])
+        yield gradients.last(last)
     elif _finite(prepared):
         again = StepsAgain(subject, stages)
         yield from again.checks(last, unseen, restart=not gradients.affordable)
@@ -103,8 +109,11 @@ def _steps(
             yield dropout_check(prepared, steps, unseen[-1], budget)
     else:
         yield left_out("further steps", "the training has diverged: its weights are no longer finite")
+        yield from StepsAgain(subject, stages).after_divergence()
+        yield gradients.repeated()
     if job.mode != "training" or seconds < LATE_SECONDS:
-        yield from timing_checks(steps, further, seconds, budget)
+        in_blocks = measured.samples.block_steps > 1 and job.mode != "training"
+        yield from timing_checks(steps, further, seconds, budget, in_blocks=in_blocks)
 
 
 def _confirmed(

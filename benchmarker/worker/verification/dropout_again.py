@@ -29,8 +29,9 @@ BUDGET_SHARE = 0.5
 MAX_DEVIATIONS = 5.0
 """Standard errors that the means of two right programs may be apart: once in a million comparisons they are further."""
 MAX_VARIANCE_RATIO = 20.0
-"""Of two variances of 16 normal draws; the quotient is beyond it either way less than once in a million times, and of
-more draws more seldom."""
+"""Of two variances of 16 normal draws; the quotient is beyond it either way less than once in a million times."""
+VARIANCE_MARGIN = 1.25
+"""Room over what draws of the tails that were seen give."""
 
 
 def dropout_check(
@@ -73,4 +74,19 @@ def _agree(found: Sequence[float], expected: Sequence[float]) -> bool:
         return True
     apart = abs(statistics.fmean(found) - statistics.fmean(expected))
     error = math.sqrt((ours + theirs) / len(found))
-    return apart <= MAX_DEVIATIONS * error and 1 / MAX_VARIANCE_RATIO <= ours / theirs <= MAX_VARIANCE_RATIO
+    limit = _variance_limit(found, expected)
+    return apart <= MAX_DEVIATIONS * error and 1 / limit <= ours / theirs <= limit
+
+
+def _variance_limit(found: Sequence[float], expected: Sequence[float]) -> float:
+    """Return the largest quotient of the variances of two right programs: the nearer to 1, the more draws there are."""
+    # The logarithm of the variance of n draws has the variance (kurtosis - 1) / n, and somewhat more for few.
+    spread = (_kurtosis(found) + _kurtosis(expected) - 2.0) / (len(found) - 5)
+    return min(MAX_VARIANCE_RATIO, VARIANCE_MARGIN * math.exp(MAX_DEVIATIONS * math.sqrt(spread)))
+
+
+def _kurtosis(losses: Sequence[float]) -> float:
+    """Return how heavy the tails are: 3 for normal draws, and no less is believed."""
+    mean, squares = statistics.fmean(losses), statistics.pvariance(losses)
+    fourth = statistics.fmean((loss - mean) ** 4 for loss in losses)
+    return max(3.0, fourth / squares**2) if squares > 0 else 3.0

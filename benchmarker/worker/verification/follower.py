@@ -12,7 +12,7 @@ import numpy as np
 from benchmarker.api.optimizer import Optimizer
 from benchmarker.training.optimizers.advance import places
 from benchmarker.worker.measurement.lateness import share_late
-from benchmarker.worker.verification.further_steps import FurtherSteps
+from benchmarker.worker.verification.further_steps import FurtherSteps, require_gradients
 from benchmarker.worker.verification.update_rule import (
     Moment,
     distance,
@@ -45,8 +45,10 @@ class Step:
         float64 samples of its own gradients, without dropout, or of the reference's.
     gradient_norm : float
         Of all of them together.
+    statistics : mapping
+        Running statistics after it.
     frozen_statistics : tuple of str
-        Running statistics that it left as they were.
+        Those that it left as they were.
     step_seconds, late_share : float
         What the step itself took, and what part of that passed until its weights were there.
     seconds : float
@@ -59,6 +61,7 @@ class Step:
     own_loss: float
     gradients: Arrays
     gradient_norm: float
+    statistics: Mapping[str, Array]
     frozen_statistics: tuple[str, ...]
     step_seconds: float
     late_share: float
@@ -138,6 +141,7 @@ class Follower:
         began = time.perf_counter()
         native = self._steps.load(batch)
         own_loss, gradients = self._program.gradients(native)
+        require_gradients(self._names, gradients)
         samples = sampled(gradients, self._names, whole=self._is_whole)
         known = Gradients(float(own_loss), samples, norm_of(gradients.values()))
         return self.step_of(native, known, began)
@@ -145,11 +149,12 @@ class Follower:
     def step_of(self, native: Any, known: Gradients, began: float) -> Step:
         """Make a step of a loaded mini-batch whose gradients are known."""
         parameters, fetching = _timed(self._program.parameters)
-        statistics = {name: np.array(parameters[name]) for name in self._statistics}
+        former = {name: np.array(parameters[name]) for name in self._statistics}
         before = self.moment(parameters)
         output, stepping = _timed(lambda: self._synchronised(native))
         parameters, fetching_then = _timed(self._program.parameters)
-        frozen = [name for name, old in statistics.items() if not np.any(parameters[name] != old)]
+        statistics = {name: np.array(parameters[name]) for name in self._statistics}
+        frozen = [name for name, old in former.items() if not np.any(statistics[name] != old)]
         return Step(
             before,
             self.moment(parameters),
@@ -157,6 +162,7 @@ class Follower:
             known.loss,
             known.samples,
             known.norm,
+            statistics,
             tuple(frozen),
             stepping,
             share_late(stepping, fetching_then - fetching),

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from benchmarker.api.program import Program
+from benchmarker.errors import UnsupportedError
 from benchmarker.worker.job import RunJob
 from benchmarker.worker.measurement.lateness import Collected
 from benchmarker.worker.verification.budget import Budget
@@ -95,6 +96,31 @@ class FurtherSteps:
         """Return what a step computed forward, as NumPy arrays."""
         return self.program.fetch(output[0] if self._mode == "gradient" else output)
 
+    def gradients(self, output: Any) -> dict[str, Array] | None:
+        """Return the gradients that a step returned; None if it returns none or they are not exposed."""
+        return step_gradients(self.program, self._mode, output)
+
     def collect(self, output: Any) -> Collected:
         """Bring home what a step did: of training the weights, since a loss may be there long before its update."""
-        return self.program.parameters() if self._mode == "training" else self.fetch(output)
+        return self.program.parameters() if self._mode == "training" else self.returned(output)
+
+    def returned(self, output: Any) -> list[Array]:
+        """Return all that a step returned, as NumPy arrays."""
+        return [*self.fetch(output), *(self.gradients(output) or {}).values()]
+
+
+def step_gradients(program: Program, mode: str, output: Any) -> dict[str, Array] | None:
+    """Return the gradients that a step returned, as NumPy arrays; None if it has none or they are not exposed."""
+    if mode != "gradient":
+        return None
+    try:
+        return program.fetch_gradients(output[1])
+    except UnsupportedError:
+        return None
+
+
+def require_gradients(names: Iterable[str], found: Mapping[str, Any]) -> None:
+    """Raise ``RuntimeError`` unless a framework returned a gradient for each of these."""
+    missing = [name for name in names if name not in found]
+    if missing:
+        raise RuntimeError(f"the framework returned no gradient for {', '.join(missing)}")

@@ -172,6 +172,10 @@ def parted(known: Array, exact: Array, tokens: Array) -> str:
 class GenerationsAgain(OutputsAgain):
     """The checks of a generation after it was timed."""
 
+    @property
+    def _count(self) -> int:
+        return len(self._names) + 1  # its tokens
+
     def _reference_inputs(self, batch: Arrays, found: tuple[Array, ...]) -> Arrays:
         return completed(batch, found[1])
 

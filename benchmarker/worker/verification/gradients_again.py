@@ -6,7 +6,8 @@ reference has.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -16,9 +17,11 @@ from benchmarker.graph.graph import Graph
 from benchmarker.worker.job import problem_graph
 from benchmarker.worker.measurement.micro_batching import has_statistics
 from benchmarker.worker.verification import reference
-from benchmarker.worker.verification.findings import Check, compared, impossible_kinds, left_out
+from benchmarker.worker.verification.findings import FAILED, Check, compared, impossible_kinds, left_out
 from benchmarker.worker.verification.further_steps import ProofSubject
+from benchmarker.worker.verification.outputs_again import LAST_STEP, LastStep
 from benchmarker.worker.verification.reference_cost import BACKWARD, fits_memory, forward_seconds
+from benchmarker.worker.verification.samples import NO_ERRORS, tensor_sample
 from benchmarker.worker.verification.tolerances import (
     Expected,
     Tolerance,
@@ -27,7 +30,7 @@ from benchmarker.worker.verification.tolerances import (
     with_first_loss,
 )
 from benchmarker.worker.verification.verdicts import judge
-from benchmarker.worker.verification.verified_start import whole_or_part
+from benchmarker.worker.verification.verified_start import batch_again, known_as_whole
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -54,8 +57,9 @@ class GradientsAgain:
         self._prepared = subject.prepared
         self._program = subject.prepared.program
         self._steps = subject.steps
-        self._expected = [e for e in subject.expected if e.kind in ("loss", "gradient")]
+        self._expected = [e for e in subject.expected if e.kind in ("output", "loss", "gradient")]
         self._limits = subject.limits
+        self._exposes = False
         self._budget = subject.budget
 
     def checks(self, unseen: Mapping[str, Array]) -> Iterator[Check]:
@@ -63,7 +67,7 @@ class GradientsAgain:
         if self.affordable:
             yield self._against_reference(self._reference_graph(), unseen)
         else:
-            yield self._repeated()
+            yield self.repeated()
 
     @property
     def affordable(self) -> bool:
@@ -84,43 +88,88 @@ class GradientsAgain:
         weights = self._program.parameters() if training else self._prepared.parameters
         batch = self._steps.load(unseen)
         loss, found = self._program.gradients(batch)
-        forward = self._steps.values(batch)
+        own = {"loss": np.asarray(loss), **found}
         if training:
+            self._steps.values(batch)
             after = self._program.parameters()
-            found = {**found, **{name: after[name] for name in graph.statistics}}
-        elif self._prepared.graph.loss is None:
-            found = {**found, **dict(zip(self._prepared.graph.outputs, forward))}
+            own.update({name: after[name] for name in graph.statistics})
         expected = reference.compute(graph, dict(weights), dict(unseen), job.mode, job.precision)
         what = f"{reference.NAME}, all samples, for the weights as they were then"
         floor = floor_of(graph.operators, job.device.type)
         limits = with_first_loss(tolerances(expected, job.precision, floor), self._expected)
-        return self._judged(GRADIENTS, what, {**found, "loss": np.asarray(loss)}, expected, limits)
+        stepped = None if training else self._stepped(batch)
+        return self._judged(GRADIENTS, what, own, stepped, expected, limits)
 
-    def _repeated(self) -> Check:
-        program, batch = whole_or_part(self._job, self._prepared)
-        if program is not self._program:
+    def repeated(self) -> Check:
+        """Check loss and gradients of the first weights and the first mini-batch, its rows in other places."""
+        job, training = self._job, self._job.mode == "training"
+        if not known_as_whole(job) and job.micro_batch is None:
             return left_out(
                 GRADIENTS_REPEATED,
                 "the float64 reference of a whole mini-batch takes longer than this proof may",
             )
-        if self._job.mode == "training":
+        if training:
             try:
                 self._program.assign(self._prepared.parameters)
             except UnsupportedError as reason:
                 return left_out(GRADIENTS_REPEATED, str(reason))
+        batch = self._steps.load(batch_again(job, self._prepared))
         loss, found = self._program.gradients(batch)
-        what = f"{reference.NAME}, {self._job.verification_samples} samples, for the first weights, given to it again"
-        return self._judged(
-            GRADIENTS_REPEATED, what, {**found, "loss": np.asarray(loss)}, self._expected, self._limits
+        own = {"loss": np.asarray(loss), **found}
+        stepped = None if training else self._stepped(batch)
+        what = (
+            f"{reference.NAME}, {job.verification_samples} samples, for the first weights, given to it again"
         )
+        return self._judged(GRADIENTS_REPEATED, what, own, stepped, self._expected, self._limits)
+
+    def last(self, last: LastStep) -> Check:
+        """Check what the last timed step returned: its weights are still there, so its mini-batch gives it again."""
+        again = self._stepped(self._steps.load(last.batch))
+        if again is None:
+            return left_out(LAST_STEP, "its values depend on the dropout masks")
+        kinds = {e.name: e.kind for e in self._expected}
+        expected = [
+            Expected(name, kinds[name], tensor_sample(name, array), NO_ERRORS)
+            for name, array in again.items()
+        ]
+        returned = {**self._forward(last.arrays), **last.gradients}
+        what = "what the same mini-batch gives once more"
+        return self._judged(LAST_STEP, what, {}, returned, expected, self._limits)
+
+    def _stepped(self, batch: Any) -> dict[str, Array] | None:
+        """Return what a step of a loaded mini-batch returns, by name; None where masks of dropout are part of it."""
+        if "dropout" in self._prepared.graph.operators:
+            return None
+        output = self._steps.step(batch)
+        self._program.synchronize(output)
+        gradients = self._steps.gradients(output)
+        self._exposes = gradients is not None
+        kept = {name: np.array(array) for name, array in (gradients or {}).items()}
+        return {**self._forward(self._steps.fetch(output)), **kept}
+
+    def _forward(self, arrays: Sequence[Array]) -> dict[str, Array]:
+        graph = self._prepared.graph
+        return dict(zip(graph.outputs if graph.loss is None else ("loss",), arrays))
 
     def _judged(
         self,
         name: str,
         what: str,
-        found: Mapping[str, Any],
-        expected: list[Expected],
+        own: Mapping[str, Any],
+        stepped: Mapping[str, Any] | None,
+        expected: Sequence[Expected],
         allowed: Mapping[str, Tolerance],
     ) -> Check:
-        tensors = [judge(e, found[e.name], allowed[e.name]) for e in expected if e.name in found]
-        return compared(name, what, tensors, impossible_kinds(expected, self._job.precision))
+        """Judge what the program tells beside its steps (nothing is left out there), and what a step returned."""
+        returned = ("loss", "output", *(["gradient"] if self._exposes else []))
+        wanted = [(e, e.name, own) for e in expected if own and e.kind != "output"]
+        if stepped is not None:
+            wanted += [(e, f"{e.name} of a step", stepped) for e in expected if e.kind in returned]
+        missing = [words for e, words, found in wanted if e.name not in found]
+        if missing:
+            return Check(name, FAILED, f"the framework returned nothing for {', '.join(missing)}")
+        tensors = [
+            replace(judge(e, found[e.name], allowed[e.name]), name=words) for e, words, found in wanted
+        ]
+        known = expected if own else self._expected
+        return compared(name, what, tensors, impossible_kinds(known, self._job.precision))

@@ -7,8 +7,8 @@ one, the outputs that were verified before timing stand for it, their rows in ot
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -16,7 +16,7 @@ import numpy as np
 from benchmarker.data import values
 from benchmarker.worker.job import problem_graph
 from benchmarker.worker.verification import reference
-from benchmarker.worker.verification.findings import Check, compared, left_out
+from benchmarker.worker.verification.findings import FAILED, Check, compared, left_out
 from benchmarker.worker.verification.further_steps import ProofSubject
 from benchmarker.worker.verification.reference_cost import fits_memory, forward_seconds
 from benchmarker.worker.verification.samples import NO_ERRORS, tensor_sample
@@ -45,10 +45,13 @@ class LastStep:
         The mini-batch that it took.
     arrays : tuple of ndarray
         Its outputs, or its loss.
+    gradients : mapping
+        Of a mode that ends with them, if the framework exposes them.
     """
 
     batch: Arrays
     arrays: tuple[Array, ...]
+    gradients: Mapping[str, Array] = field(default_factory=dict)
 
 
 class OutputsAgain:
@@ -83,9 +86,14 @@ class OutputsAgain:
             yield self._first_again()
 
     def _infer(self, batch: Arrays) -> tuple[Array, ...]:
-        return self._steps.values(self._steps.load(batch))
+        """Return what a step gives that is made twice if there is time: the first may have changed its mini-batch."""
+        began, native = time.perf_counter(), self._steps.load(batch)
+        found = self._steps.values(native)
+        return self._steps.values(native) if self._budget.affords(time.perf_counter() - began) else found
 
     def _against_reference(self, name: str, batch: Arrays, found: tuple[Array, ...]) -> Check:
+        if len(found) != self._count:
+            return self._miscounted(name, found)
         rows = self._rows(name)
         if rows is None:
             return left_out(name, "one sample takes the float64 reference longer than this proof may last")
@@ -101,6 +109,16 @@ class OutputsAgain:
         tensors = self._all_judged({output: exact[output][1] for output in self._names}, own)
         count = "all samples" if whole else f"{len(rows)} of {len(found[0])} samples, drawn at random"
         return compared(name, f"{reference.NAME}, {count}", tensors, self._impossible)
+
+    def _miscounted(self, name: str, found: tuple[Array, ...]) -> Check:
+        return Check(
+            name, FAILED, f"the graph has {self._count} outputs, the framework returned {len(found)}"
+        )
+
+    @property
+    def _count(self) -> int:
+        """How many arrays a step returns."""
+        return len(self._names)
 
     def _reference_inputs(self, batch: Arrays, found: tuple[Array, ...]) -> Arrays:
         """Return the mini-batch from which the reference computes what was found."""
@@ -132,7 +150,10 @@ class OutputsAgain:
         graph, samples = self._prepared.graph, self._job.verification_samples
         shift = 0 if graph.operands else graph.batch_size // 2
         moved = {name: np.roll(array, shift, axis=0) for name, array in self._prepared.batch.items()}
-        found = [np.roll(array, -shift, axis=0) for array in self._infer(moved)]
+        again = self._infer(moved)
+        if len(again) != self._count:
+            return self._miscounted(FIRST_AGAIN, again)
+        found = [np.roll(array, -shift, axis=0) for array in again]
         if samples < graph.batch_size:
             found = [array[:samples] for array in found]
         tensors = [judge(e, array, self._limits[e.name]) for e, array in zip(self._expected, found)]
@@ -147,6 +168,8 @@ class OutputsAgain:
             return left_out(MOVED_ROWS, "a mini-batch is one sample")
         shift = max(1, count // 2)
         again = self._infer({name: np.roll(array, shift, axis=0) for name, array in batch.items()})
+        if len(again) != len(found):
+            return self._miscounted(MOVED_ROWS, again)
         tensors = [
             self._judged(name, np.roll(array, shift, axis=0), moved)
             for name, array, moved in zip(self._names, found, again)

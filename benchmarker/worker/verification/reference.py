@@ -14,6 +14,7 @@ import numpy as np
 from benchmarker.api.optimizer import Optimizer
 from benchmarker.cache import staged_file
 from benchmarker.errors import BenchmarkerError
+from benchmarker.files import remove
 from benchmarker.graph.graph import Graph
 from benchmarker.worker.measurement.micro_batching import split
 from benchmarker.worker.verification import probes
@@ -290,10 +291,20 @@ def load(path: Path, what: str = "kept reference") -> tuple[list[Expected], dict
     try:
         return _read(path)
     except (OSError, EOFError, ValueError, KeyError, TypeError, zipfile.BadZipFile) as error:
-        path.unlink(missing_ok=True)
+        _remove(path)
         raise BenchmarkerError(
             f"the {what} '{path.name}' was damaged ({type(error).__name__}) and has been removed; run again"
         ) from error
+
+
+def _remove(path: Path) -> None:
+    """Remove whatever is in the place of a reference, so that the next one is computed."""
+    if path.is_dir() and not path.is_symlink():
+        import shutil  # of this rare case alone
+
+        shutil.rmtree(path, ignore_errors=True)
+    else:
+        remove(path)
 
 
 def has_mean_loss(path: Path) -> bool:

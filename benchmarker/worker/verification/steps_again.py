@@ -39,7 +39,7 @@ from benchmarker.worker.verification.update_rule import (
     update_verdicts,
 )
 from benchmarker.worker.verification.verdicts import TensorVerdict, judge
-from benchmarker.worker.verification.verified_start import known_as_whole, whole_or_part
+from benchmarker.worker.verification.verified_start import batch_again, known_as_whole
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -77,6 +77,7 @@ class StepsAgain:
         self._first_gradients = {
             e.name: thinned(e.tensor_sample.values) for e in subject.expected if e.kind == "gradient"
         }
+        self._statistics = [e for e in subject.expected if e.kind == "statistic"]
         self._limits = with_first_loss(subject.limits, subject.expected)
         self._own_limits = own_gradient_limits(subject.limits, subject.job.precision)
         self._impossible = subject.impossible
@@ -127,6 +128,13 @@ class StepsAgain:
         if not self._follower.tells_state:
             yield from self._fresh(unseen)
 
+    def after_divergence(self) -> Iterator[Check]:
+        """Make the first step again if nothing but the weights can have diverged."""
+        alone = self._can_restart() and not self._optimizer.rule.state
+        first_again = self._first_again() if alone else None
+        if first_again is not None:
+            yield first_again
+
     def timing(self, timed_seconds: float) -> Iterator[Check]:
         """Check the time of the steps that were followed: for steps so long that each can be told by itself."""
         seen, *unseen = (step.step_seconds for step in self._made)
@@ -151,12 +159,17 @@ class StepsAgain:
             self._prepared.program.assign(self._prepared.parameters)
         except UnsupportedError:
             return None
-        _, native = whole_or_part(self._job, self._prepared)
+        native = self._prepared.program.load(batch_again(self._job, self._prepared))
         gradients = self._first_gradients
         known = Gradients(self._expected_loss, gradients, norm_of(gradients.values()))
         step = self._follower.step_of(native, known, began)
         self._restarted = step
-        tensors = [self._loss(step.own_loss, step.loss), *self._updates(step, gradients, self._limits)]
+        statistics = [judge(e, step.statistics[e.name], self._limits[e.name]) for e in self._statistics]
+        tensors = [
+            self._loss(step.own_loss, step.loss),
+            *self._updates(step, gradients, self._limits),
+            *statistics,
+        ]
         what = (
             f"{reference.NAME}, {self._job.verification_samples} samples: loss, and what their gradients do"
         )

@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from statistics import median_low
 from time import perf_counter
 from typing import Any
 
-from benchmarker.worker.measurement.lateness import MAX_SHARE, share_late, waited_for
+from benchmarker.worker.measurement.lateness import (
+    MAX_SHARE,
+    MIN_LATE_SECONDS,
+    Collected,
+    share_late,
+    waited_for,
+)
 from benchmarker.worker.verification.budget import Budget
 from benchmarker.worker.verification.findings import PASSED, Check, left_out, told
 from benchmarker.worker.verification.further_steps import FurtherSteps
@@ -23,10 +30,17 @@ AGREEING_TRIALS = 3
 LATE_SECONDS = 0.01
 """Steps are queued for so long, so that what was not waited for adds up."""
 MAX_QUEUED = 1024
+MAX_KEPT = 32
+"""More results would take so long to bring home that they seemed late, however soon they were there."""
 
 
 def timing_checks(
-    steps: FurtherSteps, unseen: Callable[[], Mapping[str, Any]], timed_seconds: float, budget: Budget
+    steps: FurtherSteps,
+    unseen: Callable[[], Mapping[str, Any]],
+    timed_seconds: float,
+    budget: Budget,
+    *,
+    in_blocks: bool = False,
 ) -> Iterator[Check]:
     """Time further steps.
 
@@ -40,13 +54,17 @@ def timing_checks(
         The median of the timed steps.
     budget : Budget
         What the proof may cost.
+    in_blocks : bool
+        Whether several steps were timed with one synchronisation, each of them independent of those before.
     """
     if budget.affords(3 * timed_seconds):
         yield unseen_check(steps, unseen, timed_seconds, budget)
     else:
         yield left_out(UNSEEN_TIME, "steps take longer than this proof may last")
+    kept = _kept(timed_seconds) if in_blocks else 0
+    kept = kept if budget.affords(4 * (kept + 1) * timed_seconds) else 0
     if budget.affords(4 * timed_seconds):
-        yield waiting_check(steps, steps.load(unseen()))
+        yield waiting_check(steps, steps.load(unseen()), kept)
     else:
         yield left_out(WAITED_FOR, "steps take longer than this proof may last")
 
@@ -110,12 +128,28 @@ def _seconds(steps: FurtherSteps, batch: Any) -> float:
     return perf_counter() - start
 
 
-def waiting_check(steps: FurtherSteps, batch: Any) -> Check:
-    """Queue steps for a while and look how late their results are, until :data:`AGREEING_TRIALS` agree."""
-    row = _long_row(steps, batch)
+def _kept(timed_seconds: float) -> int:
+    """Return of how many steps at the beginning of a row the results are collected, so that they could be late."""
+    return max(1, min(MAX_KEPT, math.ceil(2 * MIN_LATE_SECONDS / max(timed_seconds, 1e-9))))
+
+
+def waiting_check(steps: FurtherSteps, batch: Any, kept: int = 0) -> Check:
+    """Queue steps for a while and look how late their results are, until :data:`AGREEING_TRIALS` agree.
+
+    Parameters
+    ----------
+    steps : FurtherSteps
+        Makes them.
+    batch : object
+        A loaded mini-batch.
+    kept : int
+        Of how many steps the results are looked at besides those of the last: of what nobody looks at a framework
+        might compute nothing.
+    """
+    row = _long_row(steps, batch, kept)
     shares: list[float] = []
     while not _agree(shares):
-        seconds, late = waited_for(steps.program, row, steps.collect)
+        seconds, late = waited_for(steps.program, row, row.collect)
         shares.append(share_late(seconds, late))
     return waited(shares)
 
@@ -125,20 +159,33 @@ def _agree(shares: Sequence[float]) -> bool:
     return AGREEING_TRIALS in (suspicious, len(shares) - suspicious)
 
 
-def _long_row(steps: FurtherSteps, batch: Any) -> Callable[[], Any]:
+def _long_row(steps: FurtherSteps, batch: Any, kept: int) -> _Row:
     """Return so many steps in a row that they take :data:`LATE_SECONDS` with all that is waited for."""
-    count = 1
+    count = kept + 1
     while True:
-        row = _row(steps, batch, count)
-        if sum(waited_for(steps.program, row, steps.collect)) >= LATE_SECONDS or count >= MAX_QUEUED:
+        row = _Row(steps, batch, count, kept)
+        if sum(waited_for(steps.program, row, row.collect)) >= LATE_SECONDS or count >= MAX_QUEUED:
             return row
         count *= 4
 
 
-def _row(steps: FurtherSteps, batch: Any, count: int) -> Callable[[], Any]:
-    def row() -> Any:
-        for _ in range(count):
-            output = steps.step(batch)
+class _Row:
+    """Steps in a row; the results of the first of them are kept until they are collected."""
+
+    def __init__(self, steps: FurtherSteps, batch: Any, count: int, kept: int) -> None:
+        self._steps, self._batch = steps, batch
+        self._count, self._kept = count, kept
+        self._first: list[Any] = []
+
+    def __call__(self) -> Any:
+        self._first = []
+        for number in range(self._count):
+            output = self._steps.step(self._batch)
+            if number < self._kept:
+                self._first.append(output)
         return output
 
-    return row
+    def collect(self, output: Any) -> Collected:
+        if not self._first:
+            return self._steps.collect(output)
+        return [array for each in (*self._first, output) for array in self._steps.returned(each)]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -15,6 +16,7 @@ from benchmarker.worker.job import RunJob, problem_graph
 from benchmarker.worker.stages import Stages
 from benchmarker.worker.verification import reference
 from benchmarker.worker.verification.findings import impossible_kinds, verdict
+from benchmarker.worker.verification.further_steps import require_gradients, step_gradients
 from benchmarker.worker.verification.generations import Generation, verified_generation
 from benchmarker.worker.verification.quantization_errors import quantization_errors
 from benchmarker.worker.verification.samples import tensor_sample
@@ -116,13 +118,17 @@ def _inference(
     output = _first_step(prepared, stages)
     with stages.stage("verify"):
         arrays = prepared.program.fetch(output)
-        if len(arrays) != len(expected):
-            raise RuntimeError(f"the graph has {len(expected)} outputs, the framework returned {len(arrays)}")
+        _require_outputs(len(expected), arrays)
         if job.verification_samples != job.batch_size:
             arrays = tuple(array[: job.verification_samples] for array in arrays)
         tensors = [judge(e, array, limits[e.name]) for e, array in zip(expected, arrays)]
         changed = quantization_errors(job, prepared, arrays) if job.precision == "int8" else None
     return output, replace(_verdict(job, prepared, expected, tensors), quantization=changed)
+
+
+def _require_outputs(count: int, arrays: Sequence[Any]) -> None:
+    if len(arrays) != count:
+        raise RuntimeError(f"the graph has {count} outputs, the framework returned {len(arrays)}")
 
 
 def _generation(
@@ -145,7 +151,7 @@ def _generation(
 def _gradient(
     job: RunJob, prepared: Prepared, expected: list[Expected], limits: dict[str, Tolerance], stages: Stages
 ) -> tuple[Any, Verification]:
-    """Verify gradients before the first step, and what it computes forward after it."""
+    """Verify gradients before the first step, and what that returns after it."""
     with stages.stage("verify"):
         tensors = _judge_gradients(job, prepared, expected, limits)
     output = _first_step(prepared, stages)
@@ -153,10 +159,16 @@ def _gradient(
     if whole_batch and "dropout" not in prepared.graph.operators:
         with stages.stage("verify_step"):
             forward = [e for e in expected if e.kind in ("output", "loss")]
-            found = zip(forward, prepared.values(output))
+            arrays = prepared.values(output)
+            _require_outputs(len(forward), arrays)
+            found = dict(zip((e.name for e in forward), arrays))
+            gradients = step_gradients(prepared.program, job.mode, output)
+            returned = expected if gradients is not None else forward
+            found.update(gradients or {})
+            require_gradients((e.name for e in returned), found)
             tensors += [
-                replace(judge(e, array, limits[e.name]), name=f"{e.name} of the first step")
-                for e, array in found
+                replace(judge(e, found[e.name], limits[e.name]), name=f"{e.name} of the first step")
+                for e in returned
             ]
     stages.seconds["verify"] += stages.seconds.pop("verify_step", 0.0)
     return output, _verdict(job, prepared, expected, tensors)
@@ -203,6 +215,20 @@ def known_as_whole(job: RunJob) -> bool:
     return count == size or (fills and reference.has_mean_loss(Path(str(job.reference))))
 
 
+def batch_again(job: RunJob, prepared: Prepared) -> dict[str, Any]:
+    """Return the mini-batch of :func:`whole_or_part` as NumPy arrays, its rows in other places where that is the same.
+
+    It is not where micro-batches have statistics of their own, and where what is compared has rows too.
+    """
+    count, size = job.verification_samples, job.batch_size
+    if not known_as_whole(job):
+        return values.first_samples(prepared.batch, count)
+    batch = prepared.batch if count == size else values.repeated_samples(prepared.batch, count, size)
+    if prepared.graph.operands or prepared.graph.loss is None or job.micro_batch is not None:
+        return batch
+    return {name: np.roll(array, 1, axis=0) for name, array in batch.items()}
+
+
 def comparable(job: RunJob, prepared: Prepared) -> tuple[Program, Any]:
     """Return a program and a loaded mini-batch of the size that the reference was computed for."""
     program = prepared.program
@@ -220,9 +246,7 @@ def _judge_gradients(
     loss, gradients = program.gradients(batch)
     found: dict[str, Any] = {**gradients, "loss": np.asarray(loss)}
     backward = [e for e in expected if e.kind in ("loss", "gradient")]
-    missing = [e.name for e in backward if e.name not in found]
-    if missing:
-        raise RuntimeError(f"the framework returned no gradient for {', '.join(missing)}")
+    require_gradients((e.name for e in backward), found)
     tensors = [judge(e, found[e.name], limits[e.name]) for e in backward]
     tried = [e for e in expected if e.kind == "gradient" and e.trials]
     samples = {e.name: tensor_sample(e.name, found[e.name]) for e in tried}
