@@ -18,13 +18,14 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 from benchmarker.errors import UsageError
-from benchmarker.files import remove, staged
+from benchmarker.files import open_regular, remove, staged
 
 LEFTOVER_SECONDS = 3600.0
 """A file that was being written so long ago has no writer any more."""
 POLL_SECONDS = 0.05
 _LOCKS = ".locks"
 _TEMPORARY = "benchmarker-held-"
+_NO_ENTRY = {errno.ENOENT, errno.EINVAL, errno.ELOOP, errno.ENXIO}
 _NO_LOCKS = {errno.ENOLCK, errno.ENOSYS, errno.EOPNOTSUPP, errno.ENOTSUP}
 
 _held: dict[Path, int] = {}
@@ -34,10 +35,16 @@ _held: dict[Path, int] = {}
 def home() -> Path:
     """Return the cache folder: ``BENCHMARKER_HOME``, else the platform's cache folder for applications."""
     chosen = os.environ.get("BENCHMARKER_HOME")
-    if chosen:
-        return Path(chosen).expanduser().absolute()
     default = "~/Library/Caches" if sys.platform == "darwin" else "~/.cache"
-    return Path(os.environ.get("XDG_CACHE_HOME", "").strip() or default).expanduser() / "benchmarker"
+    given = chosen or os.environ.get("XDG_CACHE_HOME", "").strip() or default
+    try:
+        folder = Path(given).expanduser()
+    except RuntimeError:  # no such user, or one without a home, as in some containers
+        raise UsageError(
+            f"the cache folder must be one that is known, got '{given}', which is below a home that is not; choose "
+            "another with BENCHMARKER_HOME"
+        ) from None
+    return folder.absolute() if chosen else folder / "benchmarker"
 
 
 def key(value: object, length: int = 16) -> str:
@@ -85,8 +92,9 @@ def store_json(target: Path, value: object) -> None:
 def load_json(path: Path) -> Any:
     """Return the JSON values of an entry; None if it is not there or damaged."""
     try:
-        return json.loads(path.read_bytes())
-    except (OSError, ValueError):
+        with os.fdopen(open_regular(path), "rb") as stream:
+            return json.loads(stream.read())
+    except (OSError, ValueError, RecursionError):
         return None
 
 
@@ -215,11 +223,16 @@ def lock(target: Path, waiting: Callable[[], object], patience: float) -> Iterat
 
 
 def _locked(entry: Path, *, shared: bool) -> int | None:
-    """Return a descriptor that has the lock of an entry; None if that is gone, or another process is in the way."""
+    """Return a descriptor that has the lock of an entry.
+
+    It is None if that is gone or cannot be an entry, such as a pipe, or if another process is in the way.
+    """
     try:
-        descriptor = os.open(entry, os.O_RDONLY)
-    except FileNotFoundError:
-        return None
+        descriptor = os.open(entry, os.O_RDONLY) if entry.is_dir() else open_regular(entry)
+    except OSError as error:
+        if error.errno in _NO_ENTRY:
+            return None
+        raise
     had = _flock(descriptor, shared=shared)
     # Without locks, what may be in use is never evicted.
     if (had or (had is None and shared)) and _is_same(entry, descriptor):
@@ -275,13 +288,14 @@ def evict(
     for count, entry in enumerate(_latest_first(folder, pattern), 1):
         total += size_of(entry) if max_bytes is not None else 0
         if (max_bytes is not None and total > max_bytes) or (max_entries is not None and count > max_entries):
-            discard(entry)
+            with contextlib.suppress(OSError):  # of another user
+                discard(entry)
 
 
 def remove_leftovers(folder: Path) -> None:
     """Remove what was being made when its maker was killed."""
     for entry in folder.glob(".*"):
-        with contextlib.suppress(FileNotFoundError):
+        with contextlib.suppress(OSError):
             is_old = entry.stat().st_mtime < time.time() - LEFTOVER_SECONDS
             # A folder's maker holds it; a file is written in a moment.
             if entry.name != _LOCKS and (is_old or entry.is_dir()):
@@ -292,7 +306,7 @@ def discard(entry: Path) -> bool:
     """Remove an entry unless some process holds it; return whether it is gone."""
     descriptor = _locked(entry, shared=False)
     if descriptor is None:
-        return not entry.exists()
+        return not os.path.lexists(entry)
     try:
         if entry.is_dir():
             # Moved out of the way first, so that a kill leaves no half of it in use.
@@ -321,7 +335,7 @@ def size_of(entry: Path) -> int:
 def _latest_first(folder: Path, pattern: str) -> list[Path]:
     found = []
     for entry in folder.glob(pattern):
-        with contextlib.suppress(FileNotFoundError):
+        with contextlib.suppress(OSError):
             if not entry.name.startswith("."):
                 found.append((entry.stat().st_mtime_ns, entry))
     return [entry for _, entry in sorted(found, reverse=True)]

@@ -5,10 +5,19 @@ from __future__ import annotations
 import contextlib
 import errno
 import os
+import stat
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import BinaryIO
 
+MAX_KEPT_NAME = 40
+"""Characters of a file's name that are part of its temporary one."""
+
+_OPENED = (
+    os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0)
+)
+_ADDED_TO = os.O_WRONLY | os.O_APPEND | os.O_CREAT
+_NO_LINK = getattr(os, "O_NOFOLLOW", 0)
 _NO_LINKS = {errno.EPERM, errno.ENOSYS, errno.EOPNOTSUPP, errno.ENOTSUP, errno.EMLINK}
 
 
@@ -32,7 +41,8 @@ def staged(target: Path, *, replace: bool = False, durable: bool = True) -> Iter
     OSError
         If it cannot be written; nothing is left of it.
     """
-    temporary = target.with_name(f".{target.name}.{os.urandom(8).hex()}")
+    # Of a long name a part, since the whole may be as long as the file system allows.
+    temporary = target.with_name(f".{target.name[:MAX_KEPT_NAME]}.{os.urandom(8).hex()}")
     try:
         with _new(temporary) as stream:
             yield stream
@@ -87,6 +97,36 @@ def publish_with(
             for path in made:
                 remove(path)
     return len(made) == len(files)
+
+
+def open_regular(path: str | os.PathLike[str], *, follow: bool = True, add: bool = False) -> int:
+    """Open a file and wait for nobody: what is no regular file, such as a pipe or a device, is refused.
+
+    Parameters
+    ----------
+    path : path
+        The file.
+    follow : bool
+        Whether it may be a symbolic link.
+    add : bool
+        To add to it, and make it if there is none; otherwise to read it.
+
+    Returns
+    -------
+    int
+        Its descriptor.
+
+    Raises
+    ------
+    OSError
+        If that cannot be done.
+    """
+    flags = _OPENED | (_ADDED_TO if add else 0) | (0 if follow else _NO_LINK)
+    descriptor = os.open(path, flags, 0o666)
+    if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+        os.close(descriptor)
+        raise OSError(errno.EINVAL, "Not a file", os.fspath(path))
+    return descriptor
 
 
 def remove(path: Path) -> None:

@@ -107,6 +107,14 @@ def test_the_cache_folder_is_the_named_one_or_the_users(
     assert cache.home() == tmp_path / ".cache" / "benchmarker"
 
 
+@pytest.mark.parametrize("name", ["BENCHMARKER_HOME", "XDG_CACHE_HOME"])
+def test_a_cache_folder_of_nobody_is_one_sentence(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("BENCHMARKER_HOME", raising=False)
+    monkeypatch.setenv(name, "~nobody-of-this-name/kept")
+    with pytest.raises(UsageError, match=r"got '~nobody-of-this-name/kept', .*BENCHMARKER_HOME"):
+        cache.home()
+
+
 def test_a_key_follows_from_the_values_alone() -> None:
     assert cache.key({"a": 1, "b": [2]}) == cache.key({"b": [2], "a": 1})
     assert cache.key({"a": 1}) != cache.key({"a": 2})
@@ -189,6 +197,20 @@ def test_what_this_process_holds_remains_until_it_is_released(tmp_path: Path) ->
     cache.release(used)
     cache.evict(tmp_path, max_bytes=0)
     assert present(tmp_path) == set()
+
+
+def test_what_is_no_entry_is_waited_for_by_nobody(tmp_path: Path) -> None:
+    """A pipe, links that lead nowhere, and what belongs to somebody else."""
+    os.mkfifo(tmp_path / "pipe")
+    os.mkfifo(tmp_path / ".pipe")
+    (tmp_path / "loop").symlink_to(tmp_path / "loop")
+    (tmp_path / "nothing").symlink_to(tmp_path / "nowhere")
+    for name in ("pipe", "loop", "nothing"):
+        assert not cache.hold(tmp_path / name)
+        assert not cache.discard(tmp_path / name)
+        assert cache.load_json(tmp_path / name) is None
+    cache.evict(tmp_path, max_entries=0)
+    assert present(tmp_path) == {"pipe", ".pipe", "loop", "nothing"}
 
 
 def test_using_an_entry_makes_it_the_newest(tmp_path: Path) -> None:

@@ -54,6 +54,14 @@ def path_of(name: str, value: object) -> Path | None:
     return Path(text)
 
 
+def expanded(path: str | os.PathLike[str]) -> Path:
+    """Return a path with a user's home in place of ``~``, which is a name like any where there is no such home."""
+    try:
+        return Path(path).expanduser()
+    except RuntimeError:
+        return Path(path)
+
+
 def _spelled(value: Any) -> str:
     for spell in (json.dumps, str):
         try:

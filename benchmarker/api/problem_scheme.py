@@ -7,6 +7,8 @@ from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from pathlib import Path
 
+from benchmarker.api.given_values import expanded
+
 PYTHON = "py"
 """The scheme of names that end in ``.py``, which need no prefix."""
 _PREFIX = re.compile(r"([a-z][a-z0-9_]+):")
@@ -37,7 +39,7 @@ class ProblemReference:
         prefix = _PREFIX.match(text)
         if prefix is None and not text.endswith(f".{PYTHON}"):
             return ProblemReference(text)
-        path = Path(text.removeprefix(prefix[0] if prefix else "")).expanduser().absolute()
+        path = expanded(text.removeprefix(prefix[0] if prefix else "")).absolute()
         return ProblemReference(f"{prefix[0] if prefix else ''}{path.name}", path)
 
     @property

@@ -167,11 +167,15 @@ def notes(*, quiet: bool) -> Callable[[str], None]:
 
 
 def end_as_interrupted() -> None:
-    """Asked to end, or left by its terminal, a command shall end its worker and leave a record."""
+    """Asked to end, or left by its terminal, a command shall end its worker and leave a record.
+
+    Not where whoever started it has it ignore that, as ``nohup`` does.
+    """
     import signal
 
-    signal.signal(signal.SIGTERM, _interrupt)
-    signal.signal(signal.SIGHUP, _interrupt)
+    for number in (signal.SIGTERM, signal.SIGHUP):
+        if signal.getsignal(number) is not signal.SIG_IGN:
+            signal.signal(number, _interrupt)
 
 
 def _interrupt(*_: Any) -> None:

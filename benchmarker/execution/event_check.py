@@ -17,6 +17,8 @@ from benchmarker.execution.events import Event, kinds_of
 
 MAX_DEPTH = 16
 """How deep the members of an event may be nested."""
+MAX_CHARACTERS = 8 << 20
+"""Of all texts of an event, the names of its members included: a record of several such events can still be read."""
 MAX_EVENTS, MAX_EVENTS_PER_SECOND = 20_000, 10.0
 """How many events there may be at first, and how many more for each second."""
 _MAX_WHOLE = 1 << 63
@@ -55,7 +57,7 @@ class EventCheck:
             raise ProtocolError(f"it sent an event of the unknown kind {_named(kind)}")
         self._check_order(kind, declared)
         try:
-            harmless: dict[str, Any] = _harmless(event, MAX_DEPTH, declared.longest_text)
+            harmless: dict[str, Any] = _Harmless(declared.longest_text).value(event, MAX_DEPTH)
             msgspec.convert(harmless, declared)
         except (msgspec.ValidationError, ValueError) as error:
             raise wrong_event(kind, error) from None
@@ -75,43 +77,58 @@ class EventCheck:
             raise ProtocolError(f"it sent the event '{kind}' before '{declared.after}'")
 
 
-def _harmless(value: Any, depth: int, length: int) -> Any:
-    """Return JSON values whose texts can be shown, and whose whole numbers a machine can hold.
+class _Harmless:
+    """Makes the texts of an event such that they can be shown, and sees that its whole numbers fit a machine.
 
     Parameters
     ----------
-    depth : int
-        How many levels may be below.
     length : int
         The most characters of a text.
-
-    Raises
-    ------
-    ValueError
-        If they are nested too deeply, or a number is too large.
     """
-    if isinstance(value, str):
-        return printable_lines(shortened(value, length))
-    if isinstance(value, dict):
+
+    def __init__(self, length: int) -> None:
+        self._length = length
+        self._left = MAX_CHARACTERS
+
+    def value(self, value: Any, depth: int) -> Any:
+        """Return JSON values, of which ``depth`` levels may be below.
+
+        Raises
+        ------
+        ValueError
+            If they are nested too deeply, have too many characters, or a number is too large.
+        """
+        if isinstance(value, str):
+            return self._text(value, printable_lines)
+        if isinstance(value, dict):
+            self._descend(depth)
+            return {
+                self._text(name, printable): self.value(member, depth - 1) for name, member in value.items()
+            }
+        if isinstance(value, list):
+            self._descend(depth)
+            # Samples are numbers, and there may be a million of them.
+            return [
+                item
+                if type(item) is int and -_MAX_WHOLE <= item < _MAX_WHOLE
+                else self.value(item, depth - 1)
+                for item in value
+            ]
+        if isinstance(value, int) and not -_MAX_WHOLE <= value < _MAX_WHOLE:
+            raise ValueError("Expected whole numbers of at most 64 bits, got a larger one")
+        return value
+
+    def _text(self, text: str, shown: Callable[[str], str]) -> str:
+        found = shown(shortened(text, self._length))
+        self._left -= len(found)
+        if self._left < 0:
+            raise ValueError(f"Expected texts of at most {MAX_CHARACTERS:,} characters together, got more")
+        return found
+
+    @staticmethod
+    def _descend(depth: int) -> None:
         if not depth:
             raise ValueError(f"Expected at most {MAX_DEPTH} levels, got more")
-        return {
-            printable(shortened(name, length)): _harmless(member, depth - 1, length)
-            for name, member in value.items()
-        }
-    if isinstance(value, list):
-        if not depth:
-            raise ValueError(f"Expected at most {MAX_DEPTH} levels, got more")
-        # Samples are numbers, and there may be a million of them.
-        return [
-            item
-            if type(item) is int and -_MAX_WHOLE <= item < _MAX_WHOLE
-            else _harmless(item, depth - 1, length)
-            for item in value
-        ]
-    if isinstance(value, int) and not -_MAX_WHOLE <= value < _MAX_WHOLE:
-        raise ValueError("Expected whole numbers of at most 64 bits, got a larger one")
-    return value
 
 
 def _named(kind: str) -> str:

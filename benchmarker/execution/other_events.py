@@ -91,6 +91,10 @@ class CalibrationResult(Result, tag="result"):
         hold_small("libraries", self.libraries)
 
 
+FileName = Annotated[str, Meta(pattern=r"^(?!\.{1,2}\Z)[^/\x00]+\Z")]
+"""Of a file beside the one that was asked for."""
+
+
 class LatencyRow(Part):
     """Times of mini-batches of a format."""
 
@@ -112,7 +116,7 @@ class ExportResult(Result, tag="result"):
     """A model is written; errors of its tensors may be infinite or not numbers."""
 
     framework: Text
-    files: Annotated[list[Text], Meta(min_length=1)]
+    files: Annotated[list[FileName], Meta(min_length=1)]
     bytes: Count
     opset: Positive
     nodes: Count

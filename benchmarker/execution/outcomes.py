@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import signal
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -9,6 +10,7 @@ from pathlib import Path
 
 from benchmarker.api.launcher import Event, Outcome
 from benchmarker.errors import BenchmarkerError, UnsupportedError, UsageError, printable_lines
+from benchmarker.files import open_regular
 
 LOG_TAIL_BYTES = 8192
 _OURS = ("the worker ", "the kernel killed the worker ")
@@ -50,7 +52,7 @@ class Failure:
 def log_tail(path: Path) -> str:
     """Return the last lines of a log, decoded whatever they hold and harmless to show."""
     try:
-        with open(path, "rb") as log:
+        with os.fdopen(open_regular(path), "rb") as log:
             size = log.seek(0, 2)
             log.seek(max(0, size - LOG_TAIL_BYTES))
             return printable_lines(log.read(LOG_TAIL_BYTES).decode(errors="replace"))[-LOG_TAIL_BYTES:]

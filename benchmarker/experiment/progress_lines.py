@@ -96,7 +96,9 @@ class RunProgress(Progress):
             self._tell([self._stage, f"step {done:,}", *self._quality], None)
             return
         left = f"about {about(self._seconds_left(done, total, step_seconds))} left"
-        self._tell([f"step {done:,} of {total:,}", left, *self._quality], done / total if total else None)
+        self._tell(
+            [f"step {done:,} of {total:,}", left, *self._quality], min(1.0, done / total) if total else None
+        )
 
     def _seconds_left(self, done: int, total: int, step_seconds: float) -> float:
         """Return how long the rest takes at the pace so far, pauses between steps included."""

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import asdict, dataclass
+from datetime import datetime
 from pathlib import Path
-from typing import Any
 
-from benchmarker.cache import home, key, load_json, store_json
+from benchmarker.cache import home, key, store_json
+from benchmarker.machine.kept_facts import is_amount, kept_in
 from benchmarker.machine.memory import memory_sizes
 from benchmarker.machine.procfs.files import ROOT, read_pairs
 
@@ -67,12 +68,6 @@ class Calibration:
     grade: str
     reasons: tuple[str, ...]
     measured_at: str
-
-    @staticmethod
-    def from_json(data: Mapping[str, Any]) -> Calibration:
-        return Calibration(
-            **{**data, "machine": Machine(**data["machine"]), "reasons": tuple(data["reasons"])}
-        )
 
 
 @dataclass(frozen=True)
@@ -151,11 +146,18 @@ def peaks_for(
 
 
 def _kept(where: Path) -> Iterator[Calibration]:
-    for path in sorted(where.glob("*.json")):
-        try:
-            yield Calibration.from_json(load_json(path))
-        except (TypeError, KeyError):
-            continue  # of another version, or being removed
+    for kept in kept_in(where, Calibration):
+        rates = (kept.flops_per_second, kept.bytes_per_second)
+        if all(map(is_amount, rates)) and _is_moment(kept.measured_at):
+            yield kept
+
+
+def _is_moment(text: str) -> bool:
+    try:
+        datetime.strptime(text, "%Y-%m-%dT%H:%M:%SZ")
+    except ValueError:
+        return False
+    return True
 
 
 def keep(calibration: Calibration, where: Path) -> Path:

@@ -7,7 +7,8 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from benchmarker.cache import home, key, load_json, store_json
+from benchmarker.cache import home, key, store_json
+from benchmarker.machine.kept_facts import is_amount, load_as
 from benchmarker.machine.peaks import this_machine
 
 _KINDS = ("arithmetic", "memory")
@@ -56,12 +57,8 @@ def best_so_far(
 
 
 def _kept(path: Path) -> Best | None:
-    data = load_json(path)
-    try:
-        seconds = [float(data[f"{kind}_seconds"]) for kind in _KINDS]
-    except (TypeError, KeyError, ValueError):
-        return None
-    return Best(*seconds) if min(seconds) > 0 else None
+    kept = load_as(path, Best)
+    return kept if kept and is_amount(kept.arithmetic_seconds) and is_amount(kept.memory_seconds) else None
 
 
 def speed(found: Mapping[str, Any], best: Best | None) -> dict[str, Any]:

@@ -8,7 +8,6 @@ import itertools
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from datetime import datetime, timezone
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -336,7 +335,7 @@ class Orchestrator:
         facts = replace(
             facts,
             worker_seconds=answer.seconds,
-            ended_at=datetime.now(timezone.utc),
+            ended_at=facts.now,
             environment_variables=answer.environment,
             compile_cache=answer.compile_cache,
             events=answer.events,

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping, Sequence
-from contextlib import AbstractContextManager, ExitStack, nullcontext
+from contextlib import AbstractContextManager, ExitStack, nullcontext, suppress
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Any
@@ -15,12 +16,14 @@ from benchmarker.api.world import World
 from benchmarker.execution.environments import Interpreter
 from benchmarker.execution.free_addresses import free_addresses
 from benchmarker.execution.isolated import ANSWERED, Answer, first_failure, run_isolated_group
+from benchmarker.execution.launchers.log_watch import MAX_LOG_BYTES
 from benchmarker.execution.launchers.pmi import PmiServer, mpi_variables
 from benchmarker.execution.outcomes import Failure
 from benchmarker.execution.placed_ranks import is_one_machine, nodes_of, placed_network
 from benchmarker.execution.rank_networks import LOOPBACK, SHARED, RankNetwork, open_rank_network
 from benchmarker.execution.variables import ProcessSettings
 from benchmarker.experiment.spec import RunSpec
+from benchmarker.files import open_regular
 from benchmarker.machine.threads import usable_cpus
 from benchmarker.orchestration.events import RunEvents
 from benchmarker.orchestration.rank_events import RankEvents
@@ -274,10 +277,9 @@ def _port_taken(found: GroupAnswer) -> bool:
 
 def _append(log: Path, other: Path, name: str) -> None:
     """Add what another rank printed to the log of the run."""
-    try:
-        data = other.read_bytes()
-    except OSError:
-        return
-    if data:
-        with open(log, "ab") as stream:
-            stream.write(f"\n--- {name} ---\n".encode() + data)
+    with suppress(OSError):
+        with os.fdopen(open_regular(other), "rb") as stream:
+            data = stream.read(MAX_LOG_BYTES)
+        if data:
+            with os.fdopen(open_regular(log, add=True), "ab") as stream:
+                stream.write(f"\n--- {name} ---\n".encode() + data)

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from benchmarker import registry
 from benchmarker.api.framework import FrameworkPlugin
-from benchmarker.cache import evict, hold, release
+from benchmarker.cache import evict, hold, release, told_if_unwritable
 from benchmarker.execution.environments import Interpreter
 from benchmarker.execution.import_roots import import_roots
 from benchmarker.execution.isolated import run_isolated
@@ -37,6 +37,11 @@ class NoReference(Exception):  # noqa: N818 - a run's end, not a fault of ours
     def __init__(self, failed: Failure) -> None:
         super().__init__(failed.message)
         self.failure = failed
+
+
+def _is_there(path: Path) -> bool:
+    with told_if_unwritable(path.parent, "references", ", or use --no-verify"):
+        return hold(path)
 
 
 class References:
@@ -81,7 +86,7 @@ class References:
         folder = reference_folder()
         path = reference_path(folder, alike, import_roots((job.problem,)))
         with self._making:
-            while not hold(path):
+            while not _is_there(path):
                 evict(folder, "*.npz", max_bytes=MAX_REFERENCE_BYTES)
                 self._compute(spec, alike, path, log)
         try:

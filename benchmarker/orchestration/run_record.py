@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import asdict, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 from benchmarker.errors import BenchmarkerError, first_line
 from benchmarker.execution.outcomes import Failure, log_tail
+from benchmarker.files import open_regular
 from benchmarker.machine.peaks import peaks_for
 from benchmarker.machine.speed import best_so_far, speed
 from benchmarker.records.assembly.facts import RunFacts
@@ -51,7 +53,8 @@ def record_of(facts: RunFacts, failed: Failure | None, log: Path, tail: str = ""
 def _less_and_less(facts: RunFacts) -> Iterator[RunFacts]:
     yield facts
     yield replace(facts, events={})
-    yield replace(RunFacts.begin(facts.spec), started_at=facts.started_at, ended_at=facts.ended_at)
+    known = {name: getattr(facts, name) for name in ("started_at", "ended_at", "began")}
+    yield RunFacts(facts.spec, **known)
 
 
 def unforeseen(error: BaseException, log: Path) -> Failure:
@@ -59,8 +62,10 @@ def unforeseen(error: BaseException, log: Path) -> Failure:
     import traceback
 
     # What cannot be written is not worth the run.
-    with suppress(OSError), open(log, "a", encoding="utf-8", errors="backslashreplace") as stream:
-        traceback.print_exception(error, file=stream)
+    with suppress(OSError):
+        descriptor = open_regular(log, add=True)
+        with os.fdopen(descriptor, "a", encoding="utf-8", errors="backslashreplace") as stream:
+            traceback.print_exception(error, file=stream)
     return Failure(
         "failed", STAGE, type(error).__name__, f"the run could not be recorded: {first_line(error)}"
     )
@@ -105,18 +110,21 @@ def trace_beside(log: Path) -> Path:
 def log_text(log: Path) -> str | None:
     """Return the run's log, the middle left out if it is very long."""
     try:
-        data = log.read_bytes() if log.stat().st_size <= KEPT_LOG_BYTES else _ends(log)
+        # It is the worker's: there may be anything in its place.
+        with os.fdopen(open_regular(log), "rb") as stream:
+            data = _ends(stream, os.fstat(stream.fileno()).st_size)
     except OSError:
         return None
     return data.decode(errors="replace") or None
 
 
-def _ends(log: Path) -> bytes:
+def _ends(stream: BinaryIO, size: int) -> bytes:
+    if size <= KEPT_LOG_BYTES:
+        return stream.read(KEPT_LOG_BYTES)
     half = KEPT_LOG_BYTES // 2
-    with open(log, "rb") as stream:
-        head = stream.read(half)
-        size = stream.seek(-half, 2) + half
-        return head + f"\n... {size - 2 * half} bytes left out ...\n".encode() + stream.read()
+    head = stream.read(half)
+    stream.seek(size - half)
+    return head + f"\n... {size - 2 * half} bytes left out ...\n".encode() + stream.read(half)
 
 
 def trace_bytes(log: Path) -> bytes | None:

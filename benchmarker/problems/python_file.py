@@ -12,6 +12,7 @@ from types import CodeType
 from typing import TYPE_CHECKING, Any, Tuple, TypeVar
 
 from benchmarker.api.containment import contained
+from benchmarker.api.given_values import expanded
 from benchmarker.api.problem_scheme import ProblemReference, ProblemScheme, ResolvedProblem
 from benchmarker.errors import UsageError
 from benchmarker.problems.files import made_value
@@ -119,7 +120,7 @@ def file_entry(path: Path, what: str, maker: str) -> Tuple[str, str, str]:
     UsageError
         If there is no such file.
     """
-    path = path.expanduser().absolute()
+    path = expanded(path).absolute()
     if not path.is_file():
         raise UsageError(f"{what} that ends in .py must be a file that is there, got '{path.name}'")
     digest = file_digest(path)

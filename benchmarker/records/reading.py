@@ -4,20 +4,15 @@ from __future__ import annotations
 
 import json
 import os
-import stat
 from pathlib import Path
 from typing import Any
 
 from benchmarker.errors import StoreError
+from benchmarker.files import open_regular
 from benchmarker.records.schema import Record, version_fault
 
 MAX_FILE_BYTES = 256 * 2**20
 """Bytes of a file that is read; a record of a million samples has a tenth of it."""
-
-_OPENED = (
-    os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0)
-)
-_NO_LINK = getattr(os, "O_NOFOLLOW", 0)
 
 
 class DamagedError(Exception):
@@ -66,7 +61,7 @@ def read_bytes(path: str | os.PathLike[str], *, follow: bool) -> bytes:
         If that cannot be done.
     """
     try:
-        descriptor = os.open(path, _OPENED | (0 if follow else _NO_LINK))
+        descriptor = open_regular(path, follow=follow)
         try:
             return _content(descriptor)
         finally:
@@ -77,8 +72,6 @@ def read_bytes(path: str | os.PathLike[str], *, follow: bool) -> bytes:
 
 def _content(descriptor: int) -> bytes:
     found = os.fstat(descriptor)
-    if not stat.S_ISREG(found.st_mode):
-        raise DamagedError("cannot be read: Not a file")
     if found.st_size > MAX_FILE_BYTES:
         raise DamagedError(f"is larger than {MAX_FILE_BYTES >> 20} MiB, so it is not read")
     # One call is enough but for a file that grows meanwhile; what is cut is no JSON.

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 from benchmarker.cache import home
-from benchmarker.errors import StoreError
+from benchmarker.errors import StoreError, UsageError
 from benchmarker.records.store import Store
 
 FOLDER = "benchmarker-rescued"
@@ -44,9 +45,12 @@ def rescue(record: Mapping[str, Any], log_text: str | None, trace: bytes | None,
 
 
 def _places() -> Iterator[Path]:
-    yield home() / "rescued"
-    try:
-        yield Path(tempfile.gettempdir()) / FOLDER
-    except OSError:  # no folder for temporary files can be written
-        return
-    yield Path.home() / FOLDER
+    places: tuple[Callable[[], Path], ...] = (
+        lambda: home() / "rescued",
+        lambda: Path(tempfile.gettempdir()) / FOLDER,
+        lambda: Path.home() / FOLDER,
+    )
+    for place in places:
+        # There may be no folder for temporary files that can be written, and no home.
+        with suppress(OSError, RuntimeError, UsageError):
+            yield place()

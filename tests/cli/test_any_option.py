@@ -58,6 +58,17 @@ ACTIONS: dict[tuple[str, str], tuple[str, ...]] = {
     ("env", "path"): ("numpy",),
     ("env", "remove"): ("nothing",),
 }
+WORDS: tuple[tuple[str, ...], ...] = (
+    (), ("run", "--dry-run"), ("train", "--framework=numpy", "--dry-run"), ("rerun",), ("list",), ("list", "problems"),
+    ("show",), ("check",), ("new",), ("new", "plugin"), ("verify", "--problem=mnist_mlp"), ("compare",),
+    ("compare", "framework=numpy"), ("track",), ("plot",), ("report", "--output=page.html"),
+    ("export", "--output=model.onnx"), ("validate",), ("completion",), ("jobs",), ("collect",),
+    ("submit", "--to=slurm"), ("doctor",), ("calibrate",), ("data", "latency"), ("list-site", "check"),
+    ("results", "list"), ("results", "show"), ("results", "query"), ("results", "export", "--output=out.csv"),
+    ("results", "merge", "--into=other"), ("results", "import"), ("results", "prune"), ("blueprint", "check"),
+    ("env", "create"), ("env", "path"), ("env", "remove"),
+)  # fmt: skip
+"""Beginnings of commands that a word may follow."""
 SKIPPED = {"--help", "--yes", "--force"}
 
 
@@ -89,11 +100,13 @@ def _of(parser: argparse.ArgumentParser, words: tuple[str, ...], command: str) -
 NUMBERS = [
     "0", "1", "-1", "1.0", "1e3", "1e999", "-1e999", "nan", "inf", "-inf", "1_0", "0x10", "01", "+1", " 1", "1 ",
     "\u0661", "\u00b2", "\uff11", "9" * 30, "9" * 5000, str(2**31), str(2**63), "1,1", "1,2", "1,,2", ",", "1e-400",
+    "-0", "-0.0", "1e400", "0,-0",
 ]  # fmt: skip
 TEXTS = [
     "", " ", ".", "-", "--", "=", "a=b", "a=", "=b", "a,a", "%", "%s", "{}", "\n", "a\nb", "\x1b[31m", "\ufeff",
     "\u202e", "numpy", "numpy,numpy", "numpy==", "numpy==1==2", "fp32", "fp32,fp32", "results", "nothing.json",
     "git:", "*", "[", "(", "7d", "9999-12-31", "0000-00-00", "hidden1=1,1", "hidden1=[", "hidden1=\u0661",
+    "~", "~/a.py", "~nobody-of-this-name/a.py", "onnx:~nobody-of-this-name/a.onnx", "x" * 250, "\u00e4" * 120,
     "made:[]", "onnx:", "a.onnx", "x.py", "cpu,cuda", "none", "none,none", "5%", "-5%", "100%", "nan%", "1e-999%",
 ]  # fmt: skip
 VALUES = st.one_of(
@@ -180,6 +193,12 @@ def test_any_text_for_any_option_of_run(folder: Path, option: Option, value: str
 def test_any_text_for_any_option_of_any_command(folder: Path, option: Option, value: str) -> None:
     words = (*option.words, f"{option.flag}={value}")
     check(folder, words, {0, 1, 2, 3, 4}, summary=option.flag == "--summary")
+
+
+@settings(max_examples=250, deadline=None, derandomize=True, database=None)
+@given(words=st.sampled_from(WORDS), value=VALUES)
+def test_any_text_for_any_word_of_any_command(folder: Path, words: tuple[str, ...], value: str) -> None:
+    check(folder, (*words, value), {0, 1, 2, 3, 4})
 
 
 @pytest.mark.parametrize("value", ["", " "])

@@ -12,6 +12,7 @@ import pytest
 
 from benchmarker.analysis.text.tones import coloured
 from benchmarker.cli.main import COMMANDS
+from benchmarker.cli.terminal import end_as_interrupted
 from benchmarker.experiment.progress_lines import STAGES
 from benchmarker.records.store import Store
 from tests.conftest import Command
@@ -251,3 +252,20 @@ def test_a_record_that_cannot_be_written_leaves_the_line_clean(command: Command)
         "the record could not be written to 'results': File too large, nor could it be kept anywhere else: "
     )
     assert f"benchmarker: {sentence}only what is printed here is left of it" in terminal.left
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
+def test_what_a_command_was_started_to_ignore_does_not_end_it(number: signal.Signals) -> None:
+    """As ``nohup`` asks for."""
+    others = {other: signal.getsignal(other) for other in (signal.SIGTERM, signal.SIGHUP)}
+    try:
+        signal.signal(number, signal.SIG_IGN)
+        end_as_interrupted()
+        assert signal.getsignal(number) is signal.SIG_IGN
+        signal.signal(number, signal.SIG_DFL)
+        end_as_interrupted()
+        with pytest.raises(KeyboardInterrupt):
+            signal.raise_signal(number)
+    finally:
+        for other, handler in others.items():
+            signal.signal(other, handler)

@@ -45,6 +45,12 @@ def test_events_of_other_jobs_are_unknown() -> None:
         EventCheck("unpack").check({"event": "ready", "pid": 3})
 
 
+@pytest.mark.parametrize("name", ["", ".", "..", "a/b", "/etc/passwd"])
+def test_an_exported_file_lies_beside_the_one_that_was_asked_for(name: str) -> None:
+    with pytest.raises(ProtocolError, match=r"wrong at \$\.files\[0\]"):
+        EventCheck("export").check({"event": "result", "files": [name]})
+
+
 def test_the_number_of_events_is_bounded_but_not_their_time() -> None:
     now = 0.0
     check = EventCheck("run", lambda: now)
@@ -92,6 +98,8 @@ ODD: tuple[Any, ...] = (
     -1,
     0,
     1e308,
+    3.0,
+    -0.0,
     -0.5,
     10**18,
     10**40,

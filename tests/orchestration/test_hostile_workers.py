@@ -42,6 +42,7 @@ SAID = {
     "learning": "its event 'result' is wrong at $.learning",
     "libraries": "its event 'result' is wrong at $.libraries: expected at most 1,048,576 bytes",
     "clock": "its event 'result' is wrong at $.clock: expected str, got null",
+    "texts": "its event 'prepared' is wrong: expected texts of at most 8,388,608 characters together",
     "verdict": "its event 'verification' is wrong at $.status: invalid enum value 'surely'",
     "tensors": "its event 'verification' is wrong at $.tensors",
     "after_the_result": "it sent the event 'stage' after 'result'",
@@ -73,11 +74,11 @@ def test_each_costs_its_run_one_record_that_says_so(hostile: Command) -> None:
 
 
 def test_lines_that_are_no_events_are_passed_over_and_texts_are_made_harmless(hostile: Command) -> None:
-    acts = "half_a_character,no_events,names"
+    acts = "half_a_character,no_events,names,beyond,pid_of_nobody,pid_of_init"
     finished = hostile("--framework=hostile", *QUICK, "--start=fork", f"--set=act={acts}")
     assert finished.status == 0, finished.stderr
     assert is_harmless(finished.stdout.replace("\n", ""))
-    assert [record["status"] for record in finished.records] == ["ok"] * 3
+    assert [record["status"] for record in finished.records] == ["ok"] * 6
     assert finished.records[2]["framework"]["libraries"] == {EVIL: EVIL}
 
 
@@ -87,6 +88,16 @@ def test_a_version_is_made_harmless_before_it_is_judged(hostile: Command) -> Non
     assert record["status"] == "failed"
     assert f"version 1{EVIL}" in record["error"]["message"]
     assert is_harmless(record["error"]["message"])
+
+
+def test_whatever_is_in_the_place_of_a_log_is_waited_for_by_nobody(hostile: Command) -> None:
+    acts = "log_pipe,log_folder,log_device,log_gone"
+    finished = hostile("--framework=hostile", *QUICK, "--start=fork", f"--set=act={acts}")
+    assert "Traceback" not in finished.stderr
+    assert len(finished.records) == 4
+    for record in finished.records:
+        assert (record["status"], record["error"]["message"]) == ("failed", "nobody finds my log")
+        assert (record["error"]["log_tail"], record["log"]) == (None, None)
 
 
 EVIL = r"\x1b[2J\x00\u202e\ud800\x9b31m"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -14,8 +15,10 @@ from benchmarker.experiment.progress import Progress
 from benchmarker.experiment.spec import Experiment
 from benchmarker.orchestration import orchestrator as under_test
 from benchmarker.orchestration.orchestrator import Orchestrator
+from benchmarker.records.assembly import facts
 from benchmarker.records.assembly import record as assembly
 from benchmarker.records.store import Store
+from benchmarker.records.timestamps import from_record
 from benchmarker.records.validation import check_file
 from tests.conftest import Command
 
@@ -152,6 +155,22 @@ def test_a_run_without_any_record_is_told_and_the_next_is_made(
 
     monkeypatch.setattr(Orchestrator, "_run_one", run_one)
     assert [record["repetition"] for record in records()] == [1]
+
+
+def test_a_clock_that_is_set_back_while_it_runs_changes_no_duration(
+    records: Callable[[], list[dict[str, Any]]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class SetBack(datetime):
+        """An hour ahead when a run begins."""
+
+        @classmethod
+        def now(cls, tz: Any = None) -> Any:
+            return datetime.now(tz) + timedelta(hours=1)
+
+    monkeypatch.setattr(facts, "datetime", SetBack)
+    for record in records():
+        took = from_record(record["ended_at"]) - from_record(record["started_at"])
+        assert (record["status"], timedelta(0) < took < timedelta(minutes=5)) == ("ok", True)
 
 
 def test_an_interrupt_is_none(

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from benchmarker.cache import home, key, load_json, store_json
+from benchmarker.cache import home, key, store_json
+from benchmarker.machine.kept_facts import kept_in
 from benchmarker.records.keys import machine_name
 from benchmarker.records.lookup import Record
 
@@ -76,8 +78,4 @@ def resolution_for(record: Record, where: Path | None = None) -> Resolution | No
 
 
 def _kept(where: Path) -> Iterator[Resolution]:
-    for path in sorted(where.glob("*.json")):
-        try:
-            yield Resolution(**load_json(path))
-        except TypeError:
-            continue  # of another version, or being removed
+    return (kept for kept in kept_in(where, Resolution) if not math.isnan(kept.half_width))

@@ -8,6 +8,7 @@ machine is what competes, so its own keys are free unless they are fixed.
 from __future__ import annotations
 
 import json
+import os
 import re
 import sys
 from collections.abc import Mapping
@@ -19,6 +20,7 @@ from benchmarker.analysis.list_site.measures import MEASURES
 from benchmarker.analysis.results.filters import check_field
 from benchmarker.errors import UsageError, did_you_mean, first_line, shortened
 from benchmarker.experiment.options import RUN_OPTIONS
+from benchmarker.files import open_regular
 from benchmarker.machine.trust import GRADES
 from benchmarker.records.keys import comparable_keys
 from benchmarker.records.lookup import Record, value_at
@@ -167,9 +169,11 @@ def read_contest(path: Path) -> Contest:
 
 def _toml(path: Path) -> dict[str, Any]:
     try:
-        if path.stat().st_size > MAX_CONTEST_BYTES:
+        with os.fdopen(open_regular(path), "rb") as stream:
+            content = stream.read(MAX_CONTEST_BYTES + 1)
+        if len(content) > MAX_CONTEST_BYTES:
             raise UsageError(f"a contest has at most {MAX_CONTEST_BYTES >> 10} KiB, but '{path}' has more")
-        return tomllib.loads(path.read_text(encoding="utf-8"))
+        return tomllib.loads(content.decode("utf-8"))
     except OSError as error:
         raise UsageError(f"the contest '{path}' cannot be read: {error.strerror}") from None
     except (ValueError, RecursionError) as error:  # not UTF-8 or not TOML is both a ValueError

@@ -15,6 +15,8 @@ from pathlib import Path
 from urllib.parse import urlsplit
 from urllib.request import url2pathname
 
+from benchmarker.api.given_values import expanded
+
 _UV_INDEXES = ("UV_DEFAULT_INDEX", "UV_INDEX_URL")
 _UV_MORE_INDEXES = ("UV_INDEX", "UV_EXTRA_INDEX_URL")
 _TRUE = {"1", "true", "yes", "on", "y", "t"}
@@ -34,7 +36,7 @@ class IndexSettings:
 
 
 def _user_files() -> list[Path]:
-    folder = Path.home()
+    folder = expanded("~")
     if sys.platform == "win32":
         return [folder / "pip" / "pip.ini", Path(os.environ.get("APPDATA", folder)) / "pip" / "pip.ini"]
     legacy = folder / ".pip" / "pip.conf"
@@ -104,7 +106,7 @@ def _local(location: str) -> Path | None:
         return Path(url2pathname(urlsplit(location).path))
     if "://" in location:
         return None
-    return Path(location).expanduser()
+    return expanded(location)
 
 
 def _address(location: str) -> str:
@@ -139,7 +141,7 @@ def _connection_variables(options: Mapping[str, str], environ: Mapping[str, str]
     certificates = options.get("cert") or environ.get("REQUESTS_CA_BUNDLE") or environ.get("CURL_CA_BUNDLE")
     timeout = options.get("timeout") or options.get("default-timeout") or ""
     values = {
-        "SSL_CERT_FILE": certificates if certificates and Path(certificates).expanduser().is_file() else None,
+        "SSL_CERT_FILE": certificates if certificates and expanded(certificates).is_file() else None,
         "SSL_CLIENT_CERT": options.get("client-cert"),
         "UV_INSECURE_HOST": " ".join(options.get("trusted-host", "").split()),
         "UV_HTTP_TIMEOUT": timeout.split(".")[0],

@@ -11,6 +11,7 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from benchmarker.api.given_values import expanded
 from benchmarker.errors import EnvironmentCreationError, UsageError, did_you_mean
 from benchmarker.execution.distributions import installed_version
 from benchmarker.execution.environments.containers.container import Container
@@ -203,7 +204,7 @@ def availability(plugin: FrameworkPlugin) -> Availability:
 
 
 def _executable(choice: str) -> Path:
-    path = Path(choice).expanduser()
+    path = expanded(choice)
     if path.is_dir() and python_of(path).exists():
         path = python_of(path)
     if not path.exists() and path.name == choice:

@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import IO
 
+from benchmarker.api.given_values import expanded
 from benchmarker.errors import EnvironmentCreationError
 from benchmarker.execution.environments.screen import Screen, open_screen, read_lines
 from benchmarker.execution.environments.status import Status
@@ -67,7 +68,7 @@ def find_uv() -> str:
 
 def _python_folders() -> list[str]:
     """Return the folders of pyenv's Pythons, the newest first: its shims hide all but the selected ones."""
-    root = Path(os.environ.get("PYENV_ROOT") or Path.home() / ".pyenv")
+    root = Path(os.environ.get("PYENV_ROOT") or expanded("~/.pyenv"))
 
     def age(folder: Path) -> list[int]:
         return [int(part) for part in folder.parent.name.split(".") if part.isdigit()]

@@ -13,7 +13,7 @@ from benchmarker.api.framework import Device, FrameworkPlugin
 from benchmarker.api.launcher import Event
 from benchmarker.api.suite import Request
 from benchmarker.cache import temporary_folder
-from benchmarker.errors import BenchmarkerError, UnsupportedError
+from benchmarker.errors import BenchmarkerError, UnsupportedError, first_line
 from benchmarker.execution.environments import resolve
 from benchmarker.execution.isolated import run_isolated
 from benchmarker.execution.variables import ProcessSettings
@@ -180,6 +180,8 @@ class _Verifier:
             return replace(verdict, unable=str(reason))
         except (_Failed, BenchmarkerError, ValueError) as error:
             return replace(verdict, failure=str(error))
+        except Exception as error:  # the files that are compared are the worker's, and hold whatever it wrote
+            return replace(verdict, failure=f"what it computed cannot be compared: {first_line(error)}")
         return replace(verdict, version=judged.version, quantities=tuple(judged.quantities), ties=judged.ties)
 
     def _probes(

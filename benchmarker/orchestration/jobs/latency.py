@@ -21,7 +21,7 @@ from benchmarker.data.latency.timing import (
     time_batches,
 )
 from benchmarker.data.readers.image_folder import decoded, pillow
-from benchmarker.errors import UsageError
+from benchmarker.errors import ProtocolError, UsageError, printable, shortened
 from benchmarker.execution.environments import Interpreter, resolve
 from benchmarker.execution.isolated import run_isolated
 from benchmarker.execution.outcomes import Failure
@@ -203,6 +203,9 @@ def _to_tensors(
     if without:
         note(f"{plugin.name} has no decoder of its own for {', '.join(without)}")
     sizes = {one.name: one.stored_bytes(job.batches[0]) for one in stored}
+    others = [printable(row["format"]) for row in result["rows"] if row["format"] not in sizes]
+    if others:
+        raise ProtocolError(f"it timed formats that it was not given: {shortened(', '.join(others), 60)}")
     for row in result["rows"]:
         decoder = NUMPY if row["format"] in ARRAYS else target
         timed = TimedBatches(row["cache"], tuple(row["seconds"]), row["kept"])

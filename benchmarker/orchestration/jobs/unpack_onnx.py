@@ -25,6 +25,7 @@ from benchmarker.execution.environments import resolve
 from benchmarker.execution.isolated import run_isolated
 from benchmarker.files import sha256_of
 from benchmarker.graph.onnx.plain import FORM, MODEL_FILE
+from benchmarker.machine.kept_facts import load_as
 from benchmarker.worker.other_jobs import UnpackJob
 
 _MODELS = "*[0-9a-f]"
@@ -69,7 +70,7 @@ def unpacked(path: Path, modified_ns: int, size: int) -> str:
     """Return the digest of a model and its external data, under which it is unpacked now."""
     own = sha256_of(path)
     listing = _folder() / f"{own}.external.json"
-    external = load_json(listing)
+    external = load_as(listing, list[str])
     if external is not None:
         digest = _whole_digest(own, path, external)
         if digest is not None and (_folder() / digest).is_dir():

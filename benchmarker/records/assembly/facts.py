@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import datetime, timezone
+from datetime import datetime, timedelta, timezone
 from pathlib import Path
 from typing import Any
 
@@ -66,6 +67,8 @@ class RunFacts:
     spec: RunSpec
     started_at: datetime
     ended_at: datetime | None = None
+    began: float = field(default_factory=time.monotonic)
+    """``started_at`` by a clock that nobody sets."""
     interpreter: Interpreter | None = None
     environment_variables: Mapping[str, str] = field(default_factory=dict)
     events: Mapping[str, Event] = field(default_factory=dict)
@@ -88,6 +91,11 @@ class RunFacts:
     def begin(spec: RunSpec) -> RunFacts:
         """Start the clock of a run."""
         return RunFacts(spec, datetime.now(timezone.utc))
+
+    @property
+    def now(self) -> datetime:
+        """The time of day, as it would be if nobody had set the clock since the start."""
+        return self.started_at + timedelta(seconds=time.monotonic() - self.began)
 
     def event(self, kind: str) -> Event:
         """Return the worker's event of that kind, empty if it sent none."""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Mapping
-from datetime import datetime, timezone
 from typing import Any
 
 from msgspec import Struct
@@ -68,7 +67,7 @@ def make_record(facts: RunFacts, failed: Failure | None, log_tail: str = "") -> 
         status=failed.status if failed else "ok",  # type: ignore[arg-type]
         error=_error(failed, log_tail, facts.interpreter),
         started_at=as_written(facts.started_at),
-        ended_at=as_written(facts.ended_at or datetime.now(timezone.utc)),
+        ended_at=as_written(facts.ended_at or facts.now),
         benchmarker_version=__version__,
         specification=specification(spec),
         command=rerun_command(spec, facts.event("prepared").get("version")),

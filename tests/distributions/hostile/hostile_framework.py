@@ -77,11 +77,14 @@ IN_THE_FIRST_STEP: Mapping[str, Callable[[], Any]] = {
     "ready_often": lambda: [send("ready", pid=os.getpid(), steps=1, step_seconds=1.0) for _ in range(1000)],
     "prepared_again": lambda: send("prepared", version="1"),
     "timed_first": lambda: send("timed"),
+    "beyond": lambda: send("progress", done=10**18, total=1, step_seconds=1e9),
 }
 
 NESTED: list[Any] = []
 for _ in range(400):
     NESTED = [NESTED]
+
+LONG = "x" * 4000
 
 CHANGED: Mapping[str, tuple[str, dict[str, Any]]] = {
     "evidence": ("result", {"evidence": {"steal_share": "a lot"}}),
@@ -93,6 +96,9 @@ CHANGED: Mapping[str, tuple[str, dict[str, Any]]] = {
     "libraries": ("result", {"libraries": {f"library{i}": "x" * 3000 for i in range(1000)}}),
     "nested_less": ("result", {"libraries": {"library": NESTED}}),
     "clock": ("result", {"clock": None}),
+    "texts": ("prepared", {"composed_operators": [LONG] * 2500}),
+    "pid_of_nobody": ("ready", {"pid": 2**30, "steps": 2**62, "step_seconds": 1e9}),
+    "pid_of_init": ("untimed_pass_started", {"pid": 1}),
     "verdict": ("verification", {"status": "surely"}),
     "tensors": ("verification", {"tensors": [{"name": EVIL}]}),
 }
@@ -120,6 +126,20 @@ def hang() -> None:
     results().with_name("hanging").touch()
     time.sleep(1000)
 
+
+def own_log() -> Path:
+    """Take this worker's log away and return where it was."""
+    path = Path("/proc/self/fd/1").readlink()
+    path.unlink()
+    return path
+
+
+IN_PLACE_OF_THE_LOG: Mapping[str, Callable[[], Any]] = {
+    "log_pipe": lambda: os.mkfifo(own_log()),
+    "log_folder": lambda: own_log().mkdir(),
+    "log_device": lambda: own_log().symlink_to("/dev/zero"),
+    "log_gone": own_log,
+}
 
 TO_THE_DISK: Mapping[str, Callable[[], Any]] = {
     "fill": fill_results,
@@ -161,6 +181,9 @@ class Hostile(NumpyFramework):
             atexit.register(send, "stage", name="more")
         elif act == "result_again":
             atexit.register(send, "result", seconds={})
+        elif act in IN_PLACE_OF_THE_LOG:
+            IN_PLACE_OF_THE_LOG[act]()
+            raise ValueError("nobody finds my log")
         elif act in CHANGED:
             change(*CHANGED[act])
         elif act in IN_THE_FIRST_STEP:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import json
 import os
@@ -124,14 +125,17 @@ def digest(image: Path) -> str:
     state = hashlib.sha256(json.dumps([e[:1] + e[2:] for e in entries]).encode()).hexdigest()
     kept = home() / "image-digests" / f"{state[:32]}.json"
     known = load_json(kept)
-    if isinstance(known, dict) and known.get("state") == state:
+    if isinstance(known, dict) and known.get("state") == state and isinstance(known.get("digest"), str):
         return str(known["digest"])
     total = hashlib.sha256()
     for name, found, mode, *_ in entries:
         kind = f"{stat.S_IFMT(mode):o}{'x' if mode & 0o100 else '-'}"
         total.update(json.dumps([name, kind, _content(found, mode)]).encode() + b"\n")
     result = f"sha256:{total.hexdigest()}"
-    store_json(kept, {"state": state, "digest": result})
+    with contextlib.suppress(
+        OSError
+    ):  # a folder that cannot be written costs the next command the same reading
+        store_json(kept, {"state": state, "digest": result})
     return result
 
 

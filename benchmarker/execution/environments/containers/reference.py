@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
+from benchmarker.api.given_values import expanded
+
 PREFIX = "container:"
 ENGINES = ("bubblewrap", "charliecloud", "apptainer", "podman", "docker")
 """In the order in which they are looked for."""
@@ -49,7 +51,7 @@ class ContainerReference:
         names_path = self.image.startswith((".", "~")) or Path(self.image).exists()
         if not self.image or not names_path or self.engine in ("podman", "docker"):
             return self
-        return ContainerReference(self.engine, str(Path(self.image).expanduser().absolute()))
+        return ContainerReference(self.engine, str(expanded(self.image).absolute()))
 
 
 def absolute_environment(choice: str) -> str:
