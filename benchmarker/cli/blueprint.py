@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import argparse
-import json
-import sys
 from pathlib import Path
 from typing import Any
 
+from benchmarker.cli.terminal import print_json, tell
 from benchmarker.cli.values import file_path
 from benchmarker.errors import UsageError, plural
 
@@ -28,7 +27,7 @@ def main(arguments: argparse.Namespace) -> int:
     if arguments.action == "schema":
         from benchmarker.experiment.blueprint.json_schema import blueprint_schema
 
-        print(json.dumps(blueprint_schema(), indent=2))
+        print_json(blueprint_schema())
         return 0
     return _check(arguments)
 
@@ -45,7 +44,7 @@ def _check(arguments: argparse.Namespace) -> int:
         except UsageError as error:
             status = error.exit_status
             rows.append(_row(path, 0, [{"line": None, "field": "", "message": str(error)}]))
-            print(f"benchmarker: {error}", file=sys.stderr)
+            tell(str(error))
             continue
         faults = [{"line": fault.line, "field": fault.field, "message": fault.message} for fault in found]
         rows.append(_row(path, runs, faults))
@@ -56,7 +55,7 @@ def _check(arguments: argparse.Namespace) -> int:
         if not found:
             print(f"{path}: correct, {plural(runs, 'run')}")
     if arguments.json:
-        print(json.dumps(rows, indent=2))
+        print_json(rows)
     return status or int(any(row["faults"] for row in rows))
 
 

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import argparse
-import json
 import sys
 from typing import TYPE_CHECKING, Any
 
 from benchmarker.cli.run_options import add_one, add_settings, unique_settings
-from benchmarker.cli.terminal import notes, output_width, print_text
+from benchmarker.cli.terminal import notes, output_width, print_json, print_text, tell
 from benchmarker.errors import UsageError
 
 if TYPE_CHECKING:
@@ -95,7 +94,7 @@ def main(arguments: argparse.Namespace) -> int:
         show=show,
     )
     if arguments.json:
-        print(json.dumps(report.to_json(), indent=2))
+        print_json(report.to_json())
     else:
         _print(report, onnx=arguments.onnx, quiet=arguments.quiet)
     return 0 if report.passed else 1
@@ -117,5 +116,5 @@ def _print(report: CheckReport, *, onnx: bool, quiet: bool) -> None:
     counts = ", ".join(f"{report.count(status)} {status}" for status in statuses)
     print(f"{with_changed_options(report.framework, report.options, report.version)}: {counts}")
     if report.failure:
-        print(f"benchmarker: {report.failure}", file=sys.stderr)
+        tell(report.failure)
         print(report.log_tail, file=sys.stderr)

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import argparse
-import json
 
 from benchmarker.cli.counter import telling
-from benchmarker.cli.records import add_results, tell_skipped
+from benchmarker.cli.records import add_results, tell_brought, with_reasons
+from benchmarker.cli.terminal import print_json
 from benchmarker.errors import plural
 
 
@@ -27,14 +27,9 @@ def main(arguments: argparse.Namespace) -> int:
     added = carry_out(merge, telling("records added"))
     if arguments.json:
         listed = [{"file": str(file), "record": str(record)} for file, record in added.items()]
-        damaged = [{"file": str(file), "reason": reason} for file, reason in merge.damaged.items()]
-        print(
-            json.dumps({"added": listed, "known": list(map(str, merge.known)), "damaged": damaged}, indent=2)
-        )
+        known, damaged = list(map(str, merge.known)), with_reasons(merge.damaged)
+        print_json({"added": listed, "known": known, "damaged": damaged})
     else:
-        print(
-            f"{plural(len(added), 'record')} collected into '{arguments.results}', {len(merge.known)} there already, "
-            f"{len(merge.damaged)} damaged"
-        )
-        tell_skipped(merge.damaged)
+        done = f"{plural(len(added), 'record')} collected into '{arguments.results}'"
+        tell_brought(done, len(merge.known), merge.damaged, "damaged")
     return 1 if merge.damaged else 0

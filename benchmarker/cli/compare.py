@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import sys
 import textwrap
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -13,7 +12,7 @@ from typing import TYPE_CHECKING
 from benchmarker.api.given_values import real_number
 from benchmarker.cli.counter import reading
 from benchmarker.cli.records import add_results
-from benchmarker.cli.terminal import end_as_interrupted, output_width, print_text
+from benchmarker.cli.terminal import end_as_interrupted, output_width, print_text, tell
 from benchmarker.cli.values import MAX_PAIRS, file_path, whole
 from benchmarker.errors import BenchmarkerError, UsageError
 
@@ -249,7 +248,7 @@ def _interrupted(arguments: argparse.Namespace, request: ComparisonRequest, side
     try:
         _print(arguments, *request.compared(sides))
     except UsageError as error:
-        print(f"benchmarker: interrupted, {error}", file=sys.stderr)
+        tell(f"interrupted, {error}")
     if arguments.summary:
         append(arguments.summary, "\n**Interrupted** before all pairs were made.\n")
     return EXIT_INTERRUPTED
@@ -271,7 +270,7 @@ def _print(arguments: argparse.Namespace, comparison: Comparison, passed: Gate |
         conclusive = arguments.require_conclusive
         append(arguments.summary, comparison_markdown(comparison, passed, require_conclusive=conclusive))
     for line in gate_sentences(passed) if passed else ():
-        print(f"benchmarker: {line}", file=sys.stderr)
+        tell(line)
     if passed and passed.slower:
         return EXIT_SLOWER
     if not arguments.require_conclusive:

@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING, TypeVar
 
-from benchmarker.cli.terminal import is_interactive
+from benchmarker.cli.terminal import is_interactive, tell
 
 if TYPE_CHECKING:
     from benchmarker.cli.live import LiveDisplay
@@ -55,7 +55,7 @@ class Count:
         self._last = now
         counted = f"{done:,} of {self._total:,} {self._what}"
         if not is_interactive(sys.stderr):
-            print(f"benchmarker: {counted}", file=sys.stderr)
+            tell(counted)
             return
         self._show(done, counted, now)
 

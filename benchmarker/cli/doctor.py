@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import argparse
-import json
 from dataclasses import asdict
 from typing import TYPE_CHECKING
 
-from benchmarker.cli.terminal import print_text
+from benchmarker.cli.terminal import print_json, print_text
 
 if TYPE_CHECKING:
     from benchmarker.orchestration.doctor import Finding
@@ -25,7 +24,7 @@ def main(arguments: argparse.Namespace) -> int:
     findings = examine()
     warnings = [finding for finding in findings if finding.status == "warn"]
     if arguments.json:
-        print(json.dumps({"findings": [asdict(finding) for finding in findings]}, indent=2))
+        print_json({"findings": [asdict(finding) for finding in findings]})
     else:
         print_text("\n".join(line for finding in findings for line in _lines(finding)))
         count = {0: "nothing", 1: "1 thing"}.get(len(warnings), f"{len(warnings)} things")

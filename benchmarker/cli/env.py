@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import argparse
 import itertools
-import json
 import sys
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from benchmarker.cli.run_options import add_permission, names, permit
-from benchmarker.cli.terminal import notes, output_width, print_text
+from benchmarker.cli.terminal import notes, output_width, print_json, print_text, tell
 from benchmarker.errors import EnvironmentCreationError, printable
 
 if TYPE_CHECKING:
@@ -56,21 +55,13 @@ def _framework(text: str) -> tuple[FrameworkPlugin, str | None]:
     return parse_framework(text)
 
 
-def _tell(line: str) -> None:
-    print(line, file=sys.stderr, flush=True)
-
-
-def _print_json(value: object) -> None:
-    print(json.dumps(value, indent=2))
-
-
 def _list(arguments: argparse.Namespace) -> int:
     from benchmarker.cache import home
     from benchmarker.execution.environments import list_managed
 
     environments = list_managed()
     if arguments.json:
-        _print_json([{**asdict(item), "python": item.python} for item in environments])
+        print_json([{**asdict(item), "python": item.python} for item in environments])
         return 0
     if not environments:
         print(f"no managed environments in {home()}")
@@ -98,7 +89,7 @@ def _print_table(environments: list[ManagedEnvironment]) -> None:
 
 def _print_interpreter(interpreter: Interpreter, as_json: bool) -> None:
     if as_json:
-        _print_json(asdict(interpreter))
+        print_json(asdict(interpreter))
     else:
         print(interpreter.path)
 
@@ -127,9 +118,9 @@ def _create(arguments: argparse.Namespace) -> int:
         except EnvironmentCreationError as error:
             if len(wanted) == 1:
                 raise
-            _tell(f"benchmarker: {printable(str(error))}")
+            tell(printable(str(error)))
     if arguments.json and len(wanted) > 1:
-        _print_json([asdict(interpreter) for interpreter in made])
+        print_json([asdict(interpreter) for interpreter in made])
     else:
         for interpreter in made:
             _print_interpreter(interpreter, arguments.json)
@@ -147,7 +138,7 @@ def _check(arguments: argparse.Namespace) -> int:
             raise UsageError(f"there is no managed environment '{name}'{did_you_mean(name, known)}")
     found = {name: mark_damaged(name, contents=True) for name in arguments.names or known}
     if arguments.json:
-        _print_json(found)
+        print_json(found)
     else:
         print("\n".join(fault or f"{name} is as it was installed" for name, fault in found.items()))
     return int(any(found.values()))
@@ -158,7 +149,7 @@ def _remove(arguments: argparse.Namespace) -> int:
 
     removed = remove_managed(None if arguments.all else [arguments.name])
     if arguments.json:
-        _print_json(removed)
+        print_json(removed)
         return 0
     print("\n".join(f"removed {name}" for name in removed) or "there was nothing to remove")
     return 0
@@ -172,8 +163,9 @@ def _path(arguments: argparse.Namespace) -> int:
     if found is None:
         wanted = arguments.framework
         made = "".join(f" --{name}" for name in ("cuda", "ranks") if getattr(arguments, name))
-        _tell(
-            f"no interpreter for '{wanted}' yet; make one with 'python -m benchmarker env create {wanted}{made}'"
+        print(
+            f"no interpreter for '{wanted}' yet; make one with 'python -m benchmarker env create {wanted}{made}'",
+            file=sys.stderr,
         )
         return 1
     _print_interpreter(found, arguments.json)

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import argparse
-import json
 
+from benchmarker.cli.terminal import print_json
 from benchmarker.errors import UsageError, plural
 
 
@@ -20,7 +20,7 @@ def make_index(arguments: argparse.Namespace) -> int:
         )
     added, total = place.index()
     if arguments.json:
-        print(json.dumps({"indexed": added, "records": total}, indent=2))
+        print_json({"indexed": added, "records": total})
     else:
         print(
             f"{plural(added, 'record')} added to the index objects of '{place.address}', which has {total:,}"

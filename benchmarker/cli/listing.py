@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import json
-import sys
 from collections.abc import Callable
 from dataclasses import asdict, replace
 from typing import TYPE_CHECKING, TypeVar
@@ -12,7 +10,7 @@ from typing import TYPE_CHECKING, TypeVar
 from benchmarker import registry
 from benchmarker.analysis.text.plugins import PluginRow, plugin_tables
 from benchmarker.cli.counter import taking
-from benchmarker.cli.terminal import output_width, print_text
+from benchmarker.cli.terminal import output_width, print_json, print_text, tell
 from benchmarker.errors import PluginError, UsageError
 
 if TYPE_CHECKING:
@@ -90,7 +88,7 @@ def main(arguments: argparse.Namespace) -> int:
     chosen = (entry for entry in registry.entries() if arguments.kind in (None, entry.kind))
     rows = [row for entry in chosen for row in _rows(entry)]
     if arguments.json:
-        print(json.dumps([row.to_json() for row in rows], indent=2))
+        print_json([row.to_json() for row in rows])
     else:
         print_text(plugin_tables(rows, output_width()))
     return 0
@@ -101,7 +99,7 @@ def _operators(arguments: argparse.Namespace) -> int:
 
     if arguments.json:
         rows = [{"signature": row.signature, **asdict(row)} for row in operator_rows()]
-        print(json.dumps(rows, indent=2))
+        print_json(rows)
     else:
         print("\n".join(operator_lines(output_width())).rstrip())
     return 0
@@ -127,7 +125,7 @@ def _matrix(arguments: argparse.Namespace) -> int:
         if row:
             rows.append(row)
     if arguments.json:
-        print(json.dumps([asdict(cell) for row in rows for cell in row], indent=2))
+        print_json([asdict(cell) for row in rows for cell in row])
     else:
         print_text(matrix_table(rows, output_width()))
     return 0
@@ -138,7 +136,7 @@ def _working(load: Callable[[str], _Loaded], name: str) -> _Loaded | None:
     try:
         return load(name)
     except PluginError as error:
-        print(f"benchmarker: {error}", file=sys.stderr)
+        tell(str(error))
     except UsageError as error:  # defaults of a problem that are impossible
-        print(f"benchmarker: problem '{name}': {error}", file=sys.stderr)
+        tell(f"problem '{name}': {error}")
     return None

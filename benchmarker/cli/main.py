@@ -13,7 +13,7 @@ from typing import Any
 
 from benchmarker.api.given_values import possible_paths
 from benchmarker.cli import counter
-from benchmarker.cli.terminal import OUTPUT_FAULTS, drop_output, output_width, secure_streams
+from benchmarker.cli.terminal import OUTPUT_FAULTS, drop_output, output_width, secure_streams, tell
 from benchmarker.errors import BenchmarkerError, did_you_mean, nearest, printable
 from benchmarker.version import __version__
 
@@ -183,7 +183,7 @@ def _close_places() -> int:
 
     sentences, complete = places.close()
     for sentence in sentences:
-        print(f"benchmarker: {printable(sentence)}", file=sys.stderr)
+        tell(printable(sentence))
     return int(not complete)
 
 
@@ -198,7 +198,7 @@ def _dispatch(arguments: list[str]) -> int:
         return _run_command("run", arguments)
     if arguments[0] not in COMMANDS:
         message = f"unknown command '{arguments[0]}'{did_you_mean(arguments[0], COMMANDS)}"
-        print(f"benchmarker: {printable(message)}", file=sys.stderr)
+        tell(printable(message))
         return 2
     return _run_command(arguments[0], arguments[1:])
 
@@ -219,10 +219,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
         sys.stdout.flush()
         return status
     except BenchmarkerError as error:
-        print(f"benchmarker: {printable(str(error))}", file=sys.stderr)
+        tell(printable(str(error)))
         return error.exit_status
     except KeyboardInterrupt:
-        print("benchmarker: interrupted", file=sys.stderr)
+        tell("interrupted")
         return EXIT_INTERRUPTED
     except BrokenPipeError:
         drop_output()
@@ -231,5 +231,5 @@ def main(arguments: Sequence[str] | None = None) -> int:
         if error.errno not in OUTPUT_FAULTS or error.filename is not None:
             raise
         drop_output()
-        print(f"benchmarker: the output could not be written: {error.strerror}", file=sys.stderr)
+        tell(f"the output could not be written: {error.strerror}")
         return 1

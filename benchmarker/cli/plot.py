@@ -13,7 +13,7 @@ from benchmarker import registry
 from benchmarker.cli.counter import taking
 from benchmarker.cli.records import add_filters, add_results, chosen_records
 from benchmarker.cli.run_options import add_settings, single_settings
-from benchmarker.cli.terminal import output_width
+from benchmarker.cli.terminal import output_width, print_json
 from benchmarker.cli.values import file_path
 from benchmarker.errors import UsageError
 
@@ -50,7 +50,7 @@ def main(arguments: argparse.Namespace) -> int:
         raise UsageError(f"plot needs a kind of picture; known: {', '.join(charts.kinds())}")
     options = charts.parse_options(arguments.kind, single_settings(arguments.set, "plot"))
     if arguments.json:
-        print(json.dumps(asdict(charts.chart(arguments.kind, _records(arguments), **options)), indent=2))
+        print_json(asdict(charts.chart(arguments.kind, _records(arguments), **options)))
         return 0
     from benchmarker.analysis.charts.saving import check_target, save
 

@@ -6,7 +6,7 @@ import argparse
 import sys
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from benchmarker.cli.counter import reading
 from benchmarker.cli.values import file_path, results_place
@@ -42,6 +42,19 @@ def add_results(parser: argparse.ArgumentParser, *, elsewhere: bool = True) -> N
     )
 
 
+def add_action(
+    actions: Any, name: str, text: str, *, reads: bool = True, json_lines: bool = False
+) -> argparse.ArgumentParser:
+    """Add an action of ``results`` with what most have, and return its parser."""
+    described = f"{text[0].upper()}{text[1:]}."
+    parser: argparse.ArgumentParser = actions.add_parser(name, help=text, description=described)
+    if reads:
+        add_results(parser)
+    form = "JSON lines, one object per row," if json_lines else "JSON"
+    parser.add_argument("--json", action="store_true", help=f"print {form} and nothing else")
+    return parser
+
+
 def chosen_records(arguments: argparse.Namespace, *words: str) -> Results:
     """Return the records of the folder that pass the filters and ``words``; what cannot be read is named."""
     from benchmarker.analysis.results import collect
@@ -59,3 +72,14 @@ def tell_skipped(files: Mapping[Path, str]) -> None:
         print(printable(f"left out: {path}: {reason}"), file=sys.stderr)
     if len(files) > SHOWN:
         print(f"left out: {len(files) - SHOWN} more", file=sys.stderr)
+
+
+def with_reasons(files: Mapping[Path, str]) -> list[dict[str, str]]:
+    """Return files and what is wrong with them as JSON values."""
+    return [{"file": str(file), "reason": reason} for file, reason in files.items()]
+
+
+def tell_brought(done: str, known: int, left: Mapping[Path, str], why: str) -> None:
+    """Say what was done with records, how many were there already, and which files were left out and why."""
+    print(f"{done}, {known} there already, {len(left)} {why}")
+    tell_skipped(left)

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import argparse
 import json
-import sys
 import time
 from pathlib import Path
 
 from benchmarker.cli.counter import reading
 from benchmarker.cli.display import make_display
 from benchmarker.cli.records import add_filters, add_results, tell_skipped
+from benchmarker.cli.terminal import tell
 from benchmarker.cli.values import file_path
 from benchmarker.errors import plural
 
@@ -71,7 +71,7 @@ def main(arguments: argparse.Namespace) -> int:
         progress.close()
     tell_skipped(results.damaged)
     for sentence in page.broken:
-        print(f"benchmarker: {sentence}", file=sys.stderr)
+        tell(sentence)
     if arguments.json:
         told = {"page": str(arguments.output), "bytes": written, "runs": page.runs}
         print(

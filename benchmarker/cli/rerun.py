@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import argparse
 import json
-import sys
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from benchmarker.cli.records import add_results, tell_skipped
-from benchmarker.cli.terminal import end_as_interrupted, notes, output_width, print_text
+from benchmarker.cli.terminal import end_as_interrupted, notes, output_width, print_text, tell
 from benchmarker.cli.values import file_path, whole
 from benchmarker.errors import BenchmarkerError, UsageError
 from benchmarker.experiment.experiment_options import MAX_PROCESSES
@@ -272,6 +271,6 @@ def _run(
     finally:
         display.close()
     for trouble in orchestrator.troubles:
-        print(f"benchmarker: {trouble}", file=sys.stderr)
+        tell(trouble)
     paths = [run.path for run in finished]
     return paths, [read_record(path) for path in paths], orchestrator.troubles

@@ -5,17 +5,17 @@ from __future__ import annotations
 import argparse
 import json
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from benchmarker.cli.counter import reading, taking, telling
+from benchmarker.cli.counter import reading, taking
 from benchmarker.cli.index import make_index
-from benchmarker.cli.records import SHOWN, add_filters, add_results, chosen_records, tell_skipped
+from benchmarker.cli.records import add_action, add_filters, chosen_records, tell_skipped
+from benchmarker.cli.results_changes import CHANGES, add_changes
 from benchmarker.cli.terminal import output_width, print_text
-from benchmarker.cli.values import file_path, results_place, whole
+from benchmarker.cli.values import file_path, whole
 from benchmarker.errors import UsageError, plural, printable
-from benchmarker.records import places
 
 if TYPE_CHECKING:
     from benchmarker.analysis.results import Results
@@ -37,30 +37,16 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     _add_show(actions)
     _add_query(actions)
     _add_export(actions)
-    _add_merge(actions)
-    _add_prune(actions)
-    _add_import(actions)
-    _action(actions, "index", "make the index objects of a remote folder, for quick reading")
-
-
-def _action(
-    actions: Any, name: str, text: str, *, reads: bool = True, json_lines: bool = False
-) -> argparse.ArgumentParser:
-    described = f"{text[0].upper()}{text[1:]}."
-    parser: argparse.ArgumentParser = actions.add_parser(name, help=text, description=described)
-    if reads:
-        add_results(parser)
-    form = "JSON lines, one object per row," if json_lines else "JSON"
-    parser.add_argument("--json", action="store_true", help=f"print {form} and nothing else")
-    return parser
+    add_changes(actions)
+    add_action(actions, "index", "make the index objects of a remote folder, for quick reading")
 
 
 def _add_list(actions: Any) -> None:
-    _add_choice(_action(actions, "list", "list records, newest first", json_lines=True))
+    _add_choice(add_action(actions, "list", "list records, newest first", json_lines=True))
 
 
 def _add_table(actions: Any) -> None:
-    parser = _action(actions, "table", "print the list of records for a document", json_lines=True)
+    parser = add_action(actions, "table", "print the list of records for a document", json_lines=True)
     _add_choice(parser)
     parser.add_argument(
         "--format",
@@ -85,7 +71,9 @@ def _add_choice(parser: argparse.ArgumentParser) -> None:
 
 
 def _add_show(actions: Any) -> None:
-    parser = _action(actions, "show", "show a record: what ran where, its number, and how far to believe it")
+    parser = add_action(
+        actions, "show", "show a record: what ran where, its number, and how far to believe it"
+    )
     parser.add_argument(
         "record", metavar="RECORD", help="a file, its name, the beginning or end of its id, or last"
     )
@@ -100,7 +88,7 @@ def _add_show(actions: Any) -> None:
 
 
 def _add_query(actions: Any) -> None:
-    parser = _action(actions, "query", "query records with SQL (DuckDB)", json_lines=True)
+    parser = add_action(actions, "query", "query records with SQL (DuckDB)", json_lines=True)
     parser.add_argument(
         "sql",
         metavar="SQL",
@@ -112,7 +100,7 @@ def _add_query(actions: Any) -> None:
 
 
 def _add_export(actions: Any) -> None:
-    parser = _action(actions, "export", "write records to a file for other programs")
+    parser = add_action(actions, "export", "write records to a file for other programs")
     add_filters(parser)
     parser.add_argument(
         "-o",
@@ -127,47 +115,6 @@ def _add_export(actions: Any) -> None:
     parser.add_argument("--force", action="store_true", help="replace the file if it exists")
 
 
-def _add_merge(actions: Any) -> None:
-    parser = _action(actions, "merge", "add the records of several folders to one, each once", reads=False)
-    parser.add_argument(
-        "sources", nargs="+", type=results_place, metavar="DIR", help="folders of records, or record files"
-    )
-    parser.add_argument(
-        "--into", required=True, type=results_place, metavar="DIR", help="folder to add them to"
-    )
-    parser.add_argument("--dry-run", action="store_true", help="only say what would be added")
-
-
-def _add_prune(actions: Any) -> None:
-    parser = _action(actions, "prune", "remove records and their logs; without --yes, only say which")
-    add_filters(parser)
-    parser.add_argument(
-        "--status", metavar="STATUS,...", help="only those with this outcome, e.g. failed,crashed"
-    )
-    parser.add_argument(
-        "--older-than", metavar="AGE", help="only those that started before then, e.g. 30d or 2026-11-01"
-    )
-    parser.add_argument(
-        "--keep",
-        type=whole(0),
-        metavar="N",
-        help="keep the N newest of the same work, framework, machine and outcome",
-    )
-    parser.add_argument("--yes", action="store_true", help="really remove them")
-
-
-def _add_import(actions: Any) -> None:
-    parser = _action(
-        actions, "import", "import results of the earlier benchmarker (Drozd & Matsuoka)", reads=False
-    )
-    parser.add_argument(
-        "sources", nargs="+", type=file_path, metavar="FILE", help="its JSON files, or folders of them"
-    )
-    parser.add_argument(
-        "--into", type=results_place, default=Path("results"), metavar="DIR", help="default: results"
-    )
-
-
 def main(arguments: argparse.Namespace) -> int:
     """Run an action and return its exit status: 1 if files had to be left out of a merge or an import."""
     commands = {
@@ -176,15 +123,10 @@ def main(arguments: argparse.Namespace) -> int:
         "show": _show,
         "query": _query,
         "export": _export,
-        "merge": _merge,
-        "prune": _prune,
-        "import": _import,
         "index": make_index,
+        **CHANGES,
     }
     return commands[arguments.action](arguments)
-
-
-# --- reading --------------------------------------------------------------------------------------
 
 
 def _chosen(arguments: argparse.Namespace) -> tuple[Results, list[int], list[str]]:
@@ -337,113 +279,3 @@ def _export(arguments: argparse.Namespace) -> int:
     else:
         print(f"{plural(len(results), 'record')} written to '{arguments.output}'")
     return 0
-
-
-# --- changing -------------------------------------------------------------------------------------
-
-
-def _merge(arguments: argparse.Namespace) -> int:
-    from benchmarker.analysis.results.merge import carry_out, plan_merge
-
-    merge = plan_merge(arguments.sources, arguments.into, telling("records read"))
-    if merge.new and not arguments.dry_run:
-        places.check_writable(arguments.into)
-    added = {} if arguments.dry_run else carry_out(merge, telling("records added"))
-    if arguments.json:
-        listed = [
-            {"file": str(file), "record": str(added[file]) if added else None, "folder": str(folder)}
-            for file, folder in merge.new.items()
-        ]
-        _print_json(
-            {
-                "dry_run": arguments.dry_run,
-                "added": listed,
-                "known": list(map(str, merge.known)),
-                "damaged": _with_reasons(merge.damaged),
-            }
-        )
-    else:
-        would = "would be added" if arguments.dry_run else "added"
-        print(
-            f"{plural(len(merge.new), 'record')} {would} to '{places.shown(arguments.into)}', "
-            f"{len(merge.known)} there already, {len(merge.damaged)} damaged"
-        )
-        tell_skipped(merge.damaged)
-    return 1 if merge.damaged else 0
-
-
-def _prune(arguments: argparse.Namespace) -> int:
-    from benchmarker.analysis.results.prune import PruneRule, find_unwanted, prune
-    from benchmarker.records.timestamps import beginning
-
-    words = [f"status={arguments.status}"] if arguments.status else []
-    if not (words or arguments.filters or arguments.older_than or arguments.keep is not None):
-        raise UsageError(
-            "prune removes only what is asked for: give filters, --status, --older-than or --keep, got none"
-        )
-    if places.place_at(arguments.results):
-        raise UsageError(
-            f"prune removes files of this machine, got '{places.shown(arguments.results)}'; remove objects with the "
-            "store's own client"
-        )
-    before = beginning(arguments.older_than) if arguments.older_than else None
-    unwanted = PruneRule(before, arguments.keep)
-    found = find_unwanted(chosen_records(arguments, *words), unwanted)
-    if arguments.yes:
-        prune(found, arguments.results)
-    if arguments.json:
-        listed = [
-            {
-                "record": str(item.record),
-                "log": str(item.log) if item.log else None,
-                "trace": str(item.trace) if item.trace else None,
-                "bytes": item.size_bytes,
-            }
-            for item in found
-        ]
-        _print_json({"removed": arguments.yes, "records": listed})
-        return 0
-    from benchmarker.analysis.text.units import size
-
-    _print_some([str(item.record) for item in found])
-    logs = sum(item.log is not None for item in found)
-    what = (
-        f"{plural(len(found), 'record')} and {plural(logs, 'log')} ({size(sum(i.size_bytes for i in found))})"
-    )
-    print(f"{what} removed" if arguments.yes else f"{what} would be removed; --yes removes them")
-    return 0
-
-
-def _import(arguments: argparse.Namespace) -> int:
-    from benchmarker.analysis.legacy import import_results
-
-    outcome = import_results(arguments.sources, arguments.into, telling("records imported"))
-    if arguments.json:
-        added = [{"file": str(file), "record": str(record)} for file, record in outcome.added.items()]
-        known, left = list(map(str, outcome.known)), _with_reasons(outcome.left)
-        _print_json({"imported": added, "known": known, "left": left})
-    else:
-        print(
-            f"{plural(len(outcome.added), 'record')} imported into '{places.shown(arguments.into)}', "
-            f"{len(outcome.known)} there already, {len(outcome.left)} left"
-        )
-        tell_skipped(outcome.left)
-    return 1 if outcome.left else 0
-
-
-# --- telling --------------------------------------------------------------------------------------
-
-
-def _print_json(value: object) -> None:
-    print(json.dumps(value, indent=2))
-
-
-def _with_reasons(files: Mapping[Path, str]) -> list[dict[str, str]]:
-    return [{"file": str(file), "reason": reason} for file, reason in files.items()]
-
-
-def _print_some(lines: list[str]) -> None:
-    for line in lines[:SHOWN]:
-        print(printable(line))
-    if len(lines) > SHOWN:
-        print(f"and {len(lines) - SHOWN} more (--json names all)")

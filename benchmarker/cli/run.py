@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from benchmarker.cli.records import tell_skipped
 from benchmarker.cli.run_options import add_arguments, given, permit
-from benchmarker.cli.terminal import ReadOrNot, end_as_interrupted, print_text
+from benchmarker.cli.terminal import ReadOrNot, end_as_interrupted, print_text, tell
 
 if TYPE_CHECKING:
     from benchmarker.experiment.blueprint.loading import Blueprint
@@ -37,10 +37,6 @@ def experiment(arguments: argparse.Namespace) -> Experiment:
     return asked_experiment(given(arguments))
 
 
-def _tell(text: str) -> None:
-    print(f"benchmarker: {text}", file=sys.stderr)
-
-
 def _load(arguments: argparse.Namespace) -> Blueprint | None:
     if arguments.blueprint is None and arguments.recipe is None:
         return None
@@ -49,7 +45,7 @@ def _load(arguments: argparse.Namespace) -> Blueprint | None:
     blueprint = asked(arguments.blueprint, arguments.recipe)
     if blueprint is not None and not arguments.quiet and not arguments.json:
         for note in blueprint.notes:
-            _tell(f"{arguments.blueprint or arguments.recipe}: {note}")
+            tell(f"{arguments.blueprint or arguments.recipe}: {note}")
     return blueprint
 
 
@@ -76,9 +72,9 @@ def run_blueprint(arguments: argparse.Namespace, blueprint: Blueprint | None) ->
             from benchmarker.records import places
 
             where = places.shown(experiment_run.folder)
-            _tell(f"{done} of {every} runs already have an ok record in {where} and are skipped")
+            tell(f"{done} of {every} runs already have an ok record in {where} and are skipped")
     for note in notes if not arguments.quiet else ():
-        _tell(note)
+        tell(note)
     return _show_plan(arguments, experiment_run) if arguments.dry_run else _run(arguments, experiment_run)
 
 
@@ -182,11 +178,11 @@ def _verdict(arguments: argparse.Namespace, experiment_run: ExperimentRun) -> in
     failed, refused = experiment_run.failed, experiment_run.not_accepted
     # A table has them in its notes.
     for run in failed if arguments.json else ():
-        _tell(f"{run.path}: {run.record['error']['message']}")
+        tell(f"{run.path}: {run.record['error']['message']}")
     for reason in experiment_run.skipped if arguments.json or arguments.quiet else ():
-        _tell(reason)
+        tell(reason)
     for sentence in refused:
-        _tell(sentence)
+        tell(sentence)
     for sentence in experiment_run.troubles:
-        _tell(sentence)
+        tell(sentence)
     return 1 if failed or refused or experiment_run.troubles else 0

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import json
 from collections.abc import Callable
 from typing import TYPE_CHECKING, TypeVar
 
@@ -11,7 +10,7 @@ from benchmarker.analysis.scaling.exchanges import exchange_of, known_exchanges
 from benchmarker.api.given_values import shown, whole_number
 from benchmarker.api.interconnect import Interconnect
 from benchmarker.cli.records import add_results, tell_skipped
-from benchmarker.cli.terminal import output_width
+from benchmarker.cli.terminal import output_width, print_json
 from benchmarker.cli.values import each_once, file_path
 from benchmarker.distributed.exchanges import Exchange
 from benchmarker.distributed.networks import PRESETS, network_of
@@ -122,7 +121,7 @@ def main(arguments: argparse.Namespace) -> int:
     title, scaling = _scaling(arguments)
     curves = _curves(scaling, arguments)
     if arguments.json:
-        print(json.dumps(scaling_json(title, scaling, curves), indent=2))
+        print_json(scaling_json(title, scaling, curves))
     else:
         overlap = not arguments.no_overlap
         print(scaling_text(title, scaling, curves, overlap=overlap, width=output_width()))

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import argparse
-import json
 
 from benchmarker.cli.run_options import add_settings, single_settings
-from benchmarker.cli.terminal import output_width
+from benchmarker.cli.terminal import output_width, print_json
 from benchmarker.cli.values import whole
 
 
@@ -37,7 +36,7 @@ def main(arguments: argparse.Namespace) -> int:
         with_graph=arguments.graph,
     )
     if arguments.json:
-        print(json.dumps(description, indent=2))
+        print_json(description)
     else:
         print(problem_text(description, width=output_width()))
     return 0

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from benchmarker.api.given_values import shown
+from benchmarker.cli.terminal import print_json
 from benchmarker.cli.values import whole
 from benchmarker.errors import UsageError, plural
 
@@ -201,5 +202,5 @@ def _print_manifest(arguments: argparse.Namespace, blueprint: Path, options: lis
         cells_per_job=arguments.cells_per_job,
     )
     manifest = MANIFESTS[arguments.to](submission, arguments.results, blueprint.read_text(encoding="utf-8"))
-    print(json.dumps(manifest, indent=2))
+    print_json(manifest)
     return 0

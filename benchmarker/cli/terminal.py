@@ -39,6 +39,18 @@ def is_coloured(stream: TextIO) -> bool:
     return is_interactive(stream) and not os.environ.get("NO_COLOR")
 
 
+def print_json(value: object) -> None:
+    """Print what programs read."""
+    import json
+
+    print(json.dumps(value, indent=2))
+
+
+def tell(text: str) -> None:
+    """Say what people are to know on standard error, as the command."""
+    print(f"benchmarker: {text}", file=sys.stderr)
+
+
 def print_text(text: str, *, flush: bool = False) -> None:
     """Print what people read: statuses, grades and verdicts in colour where that goes to a terminal."""
     if is_coloured(sys.stdout):
