@@ -85,7 +85,7 @@ def make_site(
     files = {
         "index.html": _page(
             "index.html",
-            heading=title,
+            title=title,
             up="",
             made_at=made_at,
             version=__version__,
@@ -100,11 +100,11 @@ def make_site(
     for one in found:
         values = contest_values(one)
         files[f"contests/{one.contest.name}.html"] = _page(
-            "contest.html", heading=one.contest.title, up="../", **values
+            "contest.html", title=one.contest.title, up="../", **values
         )
     for entry in shown.values():
         values = entry_values(entry, found, repository.records)
-        files[f"entries/{entry.key}.html"] = _page("entry.html", heading=entry.label, up="../", **values)
+        files[f"entries/{entry.key}.html"] = _page("entry.html", title=entry.label, up="../", **values)
     return Site(files, dict(_copies(found, repository)), tuple(found), outside)
 
 

@@ -26,7 +26,7 @@ def render(template: str, /, package: str = __package__, **values: Any) -> str:
     template : str
         Its name among the templates of the package.
     package : str
-        Whose templates they are.
+        Whose templates they are; those of the page can be extended.
     values
         What the template shows.
 
@@ -40,7 +40,7 @@ def render(template: str, /, package: str = __package__, **values: Any) -> str:
     except ImportError:
         raise _missing("jinja2") from None
     environment = jinja2.Environment(
-        loader=jinja2.FunctionLoader(functools.partial(template_text, package=package)),
+        loader=jinja2.ChoiceLoader([jinja2.PackageLoader(package), jinja2.PackageLoader(__package__)]),
         autoescape=True,
         undefined=jinja2.StrictUndefined,
         trim_blocks=True,
