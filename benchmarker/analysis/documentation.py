@@ -10,11 +10,12 @@ from __future__ import annotations
 import argparse
 import json
 import sys
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import asdict
 from pathlib import Path
 
 from benchmarker import registry
+from benchmarker.analysis.text.markdown import markdown_row
 from benchmarker.analysis.text.onnx_nodes import node_test_page
 from benchmarker.analysis.text.plugins import MODE_MARKS
 from benchmarker.errors import BenchmarkerError
@@ -80,15 +81,15 @@ def problems_page() -> str:
         "forward pass in convolutions, matrix and recurrent products, counting multiply and add as two, at the",
         "default parameters. `both` means inference and training.",
         "",
-        _markdown(titles),
-        _markdown(["---", "---", "--:", "--:", *("---" for _ in plugins)]),
+        markdown_row(titles),
+        markdown_row(["---", "---", "--:", "--:", *("---" for _ in plugins)]),
     ]
     reasons = []
     for entry in entries:
         facts, cells = problem_facts(entry), support(entry.name, plugins)
         numbers = [f"{facts.parameters:,}", f"{facts.flops_per_sample:,}"]
         lines.append(
-            _markdown([f"`{facts.name}`", facts.task, *numbers, *(MODE_MARKS[c.modes] for c in cells)])
+            markdown_row([f"`{facts.name}`", facts.task, *numbers, *(MODE_MARKS[c.modes] for c in cells)])
         )
         reasons += [f"- `{c.problem}` on {c.framework}: {c.reason}" for c in cells if c.reason]
     lines += ["", "## Sources", ""]
@@ -96,10 +97,6 @@ def problems_page() -> str:
     if reasons:
         lines += ["", "## What cannot run, and why", "", *reasons]
     return "\n".join(lines) + "\n"
-
-
-def _markdown(cells: Iterable[str]) -> str:
-    return f"| {' | '.join(cells)} |"
 
 
 def main() -> None:

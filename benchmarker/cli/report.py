@@ -53,6 +53,7 @@ def main(arguments: argparse.Namespace) -> int:
     from benchmarker.analysis.results import collect
     from benchmarker.analysis.results.filters import parse_filters
     from benchmarker.analysis.text.units import size
+    from benchmarker.records.files import name_in
 
     check_place(arguments.output, force=arguments.force)
     quiet = arguments.quiet or arguments.json
@@ -62,8 +63,8 @@ def main(arguments: argparse.Namespace) -> int:
         page = make_page(
             results,
             title=arguments.title,
-            files=[_name(path, arguments.results) for path in results.paths],
-            skipped=[(_name(path, arguments.results), why) for path, why in results.damaged.items()],
+            files=[name_in(path, arguments.results) for path in results.paths],
+            skipped=[(name_in(path, arguments.results), why) for path, why in results.damaged.items()],
             note=progress,
         )
         written = write_page(arguments.output, page.html, force=arguments.force)
@@ -85,8 +86,3 @@ def main(arguments: argparse.Namespace) -> int:
         counts.append(f"{plural(len(page.skipped), 'file')} left out and named in it")
     print(f"{arguments.output}: {', '.join(counts)}, {size(written)}")
     return 0
-
-
-def _name(path: Path, folder: Path) -> str:
-    """Return a file as it is found in the folder: where the folder lies is nobody's business."""
-    return str(path.relative_to(folder)) if path.is_relative_to(folder) and path != folder else path.name

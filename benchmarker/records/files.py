@@ -33,6 +33,11 @@ class File(NamedTuple):
     state: State
 
 
+def name_in(path: Path, folder: Path) -> str:
+    """Return a file as it is found in the folder: where the folder lies is nobody's business."""
+    return str(path.relative_to(folder)) if path.is_relative_to(folder) and path != folder else path.name
+
+
 def find_files(path: str | os.PathLike[str], on_damage: Callable[[Path, str], None]) -> list[File]:
     """Return the record files of a folder and the folders below it, by name; or the file that was named.
 

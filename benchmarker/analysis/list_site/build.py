@@ -19,13 +19,13 @@ from benchmarker.analysis.list_site.pages import (
     contest_values,
     entry_values,
     index_values,
-    name_in,
 )
 from benchmarker.analysis.list_site.requirements import no_contest
 from benchmarker.analysis.list_site.reruns import ENDING
 from benchmarker.analysis.list_site.standings import Standing, standings
 from benchmarker.analysis.page import assets
 from benchmarker.errors import UsageError, plural
+from benchmarker.records.files import name_in
 from benchmarker.records.reading import DamagedError, read_bytes
 from benchmarker.version import __version__
 

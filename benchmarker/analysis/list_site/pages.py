@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import shlex
 from collections.abc import Iterator, Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
 from benchmarker.analysis.list_site.contests import HARDWARE, Contest
@@ -267,8 +266,3 @@ def _process(record: Record, counts: str, part: str) -> dict[str, Any]:
         "counts": counts,
         "part": part,
     }
-
-
-def name_in(path: Path, folder: Path) -> str:
-    """Return a file as it is found in the folder: where the folder lies is nobody's business."""
-    return str(path.relative_to(folder)) if path.is_relative_to(folder) and path != folder else path.name

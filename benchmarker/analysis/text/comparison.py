@@ -24,7 +24,7 @@ from benchmarker.analysis.text.comparison_words import (
     told_apart_by,
     value_text,
 )
-from benchmarker.analysis.text.layout import Column, align_points, table
+from benchmarker.analysis.text.layout import Column, align_points, numeric_column, table
 from benchmarker.analysis.text.slowdown import least_slowdown
 from benchmarker.analysis.text.units import duration, significant, time_unit
 from benchmarker.errors import plural
@@ -137,7 +137,7 @@ def _numbers(rows: Sequence[Row]) -> list[Column]:
     columns = [
         Column(f"base{heading}", steps([row.first for row in rows]), numeric=True),
         Column(f"other{heading}", steps([row.other for row in rows]), numeric=True),
-        Column("ratio", align_points([ratio_text(row.ratio) for row in rows]), numeric=True),
+        numeric_column("ratio", [ratio_text(row.ratio) for row in rows]),
         Column("95 % interval", tuple(interval_text(row) for row in rows), numeric=True),
         Column("verdict", tuple(row.verdict.verdict if row.verdict else "none" for row in rows)),
     ]

@@ -14,7 +14,7 @@ from benchmarker.analysis.text.factors import (
     short_digest,
     specification_factors,
 )
-from benchmarker.analysis.text.layout import Column, align_points, table
+from benchmarker.analysis.text.layout import Column, numeric_column, table
 from benchmarker.analysis.text.quality import (
     all_steady,
     finding,
@@ -140,15 +140,15 @@ def _numbers(rows: Sequence[Cell]) -> list[Column]:
         return significant(seconds / unit[0]) if unit else duration(seconds)
 
     columns = [
-        _numeric(f"median step{heading}", [_NONE if step is None else shown(step) for step in steps]),
+        numeric_column(f"median step{heading}", [_NONE if step is None else shown(step) for step in steps]),
         Column(f"95 % interval{heading}", tuple(_interval(cell, shown) for cell in rows), numeric=True),
-        _numeric("samples/s", [_NONE if t is None else significant(t) for t in (c.throughput for c in rows)]),
+        numeric_column("samples/s", [_NONE if t is None else significant(t) for t in (c.throughput for c in rows)]),
     ]
     columns += generations.columns(rows)
     columns += scenarios.columns(rows)
     if len(rows) > 1:
         relative = list(map(_relative_text, _relative(rows), rows))
-        columns.append(_numeric("relative", relative))
+        columns.append(numeric_column("relative", relative))
     counts = [len(cell.well) for cell in rows]
     if max(counts) > 1 and not _processes(rows):
         columns.append(Column("processes", tuple(map(str, counts)), numeric=True))
@@ -163,10 +163,6 @@ def _interval(cell: Cell, shown: Callable[[float], str]) -> str:
         low, high = cell.medians_seconds
         return f"{shown(low)} to {shown(high)}"
     return _NONE
-
-
-def _numeric(title: str, numbers: Sequence[str]) -> Column:
-    return Column(title, align_points(numbers), numeric=True)
 
 
 def _relative(rows: Sequence[Cell]) -> list[float | None]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 
-from benchmarker.analysis.text.layout import Column, align_points
+from benchmarker.analysis.text.layout import Column, numeric_column
 from benchmarker.analysis.text.units import duration, significant
 from benchmarker.records.cells import Cell
 from benchmarker.records.lookup import Record, value_at
@@ -43,7 +43,7 @@ def columns(rows: Sequence[Cell]) -> list[Column]:
 
 def _column(title: str, rows: Sequence[Cell], name: str, shown: Callable[[float], str]) -> Column:
     found = [_median(cell, name) for cell in rows]
-    return Column(title, align_points([_NONE if one is None else shown(one) for one in found]), numeric=True)
+    return numeric_column(title, [_NONE if one is None else shown(one) for one in found])
 
 
 def _median(cell: Cell, name: str) -> float | None:

@@ -9,7 +9,7 @@ from typing import Any
 
 from benchmarker.analysis.history.points import Change, History, Point
 from benchmarker.analysis.text.factors import specification_factors
-from benchmarker.analysis.text.layout import Column, align_points, table
+from benchmarker.analysis.text.layout import Column, numeric_column, table
 from benchmarker.analysis.text.units import duration, significant, time_unit
 from benchmarker.errors import plural, printable
 from benchmarker.records.keys import machine_models
@@ -106,9 +106,7 @@ def _points_table(history: History, first: int, width: int) -> str:
     changes = {change.point: change for change in history.changes}
     columns = [
         Column("since (UTC)", tuple(moment(point.time) for point in points), key=True),
-        Column(
-            f"step{name}", align_points([_time(point.centre_seconds, unit) for point in points]), numeric=True
-        ),
+        numeric_column(f"step{name}", [_time(point.centre_seconds, unit) for point in points]),
         Column(f"95 % interval{name}", tuple(_interval(point, unit) for point in points)),
         Column("n", tuple(str(point.processes) for point in points), numeric=True),
         Column("version", tuple(_version(history, point) for point in points), breaks="+"),

@@ -95,6 +95,11 @@ def align_points(numbers: Sequence[str]) -> tuple[str, ...]:
     return tuple(number + " " * (max(after) - n) if number else "" for number, n in zip(numbers, after))
 
 
+def numeric_column(title: str, numbers: Sequence[str]) -> Column:
+    """Return a column of numbers whose decimal points stand below each other."""
+    return Column(title, align_points(numbers), numeric=True)
+
+
 def table(columns: Sequence[Column], width: int) -> str:
     """Return the table with a heading and a rule below it.
 

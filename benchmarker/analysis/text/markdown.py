@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from itertools import zip_longest
 
 from benchmarker.analysis.text.layout import Column
@@ -20,8 +20,9 @@ def markdown_table(columns: Sequence[Column]) -> str:
     """Return columns as a table, numbers aligned to the right."""
     rules = ["---:" if column.numeric else "---" for column in columns]
     rows = zip_longest(*(map(escaped, column.cells) for column in columns), fillvalue="")
-    return "\n".join(map(_row, [[escaped(column.title) for column in columns], rules, *rows]))
+    return "\n".join(map(markdown_row, [[escaped(column.title) for column in columns], rules, *rows]))
 
 
-def _row(cells: Sequence[str]) -> str:
+def markdown_row(cells: Iterable[str]) -> str:
+    """Return a row of a table of cells in which nothing has to be escaped."""
     return f"| {' | '.join(cells)} |"

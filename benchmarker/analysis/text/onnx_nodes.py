@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from benchmarker.analysis.text.layout import Column, table
+from benchmarker.analysis.text.markdown import markdown_row
 
 if TYPE_CHECKING:
     from benchmarker.orchestration.jobs.conformance import CheckReport
@@ -91,11 +92,11 @@ def node_test_page(reports: Sequence[CheckReport], absent: Mapping[str, str], te
 
 
 def _totals(reports: Sequence[CheckReport], absent: Mapping[str, str]) -> list[str]:
-    lines = [_row(["framework", *STATUSES, "claimed"]), _row(["---", *["--:"] * (len(STATUSES) + 1)])]
+    lines = [markdown_row(["framework", *STATUSES, "claimed"]), markdown_row(["---", *["--:"] * (len(STATUSES) + 1)])]
     for report in reports:
         counts = [f"{report.count(status):,}" for status in STATUSES]
         name = f"{report.framework} {report.version or ''}".strip()
-        lines.append(_row([name, *counts, f"{len(report.results):,}"]))
+        lines.append(markdown_row([name, *counts, f"{len(report.results):,}"]))
     lines += ["", *(f"- {name} did not run: {reason}" for name, reason in absent.items())] if absent else []
     return lines
 
@@ -103,10 +104,10 @@ def _totals(reports: Sequence[CheckReport], absent: Mapping[str, str]) -> list[s
 def _operators(reports: Sequence[CheckReport], operators: Mapping[str, Counter[str]]) -> list[str]:
     names = [report.framework for report in reports]
     found = [by_operator(report.results) for report in reports]
-    lines = [_row(["operator", "tests", *names]), _row(["---", *["--:"] * (len(names) + 1)])]
+    lines = [markdown_row(["operator", "tests", *names]), markdown_row(["---", *["--:"] * (len(names) + 1)])]
     for operator, counts in operators.items():
         right = [f[operator]["passed"] + f[operator]["folded"] if operator in f else 0 for f in found]
-        lines.append(_row([operator, str(counts.total()), *map(str, right)]))
+        lines.append(markdown_row([operator, str(counts.total()), *map(str, right)]))
     return lines
 
 
@@ -131,7 +132,3 @@ def _refused(reports: Sequence[CheckReport], operators: Mapping[str, Counter[str
 
 def _finding(result: Mapping[str, Any]) -> str:
     return f"- `{result['name']}` {result['status']}: {result['detail']}"
-
-
-def _row(cells: Iterable[str]) -> str:
-    return f"| {' | '.join(cells)} |"

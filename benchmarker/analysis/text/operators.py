@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from benchmarker.analysis.text.factors import framework_label, specification_factors
-from benchmarker.analysis.text.layout import Column, align_points, table
+from benchmarker.analysis.text.layout import Column, numeric_column, table
 from benchmarker.analysis.text.units import duration, significant, time_unit
 from benchmarker.records.cells import Cell, cells
 from benchmarker.records.keys import configuration
@@ -162,10 +162,7 @@ def _times(
         return significant(step / unit[0]) if unit else duration(step)
 
     columns = [Column("configuration", tuple(labels), key=True)]
-    columns += [
-        Column(name, align_points([shown(row.get(name)) for row in rows]), numeric=True)
-        for name in frameworks
-    ]
+    columns += [numeric_column(name, [shown(row.get(name)) for row in rows]) for name in frameworks]
     return f"{mode}: median step{f' [{unit[1]}]' if unit else ''}\n\n{table(columns, width)}"
 
 

@@ -8,7 +8,7 @@ from dataclasses import asdict
 from typing import Any
 
 from benchmarker.analysis.scaling.scale import STRONG, Curve, Scaling
-from benchmarker.analysis.text.layout import Column, align_points, table
+from benchmarker.analysis.text.layout import Column, numeric_column, table
 from benchmarker.analysis.text.units import duration, significant, size
 
 _INDENT = "  "
@@ -55,20 +55,16 @@ def _table(curve: Curve, width: int) -> str:
     found = [point.prediction for point in curve.points]
     columns = [
         Column("ranks", tuple(f"{one.ranks:,}" for one in found), numeric=True, key=True),
-        _numeric("step", [duration(one.step_seconds) for one in found]),
-        _numeric("95 % of steps", [f"{duration(one.low, 3)} to {duration(one.high, 3)}" for one in found]),
-        _numeric("computing", [duration(one.compute_seconds) for one in found]),
-        _numeric("sending", [duration(one.sending_seconds) for one in found]),
-        _numeric("not hidden", [duration(one.exposed_seconds) for one in found]),
-        _numeric("sent by each", [size(one.bytes_per_rank) for one in found]),
-        _numeric("samples/s", [significant(point.samples_per_second) for point in curve.points]),
-        _numeric("efficiency", [f"{point.efficiency:.1%}" for point in curve.points]),
+        numeric_column("step", [duration(one.step_seconds) for one in found]),
+        numeric_column("95 % of steps", [f"{duration(one.low, 3)} to {duration(one.high, 3)}" for one in found]),
+        numeric_column("computing", [duration(one.compute_seconds) for one in found]),
+        numeric_column("sending", [duration(one.sending_seconds) for one in found]),
+        numeric_column("not hidden", [duration(one.exposed_seconds) for one in found]),
+        numeric_column("sent by each", [size(one.bytes_per_rank) for one in found]),
+        numeric_column("samples/s", [significant(point.samples_per_second) for point in curve.points]),
+        numeric_column("efficiency", [f"{point.efficiency:.1%}" for point in curve.points]),
     ]
     return table(columns, width)
-
-
-def _numeric(title: str, texts: Sequence[str]) -> Column:
-    return Column(title, align_points(texts), numeric=True)
 
 
 def _notes(scaling: Scaling, curves: Sequence[Curve], overlap: bool) -> Iterator[str]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from benchmarker.analysis.text.layout import Column, align_points
+from benchmarker.analysis.text.layout import Column, numeric_column
 from benchmarker.analysis.text.units import duration, significant
 from benchmarker.api.scenario import OFFLINE, PERCENTILES, SERVER, SINGLE_STREAM
 from benchmarker.errors import plural
@@ -83,7 +83,7 @@ def notes(rows: Sequence[Cell]) -> list[str]:
 
 
 def _column(title: str, texts: Sequence[str | None]) -> Column:
-    return Column(title, align_points([_NONE if text is None else text for text in texts]), numeric=True)
+    return numeric_column(title, [_NONE if text is None else text for text in texts])
 
 
 def _medians(rows: Sequence[Cell], name: str) -> list[float | None]:

@@ -28,7 +28,7 @@ from benchmarker.analysis.comparison.trainings import (
     reference_of,
 )
 from benchmarker.analysis.text.factors import trainer_label
-from benchmarker.analysis.text.layout import Column, align_points, table
+from benchmarker.analysis.text.layout import Column, align_points, numeric_column, table
 from benchmarker.analysis.text.units import duration, significant
 from benchmarker.errors import BenchmarkerError, plural
 from benchmarker.records.lookup import Record
@@ -89,12 +89,12 @@ def _block(
     columns = [
         Column(title, tuple(group.label for group in groups), breaks="=._"),
         Column("reached", tuple(map(_reached, groups))),
-        _numeric("steps, median", [_steps(group) for group in groups]),
+        numeric_column("steps, median", [_steps(group) for group in groups]),
         Column("95 % interval", tuple(_interval(group.steps, _whole) for group in groups)),
-        _numeric("seconds, median", [_seconds(group) for group in groups]),
+        numeric_column("seconds, median", [_seconds(group) for group in groups]),
         Column("95 % interval", tuple(_interval(group.seconds, _rounded) for group in groups)),
-        _numeric("olympic mean", [_olympic(group) for group in groups]),
-        _numeric("median step", [_step(group) for group in groups]),
+        numeric_column("olympic mean", [_olympic(group) for group in groups]),
+        numeric_column("median step", [_step(group) for group in groups]),
         *more,
     ]
     wrapped = [textwrap.fill(note, width, subsequent_indent="  ") for note in notes]
@@ -204,10 +204,6 @@ def _groups(records: Sequence[Record]) -> list[TrainingGroup]:
     for record in records:
         found.setdefault(trainer_label(record), []).append(record)
     return [TrainingGroup(label, tuple(own)) for label, own in found.items()]
-
-
-def _numeric(title: str, texts: Sequence[str]) -> Column:
-    return Column(title, align_points(texts), numeric=True)
 
 
 def _reached(group: TrainingGroup) -> str:
