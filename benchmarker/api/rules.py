@@ -218,7 +218,7 @@ class Window(Rule):
         return {"anyOf": [Whole().schema(), Sizes(2, 2).schema()]}
 
 
-class _OfParts(Rule):
+class RuleOfParts(Rule):
     """What a value may be whose parts have faults of their own."""
 
     def accepts(self, value: Any) -> bool:
@@ -235,7 +235,7 @@ class _OfParts(Rule):
 
 
 @dataclass(frozen=True)
-class ListOf(_OfParts):
+class ListOf(RuleOfParts):
     """A list of values of one rule, each only once; at least ``fewest``."""
 
     rule: Rule
@@ -270,7 +270,7 @@ class ListOf(_OfParts):
 
 
 @dataclass(frozen=True)
-class OneOrMany(_OfParts):
+class OneOrMany(RuleOfParts):
     """A value of a rule, or a list of them, which spans the matrix."""
 
     rule: Rule
@@ -292,7 +292,7 @@ class OneOrMany(_OfParts):
 
 
 @dataclass(frozen=True)
-class Sets(_OfParts):
+class Sets(RuleOfParts):
     """A list of values, or a list of such lists, which spans the matrix."""
 
     one: ListOf

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+import dataclasses
+import typing
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from benchmarker.api.given_values import shown
-from benchmarker.api.rules import Found, Rule
+from benchmarker.api.rules import Found, Rule, RuleOfParts
 from benchmarker.errors import nearest
 
 
 @dataclass(frozen=True)
-class Table(Rule):
+class Table(RuleOfParts):
     """A table with some named members and, if ``others`` says so, any others of one rule."""
 
     what: str
@@ -23,9 +25,6 @@ class Table(Rule):
     @property
     def allowed(self) -> str:
         return self.what
-
-    def accepts(self, value: Any) -> bool:
-        return not self.faults(value)
 
     def schema(self) -> dict[str, Any]:
         return {
@@ -50,3 +49,15 @@ class Table(Rule):
             else:
                 found += [((name, *steps), message) for steps, message in rule.faults(member)]
         return found
+
+
+def field_rules(kind: type[Any]) -> Mapping[str, Rule]:
+    """Return what each field of a dataclass may hold: its rule stands in the annotation."""
+    hints = typing.get_type_hints(kind, include_extras=True)
+    return {field.name: hints[field.name].__metadata__[0] for field in dataclasses.fields(kind)}
+
+
+def required_fields(kind: type[Any]) -> list[str]:
+    """Return the fields of a dataclass that have no default."""
+    missing = dataclasses.MISSING
+    return [f.name for f in dataclasses.fields(kind) if f.default is missing and f.default_factory is missing]

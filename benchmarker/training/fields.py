@@ -4,43 +4,27 @@ from __future__ import annotations
 
 import dataclasses
 import importlib
-import typing
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
 from benchmarker.api.given_values import plain, shown
-from benchmarker.api.rules import Found, ListOf, Real, Rule
-from benchmarker.api.tables import Table
+from benchmarker.api.rules import Found, ListOf, Real, Rule, RuleOfParts
+from benchmarker.api.tables import Table, field_rules, required_fields
 from benchmarker.errors import UsageError
 
 _Table = TypeVar("_Table")
 
 
-def rules(kind: type[Any]) -> Mapping[str, Rule]:
-    """Return what each field of a table may hold."""
-    hints = typing.get_type_hints(kind, include_extras=True)
-    return {field.name: hints[field.name].__metadata__[0] for field in dataclasses.fields(kind)}
-
-
-def required(kind: type[Any]) -> list[str]:
-    """Return the fields of a table that have no default."""
-    missing = dataclasses.MISSING
-    return [f.name for f in dataclasses.fields(kind) if f.default is missing and f.default_factory is missing]
-
-
 @dataclass(frozen=True)
-class TableOf(Rule):
+class TableOf(RuleOfParts):
     """A table with the fields of a dataclass, which may know of further faults: ``table_faults(values)``."""
 
     kind: type[Any]
 
     @property
     def allowed(self) -> str:
-        return f"a table with {', '.join(rules(self.kind))}"
-
-    def accepts(self, value: Any) -> bool:
-        return not self.faults(value)
+        return f"a table with {', '.join(field_rules(self.kind))}"
 
     def schema(self) -> dict[str, Any]:
         return self._table().schema()
@@ -51,7 +35,7 @@ class TableOf(Rule):
         return self._table().faults(value) or (list(own(value)) if own else [])
 
     def _table(self) -> Table:
-        return Table(self.allowed, rules(self.kind), tuple(required(self.kind)))
+        return Table(self.allowed, field_rules(self.kind), tuple(required_fields(self.kind)))
 
 
 def tables_by_name(names: Sequence[str], table: TableOf) -> Table:
@@ -60,7 +44,7 @@ def tables_by_name(names: Sequence[str], table: TableOf) -> Table:
 
 
 @dataclass(frozen=True)
-class Read(Rule):
+class Read(RuleOfParts):
     """What a class method ``parse`` reads, which says itself what is wrong.
 
     Parameters
@@ -77,9 +61,6 @@ class Read(Rule):
     @property
     def allowed(self) -> str:
         return self.what
-
-    def accepts(self, value: Any) -> bool:
-        return not self.faults(value)
 
     def schema(self) -> dict[str, Any]:
         return {"description": self.what}
@@ -137,7 +118,7 @@ def made(kind: type[_Table], values: Mapping[str, Any], what: str) -> _Table:
 
 
 def _made(kind: type[_Table], values: Mapping[str, Any]) -> _Table:
-    known = rules(kind)
+    known = field_rules(kind)
     return kind(**{name: _typed(known[name], value) for name, value in values.items()})
 
 

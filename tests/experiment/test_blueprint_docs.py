@@ -8,10 +8,11 @@ from typing import Any
 
 import pytest
 
+from benchmarker.api.tables import required_fields
 from benchmarker.experiment.acceptance import METRICS
 from benchmarker.experiment.blueprint.document import tomllib
 from benchmarker.experiment.blueprint.fields import FIELDS, field_faults
-from benchmarker.problems.layers.declared import ACTIVATIONS, LAYERS, required
+from benchmarker.problems.layers.declared import ACTIVATIONS, LAYERS
 from tests.conftest import ROOT
 
 TEXT = (ROOT / "docs" / "blueprints.md").read_text()
@@ -40,7 +41,7 @@ def test_every_layer_is_in_the_table(name: str) -> None:
     told = re.findall(r"`([^`]+)`", ROWS[name][0])
     wanted = [
         field
-        if field in required(LAYERS[name]) or value.default is None
+        if field in required_fields(LAYERS[name]) or value.default is None
         else f"{field}={shown(value.default)}"
         for field, value in fields.items()
     ]

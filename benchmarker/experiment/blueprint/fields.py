@@ -19,6 +19,7 @@ from benchmarker.api.rules import (
     OneOrMany,
     Real,
     Rule,
+    RuleOfParts,
     Text,
     Whole,
     null_faults,
@@ -56,15 +57,12 @@ class Plain(Rule):
 _SETTING = OneOrMany(Plain())
 
 
-class Layers(Rule):
+class Layers(RuleOfParts):
     """The layers of an inline architecture."""
 
     @property
     def allowed(self) -> str:
         return "a list of layers, the first an InputLayer"
-
-    def accepts(self, value: Any) -> bool:
-        return not layer_faults(value)
 
     def schema(self) -> dict[str, Any]:
         return {
@@ -87,15 +85,12 @@ _INLINE_PROBLEM = Table(
 )
 
 
-class Problem(Rule):
+class Problem(RuleOfParts):
     """A problem: its name, a table with its name and parameters, or a table with layers."""
 
     @property
     def allowed(self) -> str:
         return "a name, or a table with 'name' or 'layers'"
-
-    def accepts(self, value: Any) -> bool:
-        return not self.faults(value)
 
     def schema(self) -> dict[str, Any]:
         return {"anyOf": [Text().schema(), _NAMED_PROBLEM.schema(), _INLINE_PROBLEM.schema()]}
@@ -121,7 +116,7 @@ def _are_layers(value: Any) -> bool:
 
 
 @dataclass(frozen=True)
-class NameOrTable(Rule):
+class NameOrTable(RuleOfParts):
     """A name, or a table with settings of what it names."""
 
     name: Rule
@@ -130,9 +125,6 @@ class NameOrTable(Rule):
     @property
     def allowed(self) -> str:
         return f"{self.name.allowed}, or {self.table.allowed}"
-
-    def accepts(self, value: Any) -> bool:
-        return not self.faults(value)
 
     def schema(self) -> dict[str, Any]:
         return {"anyOf": [self.name.schema(), self.table.schema()]}
@@ -179,15 +171,12 @@ class OptimizerName(Rule):
         return [(steps, text + nearest(value, known)) for steps, text in super().faults(value)]
 
 
-class OptimizerTable(Rule):
+class OptimizerTable(RuleOfParts):
     """A table with the kind of an optimizer and its constants."""
 
     @property
     def allowed(self) -> str:
         return "a table with 'kind' and constants"
-
-    def accepts(self, value: Any) -> bool:
-        return not self.faults(value)
 
     def schema(self) -> dict[str, Any]:
         return self._table().schema()
@@ -236,15 +225,12 @@ class SuiteName(Rule):
         ]
 
 
-class Settings(Rule):
+class Settings(RuleOfParts):
     """Parameters and options by name, or by owner and name."""
 
     @property
     def allowed(self) -> str:
         return "a table of values, or of tables for individual problems and frameworks"
-
-    def accepts(self, value: Any) -> bool:
-        return not self.faults(value)
 
     def schema(self) -> dict[str, Any]:
         owned = {"type": "object", "additionalProperties": _SETTING.schema()}

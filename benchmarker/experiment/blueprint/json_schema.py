@@ -5,9 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 from benchmarker import registry
+from benchmarker.api.tables import field_rules, required_fields
 from benchmarker.experiment.blueprint.fields import FIELDS, REQUIRED
 from benchmarker.experiment.options import OPTION_OF_KEY
-from benchmarker.problems.layers.declared import LAYERS, InputLayer, Layer, required, rules
+from benchmarker.problems.layers.declared import LAYERS, InputLayer, Layer
 
 _PLUGINS = {
     "problem": "problems",
@@ -42,12 +43,12 @@ def _property(name: str) -> dict[str, Any]:
 
 
 def _layer(kind: type[Layer]) -> dict[str, Any]:
-    fields = rules(kind)
+    fields = field_rules(kind)
     return {
         "title": kind.__name__,
         "description": (kind.__doc__ or "").strip().splitlines()[0].replace("``", "`"),
         "type": "object",
-        "required": ["layer", *required(kind)],
+        "required": ["layer", *required_fields(kind)],
         "properties": {
             "layer": {"const": kind.__name__},
             **{name: rule.schema() for name, rule in fields.items()},

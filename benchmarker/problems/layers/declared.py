@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import dataclasses
 import json
-import typing
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any, Tuple, Union
 
 from benchmarker.api.given_values import plain, shown
 from benchmarker.api.rules import Choice, Flag, Found, Real, Rule, Sizes, Whole, Window
+from benchmarker.api.tables import field_rules, required_fields
 from benchmarker.errors import UsageError, did_you_mean
 
 ACTIVATIONS = ("linear", "relu", "sigmoid", "tanh", "gelu", "silu")
@@ -235,17 +235,6 @@ LAYERS: Mapping[str, type[Layer]] = {
 """Every layer by name."""
 
 
-def rules(kind: type[Layer]) -> Mapping[str, Rule]:
-    """Return what each field of a layer may hold."""
-    hints = typing.get_type_hints(kind, include_extras=True)
-    return {field.name: hints[field.name].__metadata__[0] for field in dataclasses.fields(kind)}
-
-
-def required(kind: type[Layer]) -> list[str]:
-    """Return the fields of a layer that have no default."""
-    return [field.name for field in dataclasses.fields(kind) if field.default is dataclasses.MISSING]
-
-
 # --- checking ------------------------------------------------------------------------------------
 
 
@@ -285,8 +274,8 @@ def _faults(layer: Any, label: str) -> Iterator[Found]:
             yield ("layer",), f"{label} {message}"
         return
     kind, label = LAYERS[name], f"{label} ({name})"
-    known = rules(kind)
-    for missing in (field for field in required(kind) if field not in layer):
+    known = field_rules(kind)
+    for missing in (field for field in required_fields(kind) if field not in layer):
         yield (), f"{label} needs '{missing}', {known[missing].allowed}"
     for field, value in layer.items():
         if field == "layer":
