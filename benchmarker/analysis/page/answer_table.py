@@ -19,6 +19,7 @@ from benchmarker.analysis.text.comparison_words import (
     told_apart_by,
     value_text,
 )
+from benchmarker.analysis.text.layout import joined
 from benchmarker.analysis.text.tones import TONES
 from benchmarker.analysis.text.units import duration
 from benchmarker.errors import plural
@@ -158,7 +159,7 @@ def _abouts(works: Sequence[Work]) -> list[str]:
         names = [name for name in told_apart_by([flat[place] for place in places]) if _is_told(name)]
         for place in places:
             more = [_said(name, flat[place].get(name)) for name in names]
-            found[place] = ", ".join([found[place], *filter(None, more)])
+            found[place] = joined([found[place], *more])
     return found
 
 
@@ -172,7 +173,7 @@ def _plain_about(work: Work) -> str:
     ranks = value_at(record, "distributed.ranks")
     scheme = f"{ranks} ranks, {value_at(record, 'distributed.scheme')}" if ranks else ""
     texts = (str(record["mode"]), f"batch {record['batch_size']}", str(record["precision"]), scheme)
-    return ", ".join(filter(None, texts))
+    return joined(texts)
 
 
 def _is_told(name: str) -> bool:
@@ -196,7 +197,7 @@ def _row(answer: Answer, about: str, keys: Mapping[str, tuple[int, str]]) -> Ans
     return AnswerRow(
         title=work_name(record),
         about=about,
-        where=", ".join(filter(None, where)),
+        where=joined(where),
         lines=_lines(answer, keys),
         left_out=_left_out(answer),
         grade=answer.grade,

@@ -15,7 +15,6 @@ from benchmarker.analysis.text.comparison_words import (
     NONE,
     conditions,
     interval_text,
-    joined,
     label,
     percent_text,
     ratio_text,
@@ -24,7 +23,7 @@ from benchmarker.analysis.text.comparison_words import (
     told_apart_by,
     value_text,
 )
-from benchmarker.analysis.text.layout import Column, align_points, numeric_column, table
+from benchmarker.analysis.text.layout import Column, align_points, joined, numeric_column, table
 from benchmarker.analysis.text.slowdown import least_slowdown
 from benchmarker.analysis.text.units import duration, significant, time_unit
 from benchmarker.errors import plural

@@ -13,7 +13,6 @@ from benchmarker.analysis.comparison.verdict import EQUIVALENT, INCONCLUSIVE
 from benchmarker.analysis.text.comparison_words import (
     conditions,
     interval_text,
-    joined,
     label,
     percent_text,
     ratio_text,
@@ -22,6 +21,7 @@ from benchmarker.analysis.text.comparison_words import (
     told_apart_by,
     value_text,
 )
+from benchmarker.analysis.text.layout import joined
 from benchmarker.errors import plural
 from benchmarker.statistics import CONFIDENCE
 

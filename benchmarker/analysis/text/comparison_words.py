@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from benchmarker.analysis.comparison.compare import Number, Row
+from benchmarker.analysis.text.layout import joined
 from benchmarker.analysis.text.units import significant
 
 NONE = "-"
@@ -93,7 +94,3 @@ def value_text(value: Any) -> str:
     if value is None:
         return "none"
     return value if isinstance(value, str) else json.dumps(value)
-
-
-def joined(texts: Sequence[str]) -> str:
-    return ", ".join(filter(None, texts))

@@ -14,7 +14,7 @@ from benchmarker.analysis.text.factors import (
     short_digest,
     specification_factors,
 )
-from benchmarker.analysis.text.layout import Column, numeric_column, table
+from benchmarker.analysis.text.layout import Column, joined, numeric_column, table
 from benchmarker.analysis.text.quality import (
     all_steady,
     finding,
@@ -76,9 +76,9 @@ def comparison_table(records: Iterable[Mapping[str, Any]], *, width: int = 80) -
     columns = [Column("framework", frameworks), *map(_column, varying), *_numbers(rows)]
     columns += [_column(factor) for factor in outcomes if factor.varies]
     said = [*(factor.caption for factor in (*conditions, *outcomes) if not factor.varies), _processes(rows)]
-    labels = [_joined(texts) for texts in zip(frameworks, *(factor.texts for factor in varying))]
+    labels = [joined(texts) for texts in zip(frameworks, *(factor.texts for factor in varying))]
     notes = [textwrap.fill(note, width, subsequent_indent="  ") for note in _notes(rows, labels)]
-    return "\n".join([*textwrap.wrap(_joined(said), width), "", table(columns, width), "", *notes])
+    return "\n".join([*textwrap.wrap(joined(said), width), "", table(columns, width), "", *notes])
 
 
 def _column(factor: Factor) -> Column:
@@ -122,7 +122,7 @@ def _within(replication: Mapping[str, Any]) -> str:
     half_width = replication.get("target_half_width")
     if half_width is None:
         return _NONE
-    return _joined([replication["profile"], f"within {100 * half_width:.3g} %"])
+    return joined([replication["profile"], f"within {100 * half_width:.3g} %"])
 
 
 def _processes(rows: Sequence[Cell]) -> str:
@@ -189,10 +189,6 @@ def _ratio(cell: Cell, baseline: Cell) -> float | None:
     if not step or not first or cell.other_values(baseline):
         return None
     return step / first
-
-
-def _joined(texts: Iterable[str]) -> str:
-    return ", ".join(filter(None, texts))
 
 
 def _notes(rows: Sequence[Cell], labels: Sequence[str]) -> list[str]:

@@ -69,6 +69,11 @@ def _longest(texts: Sequence[str]) -> int:
     return max(map(len, texts), default=0)
 
 
+def joined(texts: Iterable[str]) -> str:
+    """Return texts with commas between them; one that is empty is left out."""
+    return ", ".join(filter(None, texts))
+
+
 def labelled(lines: Iterable[tuple[str, str]], label_width: int, width: int) -> list[str]:
     """Return texts with a label before each, wrapped beside it; a text that is empty is left out."""
     return [

@@ -10,14 +10,13 @@ import re
 import selectors
 import sys
 from abc import abstractmethod
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from benchmarker.api.launcher import (
-    Event,
     GroupHandler,
     Handler,
     Launcher,
@@ -30,7 +29,7 @@ from benchmarker.errors import EnvironmentCreationError
 from benchmarker.execution.launchers import frames
 from benchmarker.execution.launchers.control_pipe import ControlPipe
 from benchmarker.execution.launchers.engine_client import EngineClient, said_in, with_reason
-from benchmarker.execution.launchers.event_loop import EventLoop
+from benchmarker.execution.launchers.event_loop import EventLoop, of_one
 from benchmarker.execution.launchers.local import begin
 from benchmarker.execution.launchers.rank_group import RankGroup, RankProcess
 from benchmarker.execution.launchers.rank_place import place_here
@@ -96,13 +95,9 @@ class EngineLauncher(Launcher):
         """
 
     def launch(self, command: WorkerCommand, handler: Handler) -> Outcome:
-        def answer(rank: int, event: Event) -> Iterable[tuple[int, str]]:
-            reply = handler(event)
-            return () if reply is None else ((rank, reply),)
-
         # The rank end refuses another machine; asking first would start the engine twice.
         self._places = [place_of({**place_here(), "port": 0})]
-        return self.launch_group([command], answer)[0]
+        return self.launch_group([command], of_one(handler))[0]
 
     def launch_group(
         self,

@@ -5,10 +5,10 @@ from __future__ import annotations
 import selectors
 import signal
 import time
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 
-from benchmarker.api.launcher import Event, GroupHandler, Outcome
+from benchmarker.api.launcher import Event, GroupHandler, Handler, Outcome
 from benchmarker.errors import ProtocolError
 from benchmarker.execution.launchers.conversation import Conversation
 
@@ -22,6 +22,16 @@ LOOKS = 4
 """How often one looks for ranks that are stopped while one may say nothing."""
 MAX_WAIT_SECONDS = 86400.0
 """The kernel's own limit of one wait is about 24 days; a longer timeout takes several."""
+
+
+def of_one(handler: Handler) -> GroupHandler:
+    """Return the handler of a group that is one worker."""
+
+    def answer(rank: int, event: Event) -> Iterable[tuple[int, str]]:
+        reply = handler(event)
+        return () if reply is None else ((rank, reply),)
+
+    return answer
 
 
 class EventLoop:

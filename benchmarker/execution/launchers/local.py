@@ -5,13 +5,13 @@ from __future__ import annotations
 import contextlib
 import os
 import time
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Sequence
 
-from benchmarker.api.launcher import Event, GroupHandler, Handler, Launcher, Outcome, WorkerCommand
+from benchmarker.api.launcher import GroupHandler, Handler, Launcher, Outcome, WorkerCommand
 from benchmarker.errors import UnsupportedError
 from benchmarker.execution.launchers.control_pipe import ControlPipe
 from benchmarker.execution.launchers.conversation import Conversation
-from benchmarker.execution.launchers.event_loop import EventLoop
+from benchmarker.execution.launchers.event_loop import EventLoop, of_one
 from benchmarker.execution.launchers.forked import Forked, WarmServers
 from benchmarker.execution.launchers.log_watch import LogWatch
 from benchmarker.execution.launchers.spawned import GuardedProcess, Spawned, send_message
@@ -43,14 +43,9 @@ class LocalLauncher(Launcher):
         ProtocolError
             If the worker does what none does; it has been ended.
         """
-
-        def answer(rank: int, event: Event) -> Iterable[tuple[int, str]]:
-            reply = handler(event)
-            return () if reply is None else ((rank, reply),)
-
         start = self._fork if command.start == "fork" else _spawn
         with contextlib.ExitStack() as cleanup:
-            return EventLoop([begin(command, start, cleanup)], answer).run()[0]
+            return EventLoop([begin(command, start, cleanup)], of_one(handler)).run()[0]
 
     def launch_group(
         self,

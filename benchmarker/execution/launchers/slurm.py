@@ -10,17 +10,17 @@ import shutil
 import socket
 import sys
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from contextlib import AbstractContextManager
 from dataclasses import replace
 from pathlib import Path
 
-from benchmarker.api.launcher import Event, Handler, Launcher, Outcome, WorkerCommand
+from benchmarker.api.launcher import Handler, Launcher, Outcome, WorkerCommand
 from benchmarker.errors import EnvironmentCreationError, UnsupportedError
 from benchmarker.execution.launchers.control_pipe import ControlPipe
 from benchmarker.execution.launchers.engine_client import EngineClient, with_reason
 from benchmarker.execution.launchers.engine_launcher import EngineLauncher, OpenEngine, through_streams
-from benchmarker.execution.launchers.event_loop import EventLoop
+from benchmarker.execution.launchers.event_loop import EventLoop, of_one
 from benchmarker.execution.launchers.local import begin
 from benchmarker.execution.launchers.rank_link import STREAMS
 from benchmarker.execution.launchers.slurm_allocation import Allocation
@@ -60,13 +60,8 @@ class SlurmLauncher(EngineLauncher):
             If the worker does what none does; it has been ended.
         """
         _require_job()
-
-        def answer(rank: int, event: Event) -> Iterable[tuple[int, str]]:
-            reply = handler(event)
-            return () if reply is None else ((rank, reply),)
-
         with contextlib.ExitStack() as cleanup:
-            outcome = EventLoop([begin(command, _start, cleanup)], answer).run()[0]
+            outcome = EventLoop([begin(command, _start, cleanup)], of_one(handler)).run()[0]
         status = outcome.exit_status
         # A far end tells of a signal as shells do.
         if status is not None and status > 128:

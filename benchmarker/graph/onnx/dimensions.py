@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from benchmarker.errors import UsageError
+from benchmarker.graph.names import free_name
 from benchmarker.graph.onnx.plain import PlainModel, Tensor
 
 RESERVED = ("loss",)
@@ -124,7 +125,5 @@ def _fields(model: PlainModel, batch: frozenset[str]) -> dict[str, str]:
             field = re.sub(r"\W+", "_", name).strip("_") or "size"
             if not field.isidentifier() or keyword.iskeyword(field) or field in RESERVED:
                 field = f"size_{field}"
-            while field in found.values():
-                field += "_"
-            found[name] = field
+            found[name] = free_name(field, found.values())
     return found

@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from benchmarker.graph.graph import Graph
+from benchmarker.graph.names import free_name
 from benchmarker.graph.types import Distribution, Node, Parameter, TensorType
 
 Values = Mapping[str, Any]
@@ -98,13 +99,7 @@ def _pair(graph: Graph, conv: Node) -> _Pair | None:
     own = [name for name in conv.inputs[1:3] if name]
     if not parameters.issuperset({*own, *norm.inputs[1:5]}) or any(len(graph.uses(n)) > 1 for n in own):
         return None
-    return _Pair(conv, norm, own[1] if len(own) == 2 else _unused(f"{conv.name}.folded_bias", graph))
-
-
-def _unused(name: str, graph: Graph) -> str:
-    while name in graph.types:
-        name += "_"
-    return name
+    return _Pair(conv, norm, own[1] if len(own) == 2 else free_name(f"{conv.name}.folded_bias", graph.types))
 
 
 def _values(pair: _Pair, given: Values) -> dict[str, Any]:

@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from benchmarker.graph.graph import Graph
+from benchmarker.graph.names import free_name
 from benchmarker.graph.types import Node
 
 OPERATOR = "quantize_dequantize"
@@ -189,7 +190,7 @@ class _Quantized:
         return (name,)
 
     def _unused(self, name: str) -> str:
-        return _unused(name, {*self._graph.types, *self.names.values(), *self._biases})
+        return free_name(name, {*self._graph.types, *self.names.values(), *self._biases})
 
     def _quantized(self, operand: Operand) -> str:
         if operand not in self.names:
@@ -208,9 +209,3 @@ def _node(name: str, operand: Operand, scale: Scale) -> Node:
         "bits": 8,
     }
     return Node(name, OPERATOR, (operand.value,), (name,), attributes)
-
-
-def _unused(name: str, taken: set[str]) -> str:
-    while name in taken:
-        name += "_"
-    return name

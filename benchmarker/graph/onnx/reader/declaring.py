@@ -6,6 +6,7 @@ from collections.abc import Iterable
 
 import numpy as np
 
+from benchmarker.graph.names import numbered_name
 from benchmarker.graph.network import Network
 from benchmarker.graph.onnx.reader.values import Known, Unsupported
 from benchmarker.graph.recorder import Value
@@ -38,12 +39,7 @@ class Declared:
 
     def unused(self, name: str) -> str:
         """Return ``name``, with a number after it if it is taken."""
-        found, number = name, 1
-        while found in self._taken:
-            number += 1
-            found = f"{name}_{number}"
-        self._taken.add(found)
-        return found
+        return numbered_name(name, self._taken)
 
     def parameter(self, known: Known, trained: bool | None = None) -> Value:
         """Return the parameter that holds a known array; integers of any size are int64.

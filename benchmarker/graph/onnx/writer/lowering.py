@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from benchmarker.graph.graph import Graph, apply_node
+from benchmarker.graph.names import numbered_name
 from benchmarker.graph.onnx.writer.nodes import OnnxNode
 from benchmarker.graph.onnx.writer.operators import OnnxOperators
 from benchmarker.graph.types import Node
@@ -96,16 +97,8 @@ class _Lowering:
     def _name(self, node: Node, added: list[OnnxNode]) -> None:
         for one in added:
             result = set(one.outputs) & set(node.outputs)
-            one.name = node.name if result else self._unused(f"{node.name}/{one.kind}")
+            one.name = node.name if result else numbered_name(f"{node.name}/{one.kind}", self._taken)
             self._origins[one.name] = node.name
-
-    def _unused(self, stem: str) -> str:
-        name, number = stem, 1
-        while name in self._taken:
-            number += 1
-            name = f"{stem}_{number}"
-        self._taken.add(name)
-        return name
 
     def _append_identity(self, name: str) -> None:
         (node,) = (node for node in self._graph.nodes if name in node.outputs)
