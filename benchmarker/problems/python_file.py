@@ -1,4 +1,4 @@
-"""A Python file as a problem: it defines ``benchmarker_problem()`` as an installed one does."""
+"""A Python file as a problem, an optimizer or a scheme: it defines the hook that describes one, as a plugin does."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from dataclasses import replace
 from importlib.machinery import SourceFileLoader
 from pathlib import Path
 from types import CodeType
-from typing import TYPE_CHECKING, Any, Tuple, TypeVar
+from typing import TYPE_CHECKING, Any, Tuple
 
 from benchmarker.api.containment import contained
 from benchmarker.api.given_values import expanded
@@ -19,9 +19,10 @@ from benchmarker.problems.files import made_value
 
 if TYPE_CHECKING:
     from benchmarker.api.problem import Problem
+    from benchmarker.api.scheme import Scheme
+    from benchmarker.api.update_rule import UpdateRule
 
 _MAKER = f"{__name__}:python_problem"
-_Described = TypeVar("_Described")
 
 
 class PythonFiles(ProblemScheme):
@@ -67,11 +68,36 @@ def python_problem(file: str, digest: str) -> Problem:
     from benchmarker.api.problem import Problem
 
     path = Path(file)
-    problem: Problem = described_by(path, digest, "problem", Problem)
+    problem: Problem = _described_by(path, digest, "problem", Problem)
     return replace(problem, name=path.name, semantics=int(digest[:12], 16))
 
 
-def described_by(path: Path, digest: str, what: str, kind: type[Any]) -> Any:
+def python_rule(file: str, digest: str) -> UpdateRule:
+    """Return the optimizer's rule of a file, which has the file's name; as :func:`python_problem`."""
+    from benchmarker.api.update_rule import UpdateRule
+
+    rule: UpdateRule = _named_after_its_file(file, digest, "optimizer", UpdateRule)
+    return rule
+
+
+def python_scheme(file: str, digest: str) -> Scheme:
+    """Return the scheme of a file, which has the file's name; as :func:`python_problem`."""
+    from benchmarker.api.scheme import Scheme
+
+    scheme: Scheme = _named_after_its_file(file, digest, "scheme", Scheme)
+    return scheme
+
+
+def _named_after_its_file(file: str, digest: str, what: str, kind: type[Any]) -> Any:
+    """Return what a file describes, a frozen dataclass, under the file's name and with its digest."""
+    path = Path(file)
+    described = _described_by(path, digest, what, kind)
+    own = type(described)
+    named = type(own.__name__, (own,), {"name": path.name, "digest": f"sha256:{digest}"})
+    return named(**vars(described))
+
+
+def _described_by(path: Path, digest: str, what: str, kind: type[Any]) -> Any:
     """Return what a file describes: the value of its ``benchmarker_WHAT()``.
 
     Parameters
@@ -104,7 +130,7 @@ def described_by(path: Path, digest: str, what: str, kind: type[Any]) -> Any:
 
 
 def file_entry(path: Path, what: str, maker: str) -> Tuple[str, str, str]:
-    """Return value, origin and version of the entry of a file that is a plugin itself.
+    """Return value, origin and version of the entry of a file that is an optimizer or a scheme.
 
     Parameters
     ----------
@@ -113,7 +139,7 @@ def file_entry(path: Path, what: str, maker: str) -> Tuple[str, str, str]:
     what : str
         The kind of plugin, with its article.
     maker : str
-        ``module:function`` that makes it from the file's path and digest.
+        Which function of this module makes it.
 
     Raises
     ------
@@ -124,15 +150,7 @@ def file_entry(path: Path, what: str, maker: str) -> Tuple[str, str, str]:
     if not path.is_file():
         raise UsageError(f"{what} that ends in .py must be a file that is there, got '{path.name}'")
     digest = file_digest(path)
-    return made_value(maker, str(path), digest), "Python file", f"sha256:{digest}"
-
-
-def named_after(path: Path, digest: str, described: _Described) -> _Described:
-    """Return what a file describes, a frozen dataclass, under the file's name and with its digest."""
-    kind = type(described)
-    named = type(kind.__name__, (kind,), {"name": path.name, "digest": f"sha256:{digest}"})
-    found: _Described = named(**vars(described))
-    return found
+    return made_value(f"{__name__}:{maker}", str(path), digest), "Python file", f"sha256:{digest}"
 
 
 def _loaded(path: Path, digest: str, what: str) -> Any:
