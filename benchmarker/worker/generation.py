@@ -15,7 +15,8 @@ from benchmarker.api.program import Program
 from benchmarker.errors import UnsupportedError
 from benchmarker.graph.graph import Graph
 from benchmarker.worker.around import Around
-from benchmarker.worker.job import ProblemJob, load_problem
+from benchmarker.worker.job import ProblemJob
+from benchmarker.worker.loading import load_problem
 
 if TYPE_CHECKING:
     import numpy.typing as npt

@@ -16,7 +16,8 @@ from benchmarker.graph.support import check_operators, composed_operators
 from benchmarker.graph.transformations.fold_batch_norm import fold_batch_norm
 from benchmarker.worker.batches import batches_of
 from benchmarker.worker.channel import Channel
-from benchmarker.worker.job import Job, RunJob, load_framework, load_framework_plugin, problem_graph
+from benchmarker.worker.job import Job, RunJob
+from benchmarker.worker.loading import load_framework, load_framework_plugin, problem_graph
 from benchmarker.worker.measurement.micro_batching import MicroBatched
 from benchmarker.worker.stages import Stages
 

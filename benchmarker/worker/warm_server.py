@@ -116,7 +116,7 @@ def _warm_up(framework: str, events: int) -> float:
     start = time.perf_counter()
     os.write(events, b'{"event": "stage", "name": "import"}\n')
     try:
-        from benchmarker.worker.job import load_framework, load_framework_plugin
+        from benchmarker.worker.loading import load_framework, load_framework_plugin
 
         loaded = load_framework(load_framework_plugin(framework))
         for name in (*LATER_IMPORTS, *loaded.later_imports):

@@ -22,7 +22,7 @@ from benchmarker.data.values import draw_batch, draw_parameters
 from benchmarker.graph.graph import Graph
 from benchmarker.graph.network import Network
 from benchmarker.problems.files import load_object
-from benchmarker.worker.job import load_framework, load_framework_plugin
+from benchmarker.worker.loading import load_framework, load_framework_plugin
 
 RATE, WARM_UP = 0.01, 20
 

@@ -14,7 +14,7 @@ from benchmarker.api.framework import Device
 from benchmarker.worker.conformance import Subject
 from benchmarker.worker.conformance.derivatives import derivative_checks
 from benchmarker.worker.conformance.subject import Check
-from benchmarker.worker.job import load_framework
+from benchmarker.worker.loading import load_framework
 
 
 def chosen() -> list[Check]:

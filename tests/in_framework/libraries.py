@@ -24,7 +24,7 @@ from benchmarker.worker.conformance.subject import (
     fetch_outputs,
     reference_program,
 )
-from benchmarker.worker.job import load_framework
+from benchmarker.worker.loading import load_framework
 
 Build = Callable[[Network], None]
 LOADS = 200

@@ -12,7 +12,7 @@ from benchmarker.graph.graph import Graph
 from benchmarker.graph.network import Network
 from benchmarker.graph.transformations.quantize import Operand, Scale, quantize
 from benchmarker.worker.conformance.subject import Subject, draw_batch, draw_parameters, fetch_outputs
-from benchmarker.worker.job import load_framework
+from benchmarker.worker.loading import load_framework
 from benchmarker.worker.quantization import measured
 from benchmarker.worker.verification import reference
 from benchmarker.worker.verification.tolerances import tolerances

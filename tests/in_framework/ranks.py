@@ -28,7 +28,7 @@ from benchmarker.graph.graph import Graph
 from benchmarker.graph.network import Network
 from benchmarker.problems.files import load_object
 from benchmarker.worker.conformance.subject import draw_batch, draw_parameters
-from benchmarker.worker.job import load_framework, load_framework_plugin
+from benchmarker.worker.loading import load_framework, load_framework_plugin
 
 ROWS, STEPS = 8, 5
 OPTIMIZERS = {

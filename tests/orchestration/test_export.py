@@ -237,7 +237,7 @@ from benchmarker.graph.onnx.writer.lowering import lower
 from benchmarker.graph.onnx.writer.model import check_file, make_model, write_model
 from benchmarker.plugins.onnxruntime.model_file import run_file
 from benchmarker.data import values
-from benchmarker.worker.job import load_problem
+from benchmarker.worker.loading import load_problem
 
 graph = load_problem("benchmarker.problems.mnist_mlp").graph(2).without_loss()
 parameters, batch = values.draw_parameters(graph, 0), values.draw_batch(graph, 0)

@@ -18,7 +18,7 @@ from benchmarker.api.framework import Device
 from benchmarker.records.precision import excluded
 from benchmarker.records.schema import validate
 from benchmarker.worker.conformance import Subject, conformance_checks
-from benchmarker.worker.job import load_framework, load_framework_plugin
+from benchmarker.worker.loading import load_framework, load_framework_plugin
 from tests.conftest import DISTRIBUTIONS, ROOT, Command, write_distribution
 from tests.support.timed_frameworks import taken_ns, with_clockwork
 

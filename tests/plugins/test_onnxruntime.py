@@ -163,7 +163,7 @@ from benchmarker.api.optimizer import Optimizer
 from benchmarker.plugins.onnxruntime import Options
 from benchmarker.plugins.onnxruntime.framework import OnnxRuntime
 from benchmarker.data import values
-from benchmarker.worker.job import load_problem
+from benchmarker.worker.loading import load_problem
 
 problem = load_problem("benchmarker.problems.resnet:RESNET18")
 graph = problem.graph(2, **problem.reduced).without_loss()

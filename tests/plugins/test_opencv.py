@@ -73,7 +73,7 @@ from benchmarker.data import values
 from benchmarker.errors import UnsupportedError
 from benchmarker.graph.network import Network
 from benchmarker.plugins.opencv.framework import OpenCv
-from benchmarker.worker.job import load_problem
+from benchmarker.worker.loading import load_problem
 
 framework = OpenCv()
 framework.configure(Device("cpu"), threads=1, seed=0)

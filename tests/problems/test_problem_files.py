@@ -20,7 +20,8 @@ from benchmarker.errors import PluginError, UsageError
 from benchmarker.execution.import_roots import import_roots
 from benchmarker.experiment.spec import RunSpec, specification
 from benchmarker.orchestration.references import reference_path
-from benchmarker.worker.job import RunJob, load_problem
+from benchmarker.worker.job import RunJob
+from benchmarker.worker.loading import load_problem
 from tests.conftest import Command
 from tests.support.onnx_models import KEPT
 from tests.support.records import make_record

@@ -19,7 +19,8 @@ from benchmarker.plugins.numpy.framework import NumpyFramework
 from benchmarker.plugins.numpy.program import NumpyProgram
 from benchmarker.worker.batches import batches_of
 from benchmarker.worker.generation import told_times
-from benchmarker.worker.job import RunJob, problem_graph
+from benchmarker.worker.job import RunJob
+from benchmarker.worker.loading import problem_graph
 from benchmarker.worker.verification import generations, reference
 from benchmarker.worker.verification.generations import parted, reference_tokens, token_verdict
 from benchmarker.worker.verification.tolerances import Tolerance

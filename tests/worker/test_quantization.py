@@ -11,7 +11,7 @@ from benchmarker import registry
 from benchmarker.data.values import draw_batch, draw_parameters
 from benchmarker.graph.graph import Graph
 from benchmarker.records.keys import differences
-from benchmarker.worker.job import problem_graph
+from benchmarker.worker.loading import problem_graph
 from benchmarker.worker.quantization import SAMPLES, measured
 from benchmarker.worker.verification import reference
 from tests.conftest import Command

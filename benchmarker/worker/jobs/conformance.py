@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Union
 from benchmarker.api.framework import Framework, FrameworkPlugin
 from benchmarker.worker import facts
 from benchmarker.worker.channel import Channel
-from benchmarker.worker.job import load_problem, problem_graph
+from benchmarker.worker.loading import load_problem, problem_graph
 from benchmarker.worker.other_jobs import ConformanceJob, OperatorGradientsJob, ProblemGradientsJob
 from benchmarker.worker.program import framework_options, import_framework
 from benchmarker.worker.stages import Stages

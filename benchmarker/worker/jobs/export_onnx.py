@@ -13,7 +13,7 @@ import numpy as np
 from benchmarker.graph.graph import Graph
 from benchmarker.graph.support import check_operators
 from benchmarker.worker.channel import Channel
-from benchmarker.worker.job import problem_graph
+from benchmarker.worker.loading import problem_graph
 from benchmarker.worker.other_jobs import EXAMPLE, ExportJob
 from benchmarker.worker.program import import_framework
 from benchmarker.worker.stages import Stages

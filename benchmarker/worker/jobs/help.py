@@ -7,7 +7,8 @@ from pathlib import Path
 from benchmarker.api.native_scheme import Helper
 from benchmarker.problems.files import load_object
 from benchmarker.worker.channel import Channel
-from benchmarker.worker.job import HelpJob, load_framework_plugin, load_scheme
+from benchmarker.worker.job import HelpJob
+from benchmarker.worker.loading import load_framework_plugin, load_scheme
 from benchmarker.worker.stages import Stages
 
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from benchmarker.graph.support import check_operators
 from benchmarker.worker import facts
 from benchmarker.worker.channel import Channel
-from benchmarker.worker.job import load_problem, problem_graph
+from benchmarker.worker.loading import load_problem, problem_graph
 from benchmarker.worker.other_jobs import ProbesJob
 from benchmarker.worker.program import ProgramBuilder, configure, import_framework
 from benchmarker.worker.stages import Stages

@@ -5,7 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 from benchmarker.worker.channel import Channel
-from benchmarker.worker.job import RankJob, load_scheme
+from benchmarker.worker.job import RankJob
+from benchmarker.worker.loading import load_scheme
 from benchmarker.worker.jobs.results import result_of
 from benchmarker.worker.stages import Stages
 

@@ -7,7 +7,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from benchmarker.worker.channel import Channel
-from benchmarker.worker.job import RankTrainJob, load_scheme
+from benchmarker.worker.job import RankTrainJob
+from benchmarker.worker.loading import load_scheme
 from benchmarker.worker.jobs.results import result_of
 from benchmarker.worker.stages import Stages
 

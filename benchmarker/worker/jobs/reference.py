@@ -8,7 +8,8 @@ from typing import Any
 from benchmarker.errors import BenchmarkerError
 from benchmarker.worker.batches import batches_of
 from benchmarker.worker.channel import Channel
-from benchmarker.worker.job import ReferenceJob, problem_graph
+from benchmarker.worker.job import ReferenceJob
+from benchmarker.worker.loading import problem_graph
 from benchmarker.worker.stages import Stages
 
 

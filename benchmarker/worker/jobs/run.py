@@ -12,7 +12,8 @@ from benchmarker.errors import UnsupportedError
 from benchmarker.graph.graph import Graph
 from benchmarker.worker.channel import Channel
 from benchmarker.worker.first_step import first_step
-from benchmarker.worker.job import RunJob, load_problem
+from benchmarker.worker.job import RunJob
+from benchmarker.worker.loading import load_problem
 from benchmarker.worker.jobs.results import result_of
 from benchmarker.worker.program import Prepared, prepare
 from benchmarker.worker.stages import Stages

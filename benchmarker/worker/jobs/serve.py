@@ -6,7 +6,8 @@ from pathlib import Path
 from typing import Any
 
 from benchmarker.worker.channel import Channel
-from benchmarker.worker.job import ServeJob, load_scheme, problem_graph
+from benchmarker.worker.job import ServeJob
+from benchmarker.worker.loading import load_scheme, problem_graph
 from benchmarker.worker.stages import Stages
 
 

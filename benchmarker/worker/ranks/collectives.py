@@ -16,7 +16,8 @@ from benchmarker.api.framework import Framework, FrameworkPlugin
 from benchmarker.api.program import Program
 from benchmarker.problems.files import load_object
 from benchmarker.worker.channel import Channel
-from benchmarker.worker.job import CollectiveJob, load_problem, load_scheme, problem_graph
+from benchmarker.worker.job import CollectiveJob
+from benchmarker.worker.loading import load_problem, load_scheme, problem_graph
 from benchmarker.worker.program import Prepared, configure
 from benchmarker.worker.ranks.collective_values import Given, compare
 from benchmarker.worker.ranks.group import Group

@@ -9,7 +9,8 @@ import numpy as np
 
 from benchmarker.api.collective import ALL_REDUCE, Collective, CollectiveProgram
 from benchmarker.problems.files import load_object
-from benchmarker.worker.job import RankJob, load_framework_plugin
+from benchmarker.worker.job import RankJob
+from benchmarker.worker.loading import load_framework_plugin
 from benchmarker.worker.ranks.flat import Layout
 from benchmarker.worker.ranks.prepare import Rank
 

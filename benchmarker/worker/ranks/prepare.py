@@ -14,7 +14,8 @@ from benchmarker.api.scheme import Communicator, Scheme
 from benchmarker.graph.graph import Graph
 from benchmarker.problems.files import load_object
 from benchmarker.worker.channel import Channel
-from benchmarker.worker.job import RankJob, load_framework_plugin, problem_graph
+from benchmarker.worker.job import RankJob
+from benchmarker.worker.loading import load_framework_plugin, problem_graph
 from benchmarker.worker.measurement import sampling
 from benchmarker.worker.measurement.micro_batching import MicroBatched
 from benchmarker.worker.program import Build, Prepared, configure, import_framework, made_native

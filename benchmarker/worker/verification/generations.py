@@ -18,7 +18,8 @@ from benchmarker.api.optimizer import Optimizer
 from benchmarker.errors import BenchmarkerError, plural
 from benchmarker.graph.graph import Graph
 from benchmarker.worker.generation import GenerationProgram, completed, stage_graph, with_constants
-from benchmarker.worker.job import ReferenceJob, RunJob, problem_graph
+from benchmarker.worker.job import ReferenceJob, RunJob
+from benchmarker.worker.loading import problem_graph
 from benchmarker.worker.verification import reference
 from benchmarker.worker.verification.findings import Check, left_out
 from benchmarker.worker.verification.outputs_again import MOVED_ROWS, OutputsAgain

@@ -14,7 +14,7 @@ import numpy as np
 
 from benchmarker.errors import UnsupportedError
 from benchmarker.graph.graph import Graph
-from benchmarker.worker.job import problem_graph
+from benchmarker.worker.loading import problem_graph
 from benchmarker.worker.measurement.micro_batching import has_statistics
 from benchmarker.worker.verification import reference
 from benchmarker.worker.verification.findings import FAILED, Check, compared, impossible_kinds, left_out

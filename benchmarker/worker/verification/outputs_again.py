@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from benchmarker.data import values
-from benchmarker.worker.job import problem_graph
+from benchmarker.worker.loading import problem_graph
 from benchmarker.worker.verification import reference
 from benchmarker.worker.verification.findings import FAILED, Check, compared, left_out
 from benchmarker.worker.verification.further_steps import ProofSubject

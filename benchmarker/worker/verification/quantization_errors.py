@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any
 from benchmarker.data import values
 from benchmarker.errors import UnsupportedError
 from benchmarker.graph.transformations.quantize import OPERATOR, quantized_operands
-from benchmarker.worker.job import RunJob, problem_graph
+from benchmarker.worker.job import RunJob
+from benchmarker.worker.loading import problem_graph
 from benchmarker.worker.quantization import calibration_samples
 from benchmarker.worker.verification import reference
 from benchmarker.worker.verification.samples import errors, largest, tensor_sample

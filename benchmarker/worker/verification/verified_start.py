@@ -12,7 +12,8 @@ import numpy as np
 from benchmarker.api.program import Program
 from benchmarker.data import values
 from benchmarker.training.optimizers.advance import places
-from benchmarker.worker.job import RunJob, problem_graph
+from benchmarker.worker.job import RunJob
+from benchmarker.worker.loading import problem_graph
 from benchmarker.worker.stages import Stages
 from benchmarker.worker.verification import reference
 from benchmarker.worker.verification.findings import impossible_kinds, verdict

@@ -14,7 +14,7 @@ from benchmarker.api.modifiers import Modifiers
 from benchmarker.api.optimizer import Optimizer
 from benchmarker.data import values
 from benchmarker.plugins.numpy.program import NumpyProgram
-from benchmarker.worker.job import problem_graph
+from benchmarker.worker.loading import problem_graph
 from tests.support.digits_by_hand import ByHand, train_by_hand
 from tests.support.late_faults import UncorrectedAdam, with_optimizer
 from tests.worker.training.test_train_job import (

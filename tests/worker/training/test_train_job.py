@@ -25,7 +25,8 @@ from benchmarker.plugins.numpy.program import NumpyProgram
 from benchmarker.training import schedules
 from benchmarker.training.fields import made, to_json
 from benchmarker.training.recipe import Training
-from benchmarker.worker.job import TrainJob, problem_graph
+from benchmarker.worker.job import TrainJob
+from benchmarker.worker.loading import problem_graph
 from benchmarker.worker.jobs.reference import compute_reference
 from benchmarker.worker.jobs.train import train
 from benchmarker.worker.stages import Stages
