@@ -285,7 +285,7 @@ def geometric_mean(values: Sequence[float]) -> float:
     return math.exp(math.fsum(logs) / len(logs))
 
 
-def student_t_interval(values: Sequence[float], confidence: float = CONFIDENCE) -> tuple[float, float]:
+def student_t_interval(values: Sequence[float]) -> tuple[float, float]:
     """Return the confidence interval of the geometric mean of values from independent processes.
 
     Student's t on the logarithms: ``exp(mean +- t * s / sqrt(n))``.
@@ -294,8 +294,6 @@ def student_t_interval(values: Sequence[float], confidence: float = CONFIDENCE) 
     ----------
     values : sequence of float
         One positive value a process, e.g. its median step.
-    confidence : float
-        Between 0 and 1.
 
     Raises
     ------
@@ -308,7 +306,7 @@ def student_t_interval(values: Sequence[float], confidence: float = CONFIDENCE) 
         raise ValueError(f"an interval between processes needs at least 2 of them, there is {count}")
     mean = math.fsum(logs) / count
     deviation = math.sqrt(math.fsum((x - mean) ** 2 for x in logs) / (count - 1))
-    half = student_t_quantile(0.5 + confidence / 2, count - 1) * deviation / math.sqrt(count)
+    half = student_t_quantile(0.5 + CONFIDENCE / 2, count - 1) * deviation / math.sqrt(count)
     return math.exp(mean - half), math.exp(mean + half)
 
 

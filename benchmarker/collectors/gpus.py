@@ -6,7 +6,6 @@ import os
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
-from pathlib import Path
 from typing import Any
 
 from benchmarker.api.collector import Run, Unavailable
@@ -152,11 +151,11 @@ def _strangers(processes: Any) -> int | None:
     return sum(not _is_descendant(process.pid) for process in processes)
 
 
-def _is_descendant(pid: int, root: Path = ROOT) -> bool:
+def _is_descendant(pid: int) -> bool:
     """Tell whether ``pid`` is this process or was started by it, as far as ``/proc`` shows."""
     ancestor: int | None = pid
     while ancestor and ancestor > 1:
         if ancestor == os.getpid():
             return True
-        ancestor = integer(read_pairs(root / f"proc/{ancestor}/status").get("PPid"))
+        ancestor = integer(read_pairs(ROOT / f"proc/{ancestor}/status").get("PPid"))
     return False

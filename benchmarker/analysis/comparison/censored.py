@@ -10,6 +10,8 @@ from statistics import median
 import numpy as np
 import numpy.typing as npt
 
+from benchmarker.statistics import CONFIDENCE
+
 MAX_ARRANGEMENTS = 200_000
 """Of the labels of two groups: beyond this so many are drawn instead of all being tried."""
 DRAWN_ARRANGEMENTS = 20_000
@@ -82,17 +84,15 @@ def olympic_mean(times: Sequence[Time]) -> float | None:
     return sum(kept) / len(kept)
 
 
-def share_interval(reached: int, runs: int, confidence: float = 0.95) -> tuple[float, float]:
-    """Return the exact interval of a share (Clopper & Pearson 1934).
+def share_interval(reached: int, runs: int) -> tuple[float, float]:
+    """Return the exact interval of a share, which covers it at least as often (Clopper & Pearson 1934).
 
     Parameters
     ----------
     reached, runs : int
         So many of so many.
-    confidence : float
-        Of the interval; it covers the share at least as often.
     """
-    tail = (1.0 - confidence) / 2.0
+    tail = (1.0 - CONFIDENCE) / 2.0
     low = 0.0 if reached == 0 else _solved(lambda share: 1.0 - _at_most(reached - 1, runs, share), tail)
     high = 1.0 if reached == runs else _solved(lambda share: 1.0 - _at_most(reached, runs, share), 1.0 - tail)
     return low, high

@@ -142,22 +142,20 @@ def is_variant(text: str) -> bool:
     return is_commit(text) or is_version(text)
 
 
-def commit_of(revision: str, folder: Path | None = None) -> str:
+def commit_of(revision: str) -> str:
     """Return the full identifier of the commit that a revision names.
 
     Parameters
     ----------
     revision : str
         As git takes it: a tag, a branch, ``HEAD~3``, the beginning of an identifier.
-    folder : Path, optional
-        Inside the repository; the working directory without it.
 
     Raises
     ------
     UsageError
         If there is no git, no repository, or the revision names no single commit.
     """
-    place = repository_of(revision, folder)
+    place = repository_of(revision)
     status, output, _ = _git(
         place, "rev-parse", "--verify", "--quiet", "--end-of-options", f"{revision}^{{commit}}"
     )

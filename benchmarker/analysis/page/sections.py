@@ -73,8 +73,8 @@ def _pairs(rows: Iterable[tuple[str, Any]], fold: str = "") -> Part:
     return {"kind": "pairs", "rows": shown, "fold": fold}
 
 
-def _code(text: str, *, copy: bool = False, fold: str = "") -> Part:
-    return {"kind": "code", "text": text, "copy": copy, "fold": fold}
+def _code(text: str, *, copy: bool = False) -> Part:
+    return {"kind": "code", "text": text, "copy": copy, "fold": ""}
 
 
 def _result(record: Record) -> list[Part]:

@@ -18,21 +18,21 @@ _TITLES = {"output": "outputs", "loss": "loss", "gradient": "gradients"}
 _HEADINGS = {"passed": "passed", "failed": "FAILED", "inconclusive": "INCONCLUSIVE"}
 
 
-def equivalence_table(report: EquivalenceReport, *, width: int = WIDTH) -> str:
+def equivalence_table(report: EquivalenceReport) -> str:
     """Return a table for each size: a row a quantity, a column a framework, then the worst tensors."""
     parts = [f"{report.problem}: {_HEADINGS[report.status]}"]
     for size in report.batch_sizes:
         verdicts = [verdict for verdict in report.verdicts if verdict.size == size]
         if verdicts:
-            parts.append(_of_size(report, size, verdicts, width))
+            parts.append(_of_size(report, size, verdicts))
     reason = f"Tolerance: {report.tolerance_reason}."
     if "full" in report.batch_sizes:
         reason += " At full size: as far, but times what moving the weights by a few roundings does there."
-    parts.append(textwrap.fill(reason, width, subsequent_indent="  "))
+    parts.append(textwrap.fill(reason, WIDTH, subsequent_indent="  "))
     return "\n\n".join(parts)
 
 
-def _of_size(report: EquivalenceReport, size: str, verdicts: Sequence[FrameworkVerdict], width: int) -> str:
+def _of_size(report: EquivalenceReport, size: str, verdicts: Sequence[FrameworkVerdict]) -> str:
     kinds = list(dict.fromkeys(q.kind for verdict in verdicts for q in verdict.quantities))
     against = next((verdict.against for verdict in verdicts if verdict.against), "")
     changed = ", ".join(f"{name}={value}" for name, value in report.parameters[size].items())
@@ -40,17 +40,17 @@ def _of_size(report: EquivalenceReport, size: str, verdicts: Sequence[FrameworkV
     caption += f", against {against}" if against else ""
     if any(kind not in _TITLES for kind in kinds):
         caption += f"; {report.steps} steps of each optimizer"
-    lines = [*textwrap.wrap(caption, width), *textwrap.wrap(f"({changed})", width, subsequent_indent=" ")]
+    lines = [*textwrap.wrap(caption, WIDTH), *textwrap.wrap(f"({changed})", WIDTH, subsequent_indent=" ")]
     columns = [Column("largest error", (*(_TITLES.get(kind, kind) for kind in kinds), "status"))]
     columns += [
         Column(_label(verdict), (*(_cell(verdict, kind) for kind in kinds), verdict.status), numeric=True)
         for verdict in verdicts
     ]
-    lines += ["", table(columns, width), ""]
+    lines += ["", table(columns, WIDTH), ""]
     for verdict in verdicts:
         name = with_changed_options(verdict.framework, verdict.options)
         for text in (_worst(verdict), *_ties(verdict)):
-            lines += textwrap.wrap(f"{name}: {text}", width, subsequent_indent="  ")
+            lines += textwrap.wrap(f"{name}: {text}", WIDTH, subsequent_indent="  ")
     return "\n".join(lines)
 
 

@@ -89,10 +89,10 @@ class Value:
         self._copy(held, memory, inwards=True)
         return memory
 
-    def fetched(self, memory: Handle | None = None) -> Array:
+    def fetched(self) -> Array:
         """Return the elements as an array of the graph's shape."""
         found = np.empty(self.shape, np.float32)
-        self._copy(found, memory or self.memory, inwards=False)
+        self._copy(found, self.memory, inwards=False)
         return found
 
     def _copy(self, array: Array, memory: Handle | None, *, inwards: bool) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
 
 MIN_SECONDS = 1.0
 RUN_SHARE = 0.1
@@ -16,18 +15,15 @@ class Budget:
     ----------
     run_seconds : float
         What the run has taken up to now.
-    clock : callable
-        Seconds, monotonic.
     """
 
-    def __init__(self, run_seconds: float, clock: Callable[[], float] = time.monotonic) -> None:
-        self._clock = clock
-        self._start = clock()
+    def __init__(self, run_seconds: float) -> None:
+        self._start = time.monotonic()
         self.seconds = max(MIN_SECONDS, RUN_SHARE * run_seconds)
 
     @property
     def used(self) -> float:
-        return self._clock() - self._start
+        return time.monotonic() - self._start
 
     @property
     def left(self) -> float:

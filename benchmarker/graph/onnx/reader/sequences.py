@@ -12,8 +12,8 @@ from benchmarker.graph.onnx.reader.values import Known, Listed, Unsupported
 from benchmarker.graph.recorder import Value
 
 
-def _items(call: Call, position: int = 0) -> tuple[Known | Value | Listed, ...]:
-    found = call.operands[position] if position < len(call.operands) else None
+def _items(call: Call) -> tuple[Known | Value | Listed, ...]:
+    found = call.operands[0] if call.operands else None
     if not isinstance(found, Listed):
         raise Unsupported("without a sequence")
     return found.items  # type: ignore[return-value]
