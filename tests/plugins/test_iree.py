@@ -7,12 +7,9 @@ from typing import Any
 
 import pytest
 
-from benchmarker.api.options import parse_options
-from benchmarker.errors import UsageError
 from benchmarker.graph.initializers import ZEROS
 from benchmarker.graph.network import Network
 from benchmarker.graph.onnx.writer.lowering import lower
-from benchmarker.plugins.iree import Options, benchmarker_framework
 from benchmarker.plugins.iree.operators import IreeOperators
 from tests.conftest import Command
 from tests.support.conformance import passed_checks
@@ -84,17 +81,6 @@ def test_what_it_would_compute_wrongly_is_written_in_other_nodes() -> None:
     assert scattered((2, 2), (2,)) == scattered((1, 1), (1, 3)) == ["ScatterND"]
 
 
-def test_what_it_can_do_is_said_without_importing_it() -> None:
-    plugin = benchmarker_framework()
-    assert plugin.modes == ("inference", "generation")
-    assert plugin.precisions["cpu"] == ("fp32",)
-
-
-def test_an_unknown_optimization_is_refused() -> None:
-    with pytest.raises(UsageError, match="'optimization' must be 'O0', 'O1', 'O2' or 'O3'"):
-        parse_options(Options, {"optimization": "fast"}, "framework 'iree'")
-
-
 @pytest.mark.framework
 @pytest.mark.timeout(900)
 def test_it_conforms(command: Command) -> None:
@@ -118,13 +104,6 @@ def test_a_run_is_compiled_once_for_this_processor_and_verified(command: Command
     assert record["framework"]["libraries"]["target_cpu"] not in ("", "generic", "x86-64")
     assert record["execution"]["compile_cache"]["compilations"] == {"compile": 1}
     assert record["timing"]["compilations"] == 0
-
-
-def test_training_is_refused_with_a_sentence(command: Command) -> None:
-    finished = command("--framework=iree", "--problem=mnist_mlp", "--mode=training")
-    assert finished.status == 2
-    assert finished.stderr.startswith("benchmarker: framework 'iree' cannot do training")
-    assert finished.stderr.count("\n") == 1
 
 
 RAN = """

@@ -9,14 +9,11 @@ from typing import Any
 
 import pytest
 
-from benchmarker.api.options import parse_options
-from benchmarker.errors import UsageError
 from benchmarker.execution.environments.uv import find_uv
 from benchmarker.graph.graph import Graph
 from benchmarker.graph.network import Network
 from benchmarker.graph.onnx.writer.lowering import lower
 from benchmarker.plugins.common.onnx.origins import Origins
-from benchmarker.plugins.onnxruntime import Options, benchmarker_framework
 from benchmarker.plugins.onnxruntime.profiler import read_profile
 from tests.conftest import CACHE_HOME, Command
 from tests.support.conformance import passed_checks
@@ -101,17 +98,6 @@ def test_a_profile_is_read_step_by_step_without_the_warm_up(origins: Origins) ->
     ]
 
 
-def test_what_it_lacks_is_said_without_importing_it() -> None:
-    plugin = benchmarker_framework()
-    assert plugin.modes == ("inference", "generation")
-    assert plugin.precisions["cpu"] == ("fp32", "int8")
-
-
-def test_an_unknown_optimization_is_refused() -> None:
-    with pytest.raises(UsageError, match="'optimization' must be 'all', 'extended', 'basic' or 'none'"):
-        parse_options(Options, {"optimization": "most"}, "framework 'onnxruntime'")
-
-
 @pytest.mark.framework
 def test_a_worker_of_it_sends_nothing_and_can_be_forked(command: Command) -> None:
     options = ("--framework=onnxruntime", "--problem=mnist_mlp", "--mode=inference", "--start=fork")
@@ -119,14 +105,6 @@ def test_a_worker_of_it_sends_nothing_and_can_be_forked(command: Command) -> Non
     # With its telemetry a thread would run on from the import.
     assert record["error"] is None
     assert record["execution"]["environment_variables"]["ORT_DISABLE_TELEMETRY"] == "1"
-
-
-def test_training_is_refused_with_a_sentence(command: Command) -> None:
-    finished = command("--framework=onnxruntime", "--problem=mnist_mlp", "--mode=training")
-    assert finished.status == 2
-    assert "onnxruntime" in finished.stderr
-    assert "inference" in finished.stderr
-    assert finished.stderr.count("\n") == 1
 
 
 @pytest.mark.framework

@@ -11,7 +11,6 @@ from benchmarker.errors import UnsupportedError
 from benchmarker.graph.network import Network
 from benchmarker.graph.onnx.writer.lowering import lower
 from benchmarker.graph.support import check_operators
-from benchmarker.plugins.opencv import benchmarker_framework
 from benchmarker.plugins.opencv.operators import OpenCvOperators
 from benchmarker.problems.deepbench_rnn import benchmarker_problem as deepbench_rnn
 from tests.conftest import Command
@@ -32,12 +31,6 @@ def test_what_it_would_compute_as_something_else_is_written_in_other_nodes() -> 
     net.output(net.gelu(net.input("x", (3,)), approximate="tanh"))
     assert "Gelu" not in kinds(net)
     assert "Tanh" in kinds(net)
-
-
-def test_what_it_can_do_is_said_without_importing_it() -> None:
-    plugin = benchmarker_framework()
-    assert plugin.modes == ("inference", "generation")
-    assert plugin.precisions["cpu"] == ("fp32",)
 
 
 def test_a_plain_recurrent_layer_is_refused_by_name() -> None:

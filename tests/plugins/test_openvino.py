@@ -7,12 +7,9 @@ from typing import Any
 
 import pytest
 
-from benchmarker.api.options import parse_options
-from benchmarker.errors import UsageError
 from benchmarker.graph.graph import Graph
 from benchmarker.graph.network import Network
 from benchmarker.graph.onnx.writer.lowering import lower
-from benchmarker.plugins.openvino import Options, benchmarker_framework
 from benchmarker.plugins.openvino.profiler import Kernel, laid_out, origins_of
 from tests.conftest import Command
 from tests.support.conformance import passed_checks
@@ -74,17 +71,6 @@ def test_each_step_has_its_part_of_the_time_of_all() -> None:
     assert [c.start_seconds for c in found.calls] == pytest.approx([0.0, 2e-3, 0.010, 0.014])
 
 
-def test_what_it_can_do_is_said_without_importing_it() -> None:
-    plugin = benchmarker_framework()
-    assert plugin.modes == ("inference", "generation")
-    assert plugin.precisions["cpu"] == ("fp32", "bf16", "fp16", "int8")
-
-
-def test_an_unknown_hint_is_refused() -> None:
-    with pytest.raises(UsageError, match="'hint' must be 'latency' or 'throughput'"):
-        parse_options(Options, {"hint": "speed"}, "framework 'openvino'")
-
-
 @pytest.mark.framework
 @pytest.mark.timeout(600)
 def test_it_conforms(command: Command) -> None:
@@ -131,13 +117,6 @@ def test_a_precision_that_the_processor_lacks_is_refused(
     (record,) = finished.records
     assert record["status"] == "failed"
     assert record["error"]["message"].startswith("OpenVINO has no bf16 on this processor, only FP32")
-
-
-def test_training_is_refused_with_a_sentence(command: Command) -> None:
-    finished = command("--framework=openvino", "--problem=mnist_mlp", "--mode=training")
-    assert finished.status == 2
-    assert finished.stderr.startswith("benchmarker: framework 'openvino' cannot do training")
-    assert finished.stderr.count("\n") == 1
 
 
 RAN = """
