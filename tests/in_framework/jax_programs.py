@@ -6,7 +6,6 @@ them all and prints, as JSON, why each failed, or an empty text.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -19,6 +18,7 @@ from benchmarker.plugins.jax import Options
 from benchmarker.plugins.jax.framework import Jax
 from benchmarker.plugins.jax.program import JaxProgram
 from benchmarker.worker.conformance.subject import draw_batch, draw_parameters, reference_program
+from tests.in_framework.comparing import near
 from tests.in_framework.verdicts import checks_of, tell
 
 TOLERANCES = {"fp32": 2e-5, "fp64": 1e-12, "bf16": 0.1}
@@ -40,13 +40,6 @@ def build(
     )
     assert isinstance(program, JaxProgram)
     return program
-
-
-def near(found: Mapping[str, Any], expected: Mapping[str, Any], tolerance: float) -> None:
-    for name, array in expected.items():
-        norm = float(np.linalg.norm(array)) or 1.0
-        far = float(np.linalg.norm(np.asarray(found[name], np.float64) - array)) / norm
-        assert far <= tolerance, f"'{name}' is {far:.2g} off, allowed are {tolerance:.2g}"
 
 
 def agrees(graph: Graph, precision: str = "fp32", **options: Any) -> None:

@@ -17,7 +17,6 @@ from typing import Any
 
 from benchmarker.api.framework import Device, Framework, FrameworkPlugin
 from benchmarker.api.optimizer import Optimizer
-from benchmarker.errors import BenchmarkerError
 from benchmarker.graph.graph import Graph
 from benchmarker.graph.network import Network
 from benchmarker.graph.types import Distribution
@@ -27,6 +26,7 @@ from benchmarker.plugins.keras.framework import JIT
 from benchmarker.plugins.keras.program import KerasProgram
 from benchmarker.worker.conformance import Subject, conformance_checks
 from benchmarker.worker.conformance.subject import draw_batch, draw_parameters, reference_program
+from tests.in_framework.comparing import refusal
 from tests.in_framework.derivative_subset import chosen
 
 SGD = Optimizer("sgd", learning_rate=0.1)
@@ -79,15 +79,6 @@ def build(
     )
     assert isinstance(program, KerasProgram)
     return program
-
-
-def refusal(call: Callable[[], Any]) -> str:
-    """Return with which words ``call`` refuses, empty if it does not."""
-    try:
-        call()
-    except BenchmarkerError as error:
-        return str(error)
-    return ""
 
 
 def check_images_stand_as_the_backend_has_them(framework: Framework, backend: str) -> None:

@@ -30,6 +30,7 @@ from benchmarker.plugins.numpy.program import NumpyProgram
 from benchmarker.worker.conformance.cases import OPERATOR_CASES
 from benchmarker.worker.conformance.optimizers import optimizer_checks
 from benchmarker.worker.conformance.subject import Subject, draw_batch, draw_parameters, fetch_outputs
+from tests.in_framework.comparing import near
 from tests.in_framework.verdicts import tell
 
 Arrays = Mapping[str, Any]
@@ -98,14 +99,6 @@ def sparse_product() -> Graph:
 
 
 # --- programs ------------------------------------------------------------------------------------
-
-
-def near(found: Arrays, expected: Arrays, tolerance: float) -> None:
-    assert set(found) == set(expected), f"found {sorted(found)}, expected {sorted(expected)}"
-    for name, array in expected.items():
-        norm = float(np.linalg.norm(array)) or 1.0
-        far = float(np.linalg.norm(np.asarray(found[name], np.float64) - array)) / norm
-        assert far <= tolerance, f"'{name}' is {far:.2g} off, allowed are {tolerance:.2g}"
 
 
 def started(graph: Graph, precision: str = "fp32") -> tuple[dict[str, Any], dict[str, Any]]:

@@ -6,15 +6,12 @@ them all and prints, as JSON, why each failed, or an empty text.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
 from benchmarker.api.framework import Device
 from benchmarker.api.optimizer import Optimizer
-from benchmarker.errors import UnsupportedError
 from benchmarker.graph.custom import CustomOperator, NumpyFunction
 from benchmarker.graph.graph import Graph
 from benchmarker.graph.network import Network
@@ -22,6 +19,7 @@ from benchmarker.plugins.paddle import Options
 from benchmarker.plugins.paddle.framework import PaddleFramework
 from benchmarker.plugins.paddle.program import PaddleProgram
 from benchmarker.worker.conformance.subject import draw_batch, draw_parameters, reference_program
+from tests.in_framework.comparing import refusal
 from tests.in_framework.verdicts import checks_of, tell
 
 MOMENTUM = Optimizer("momentum", learning_rate=0.1)
@@ -41,14 +39,6 @@ def build(
         optimizer=optimizer,
         options=Options(to_static=to_static),
     )
-
-
-def refusal(action: Callable[[], Any]) -> str:
-    try:
-        action()
-    except UnsupportedError as error:
-        return str(error)
-    raise AssertionError("nothing was refused")
 
 
 def images(ratio: float = 0.0) -> Graph:

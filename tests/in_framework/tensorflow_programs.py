@@ -6,14 +6,12 @@ runs them all and prints, as JSON, why each failed, or an empty text.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 
 from benchmarker.api.framework import Device
 from benchmarker.api.optimizer import Optimizer
-from benchmarker.errors import UnsupportedError
 from benchmarker.graph.graph import Graph
 from benchmarker.graph.initializers import ONES
 from benchmarker.graph.network import Network
@@ -30,6 +28,7 @@ from benchmarker.worker.conformance.subject import (
     fetch_outputs,
     reference_program,
 )
+from tests.in_framework.comparing import near, refusal
 from tests.in_framework.verdicts import checks_of, tell
 
 TOLERANCES = {"fp32": 2e-5, "bf16": 0.1}
@@ -67,13 +66,6 @@ def types(graph: Graph, mode: str = "training", **settings: Any) -> list[str]:
     """Return the types of the operations that ``graph`` becomes."""
     of_mode = graph if mode == "training" else graph.without_loss()
     return [operation.type for operation in operations(build(of_mode, mode, **settings))]
-
-
-def near(found: Mapping[str, Any], expected: Mapping[str, Any], tolerance: float) -> None:
-    for name, array in expected.items():
-        norm = float(np.linalg.norm(array)) or 1.0
-        far = float(np.linalg.norm(np.asarray(found[name], np.float64) - array)) / norm
-        assert far <= tolerance, f"'{name}' is {far:.2g} off, allowed are {tolerance:.2g}"
 
 
 def agrees(graph: Graph, precision: str = "fp32", **options: Any) -> None:
@@ -306,21 +298,12 @@ def check_channels_first_only_what_has_no_kernel_is_transposed() -> None:
 
 
 def check_channels_first_in_bf16_is_refused_where_there_are_no_kernels() -> None:
-    said = ""
-    try:
-        build(flattened_image(), "inference", "bf16", layout="nchw")
-    except UnsupportedError as error:
-        said = str(error)
+    said = refusal(lambda: build(flattened_image(), "inference", "bf16", layout="nchw"))
     assert ("no kernels for bf16" in said) != has_channels_first_in_bf16()
 
 
 def check_channels_first_in_fp64_is_refused() -> None:
-    said = ""
-    try:
-        build(flattened_image(), "inference", "fp64", layout="nchw")
-    except UnsupportedError as error:
-        said = str(error)
-    assert "layout=nhwc" in said
+    assert "layout=nhwc" in refusal(lambda: build(flattened_image(), "inference", "fp64", layout="nchw"))
 
 
 # --- parameters ----------------------------------------------------------------------------------

@@ -6,14 +6,12 @@ runs them all and prints, as JSON, why each failed, or an empty text.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 from benchmarker.api.framework import Device, NoOptions
 from benchmarker.api.optimizer import Optimizer
-from benchmarker.errors import BenchmarkerError
 from benchmarker.graph.custom import CustomOperator, NativeFunction, NumpyFunction
 from benchmarker.graph.graph import Graph
 from benchmarker.graph.network import Network
@@ -23,6 +21,7 @@ from benchmarker.plugins.tinygrad.framework import Tinygrad
 from benchmarker.plugins.tinygrad.program import TinygradProgram
 from benchmarker.worker.conformance import Subject, conformance_checks
 from benchmarker.worker.conformance.subject import draw_batch, draw_parameters, reference_program
+from tests.in_framework.comparing import refusal
 from tests.in_framework.verdicts import checks_of, tell
 
 SAMPLE = (
@@ -62,14 +61,6 @@ def build(graph: Graph, mode: str, optimizer: Optimizer = Optimizer()) -> Tinygr
         optimizer=optimizer,
         options=NoOptions(),
     )
-
-
-def refusal(action: Callable[[], Any]) -> str:
-    try:
-        action()
-    except BenchmarkerError as error:
-        return str(error)
-    raise AssertionError("nothing was refused")
 
 
 def doubled(implementation: Any) -> Graph:
