@@ -282,21 +282,37 @@ def distribution(tmp_path: Path) -> Callable[..., Path]:
 @pytest.fixture
 def faulty(command: Command, distribution: Callable[..., Path]) -> Command:
     """The command with the framework ``faulty``."""
-    source = (DISTRIBUTIONS / "faulty" / "faulty_framework.py").read_text()
-    folder = distribution(
-        "faulty", {"frameworks": ["faulty = faulty_framework"]}, {"faulty_framework": source}
-    )
-    return command.with_path(folder)
+    return command.with_path(_of_framework(distribution, "faulty"))
 
 
 @pytest.fixture
 def hostile(command: Command, distribution: Callable[..., Path]) -> Command:
     """The command with the framework ``hostile``."""
-    source = (DISTRIBUTIONS / "hostile" / "hostile_framework.py").read_text()
-    folder = distribution(
-        "hostile", {"frameworks": ["hostile = hostile_framework"]}, {"hostile_framework": source}
+    return command.with_path(_of_framework(distribution, "hostile"))
+
+
+def _of_framework(distribution: Callable[..., Path], name: str) -> Path:
+    """Make the distribution of a framework that is one module."""
+    source = (DISTRIBUTIONS / name / f"{name}_framework.py").read_text()
+    return distribution(
+        name, {"frameworks": [f"{name} = {name}_framework"]}, {f"{name}_framework": source}
     )
-    return command.with_path(folder)
+
+
+@pytest.fixture
+def facts_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Keep the remembered answers of py-cpuinfo apart from those of other tests."""
+    monkeypatch.setenv("BENCHMARKER_HOME", str(tmp_path / "home"))
+    return tmp_path / "home" / "facts"
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Any]:
+    """The browser of the system, started once for a file of tests."""
+    from tests.support.browser import chromium
+
+    with chromium() as started:
+        yield started
 
 
 Started = Callable[[], list[psutil.Process]]

@@ -6,7 +6,6 @@ import os
 import re
 import subprocess
 import sys
-from collections.abc import Iterator
 from html import unescape
 from pathlib import Path
 
@@ -22,7 +21,6 @@ from benchmarker.graph.operators import OPERATORS
 from benchmarker.records.schema.members import members_of
 from benchmarker.records.schema.record import Record
 from tests.conftest import ROOT
-from tests.support.browser import chromium
 
 NAVIGATION = (ROOT / "mkdocs.yml").read_text().partition("\nnav:\n")[2]
 
@@ -43,12 +41,6 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     finished = build(folder)
     assert finished.returncode == 0, finished.stderr
     return folder
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
-    with chromium() as found:
-        yield found
 
 
 def text_of(page: Path) -> str:

@@ -26,14 +26,8 @@ from benchmarker.orchestration.collector_session import CollectorSession
 from tests.support.collectors import NAMES, RUN, built_in, collected
 from tests.support.kernel_files import plant
 
+pytestmark = pytest.mark.usefixtures("facts_folder")
 linux_only = pytest.mark.skipif(sys.platform != "linux", reason="reads /proc and /sys")
-
-
-@pytest.fixture(autouse=True)
-def facts_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Keep py-cpuinfo's remembered answers of each test apart."""
-    monkeypatch.setenv("BENCHMARKER_HOME", str(tmp_path / "home"))
-    return tmp_path / "home" / "facts"
 
 
 def test_every_built_in_collector_reads_or_says_why_not() -> None:

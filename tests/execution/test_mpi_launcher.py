@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import json
 import os
 import signal
 import socket
 import subprocess
-import sys
 import threading
 import time
 from pathlib import Path
@@ -17,42 +15,14 @@ import pytest
 
 from benchmarker.execution.launchers.rank_link import PROOF_BYTES, admit, prove
 from tests.conftest import CACHE_HOME
+from tests.support import launched_runs
+from tests.support.launched_runs import ended, measuring
 from tests.support.mpi_engines import ENGINES, with_engine
 from tests.support.rank_runs import processes_of
 
-RUN = (
-    *(sys.executable, "-m", "benchmarker", "--framework=numpy", "--problem=mnist_mlp", "--batch-size=64"),
-    *("--threads=1", "--monitors=none", "--warmup=1", "--launcher=mpi", "--results=results"),
-)
-
-
 def start(folder: Path, environment: dict[str, str], *options: str) -> subprocess.Popen[str]:
     ours = {"BENCHMARKER_HOME": str(CACHE_HOME), "BENCHMARKER_TEST_FOLDER": str(folder)}
-    return subprocess.Popen(
-        [*RUN, *options],
-        env={**environment, **ours},
-        cwd=folder,
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.PIPE,
-        text=True,
-    )
-
-
-def ended(process: subprocess.Popen[str], folder: Path) -> dict[str, Any]:
-    told = process.communicate(timeout=200)[1]
-    records = [json.loads(path.read_text()) for path in (folder / "results").glob("*.json")]
-    assert len(records) == 1, told
-    return dict(records[0])
-
-
-def measuring(process: subprocess.Popen[str]) -> None:
-    assert process.stderr is not None
-    told = []
-    for line in process.stderr:
-        told.append(line)
-        if line.strip().endswith(": measuring"):
-            return
-    raise AssertionError("".join(told))
+    return launched_runs.start({**environment, **ours}, folder, "--launcher=mpi", *options)
 
 
 def workers_of(folder: Path) -> list[int]:

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import json
 import re
 import signal
 import subprocess
-import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -17,13 +15,11 @@ import psutil
 import pytest
 
 from tests.conftest import CACHE_HOME
+from tests.support import launched_runs
+from tests.support.launched_runs import ended, measuring
 from tests.support.slurm_cluster import NODES, SlurmCluster
 
 pytestmark = pytest.mark.framework
-RUN = (
-    *(sys.executable, "-m", "benchmarker", "--framework=numpy", "--problem=mnist_mlp", "--batch-size=64"),
-    *("--threads=1", "--monitors=none", "--warmup=1", "--ranks=2", "--launcher=slurm", "--results=results"),
-)
 BRIEF, ENDLESS = "--steps=6", "--steps=1000000"
 
 
@@ -43,33 +39,7 @@ def allocation(slurm: SlurmCluster, *options: str) -> Iterator[dict[str, str]]:
 
 
 def start(environment: dict[str, str], folder: Path, *options: str) -> subprocess.Popen[str]:
-    return subprocess.Popen(
-        [*RUN, *options],
-        env=environment,
-        cwd=folder,
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.PIPE,
-        text=True,
-    )
-
-
-def ended(process: subprocess.Popen[str], folder: Path) -> dict[str, Any]:
-    """Return the one record of a run that ends."""
-    told = process.communicate(timeout=200)[1]
-    records = [json.loads(path.read_text()) for path in (folder / "results").glob("*.json")]
-    assert len(records) == 1, told
-    return dict(records[0])
-
-
-def measuring(slurm: SlurmCluster, process: subprocess.Popen[str]) -> None:
-    """Wait until the ranks measure."""
-    assert process.stderr is not None
-    told = []
-    for line in process.stderr:
-        told.append(line)
-        if line.strip().endswith(": measuring"):
-            return
-    raise AssertionError("".join(told))
+    return launched_runs.start(environment, folder, "--ranks=2", "--launcher=slurm", *options)
 
 
 def job_of(process: psutil.Process) -> str | None:
@@ -102,7 +72,7 @@ def test_two_ranks_on_two_nodes_are_one_mpi_world(slurm: SlurmCluster, tmp_path:
 def test_a_cancelled_job_is_a_record_with_slurms_reason(slurm: SlurmCluster, tmp_path: Path) -> None:
     with allocation(slurm) as environment:
         process = start(environment, tmp_path, ENDLESS)
-        measuring(slurm, process)
+        measuring(process)
         slurm.run("scancel", environment["SLURM_JOB_ID"])
         record = ended(process, tmp_path)
         assert record["status"] == "crashed"
@@ -113,7 +83,7 @@ def test_a_cancelled_job_is_a_record_with_slurms_reason(slurm: SlurmCluster, tmp
 def test_a_preempted_job_is_a_record_with_slurms_reason(slurm: SlurmCluster, tmp_path: Path) -> None:
     with allocation(slurm) as environment:
         process = start(environment, tmp_path, ENDLESS)
-        measuring(slurm, process)
+        measuring(process)
         slurm.run("srun", "--partition=urgent", "--nodes=2", "--ntasks=2", "--exclusive", "true")
         record = ended(process, tmp_path)
         assert record["status"] == "crashed"
@@ -133,7 +103,7 @@ def test_slurm_ends_one_worker_and_two_ranks_at_the_time_limit_of_their_step(
             place.mkdir()
             begun[ranks] = start(limited, place, ENDLESS, f"--ranks={ranks}")
         for process in begun.values():
-            measuring(slurm, process)
+            measuring(process)
         rest(slurm, environment["SLURM_JOB_ID"])
         for ranks, place in places.items():
             record = ended(begun[ranks], place)
@@ -152,7 +122,7 @@ def rest(slurm: SlurmCluster, job: str) -> None:
 def test_a_killed_node_is_a_record_with_slurms_reason(slurm: SlurmCluster, tmp_path: Path) -> None:
     with allocation(slurm) as environment:
         process = start(environment, tmp_path, ENDLESS)
-        measuring(slurm, process)
+        measuring(process)
         slurm.kill_node(NODES[1])
         try:
             record = ended(process, tmp_path)
@@ -167,7 +137,7 @@ def test_a_killed_node_is_a_record_with_slurms_reason(slurm: SlurmCluster, tmp_p
 def test_an_interrupted_run_leaves_nothing(slurm: SlurmCluster, tmp_path: Path) -> None:
     with allocation(slurm) as environment:
         process = start(environment, tmp_path, ENDLESS)
-        measuring(slurm, process)
+        measuring(process)
         process.send_signal(signal.SIGINT)
         assert ended(process, tmp_path)["status"] == "interrupted"
         assert_nothing_is_left(slurm, environment["SLURM_JOB_ID"])
@@ -176,7 +146,7 @@ def test_an_interrupted_run_leaves_nothing(slurm: SlurmCluster, tmp_path: Path) 
 def test_a_killed_command_leaves_nothing(slurm: SlurmCluster, tmp_path: Path) -> None:
     with allocation(slurm) as environment:
         process = start(environment, tmp_path, ENDLESS)
-        measuring(slurm, process)
+        measuring(process)
         process.kill()
         process.communicate()
         assert_nothing_is_left(slurm, environment["SLURM_JOB_ID"])

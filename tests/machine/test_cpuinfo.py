@@ -19,12 +19,7 @@ from benchmarker.orchestration.collector_session import CollectorSession
 from tests.conftest import Started
 from tests.support.collectors import RUN, collected
 
-
-@pytest.fixture(autouse=True)
-def facts_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Keep py-cpuinfo's remembered answers of each test apart."""
-    monkeypatch.setenv("BENCHMARKER_HOME", str(tmp_path / "home"))
-    return tmp_path / "home" / "facts"
+pytestmark = pytest.mark.usefixtures("facts_folder")
 
 
 def stand_in_probe(folder: Path, body: str) -> Path:

@@ -22,12 +22,7 @@ from benchmarker.collectors import gpus
 from benchmarker.orchestration.collector_session import CollectorSession
 from tests.support.collectors import ANONYMOUS, RUN, built_in, collected, git, make_checkout
 
-
-@pytest.fixture(autouse=True)
-def facts_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Keep py-cpuinfo's remembered answers of each test apart."""
-    monkeypatch.setenv("BENCHMARKER_HOME", str(tmp_path / "home"))
-    return tmp_path / "home" / "facts"
+pytestmark = pytest.mark.usefixtures("facts_folder")
 
 
 def test_neither_host_nor_user_is_named_in_an_anonymous_record(

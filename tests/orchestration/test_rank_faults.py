@@ -16,7 +16,7 @@ import pytest
 
 from tests.conftest import DISTRIBUTIONS, Command, Finished, write_distribution
 from tests.support.mpi import mpi_interpreter
-from tests.support.rank_runs import BRIEF, MLP, check, emulated, processes_of, proven, rank_command, stored
+from tests.support.rank_runs import BRIEF, MLP, check, emulated, left, processes_of, proven, rank_command, stored
 
 pytestmark = [pytest.mark.framework, pytest.mark.timeout(120)]
 
@@ -53,14 +53,6 @@ def failed(finished: Finished) -> dict[str, Any]:
 
 def told(record: dict[str, Any]) -> tuple[str, str, str]:
     return record["status"], record["error"]["type"], record["error"]["message"]
-
-
-def left(command: Command) -> list[int]:
-    """Return what still runs of a command a moment after it has ended."""
-    deadline = time.monotonic() + 5
-    while (found := processes_of(command.folder)) and time.monotonic() < deadline:
-        time.sleep(0.05)
-    return found
 
 
 # --- by itself ------------------------------------------------------------------------------------

@@ -26,6 +26,7 @@ from tests.support.rank_runs import (
     PARAMETER_BYTES,
     check,
     emulated,
+    left,
     processes_of,
     proven,
     rank_command,
@@ -271,14 +272,6 @@ def test_no_helper_outlives_whoever_started_it(number: signal.Signals, tmp_path:
         running.communicate(timeout=60)
     assert [record["status"] for record in stored(tmp_path)] == ["interrupted"] * (number == signal.SIGINT)
     assert left(command) == []
-
-
-def left(command: Command) -> list[int]:
-    """Return what still runs of a command a moment after it has ended."""
-    deadline = time.monotonic() + 5
-    while (found := processes_of(command.folder)) and time.monotonic() < deadline:
-        time.sleep(0.05)
-    return found
 
 
 ALONE = """

@@ -121,11 +121,14 @@ class OtherProgram(NumpyFramework):
         return built
 
 
+def framework_of(program: type[NumpyProgram]) -> type[NumpyFramework]:
+    """Return NumPy as a framework whose programs are of another class."""
+    return type("Changed", (OtherProgram,), {"program": program})
+
+
 def with_program(program: type[NumpyProgram]) -> NumpyFramework:
-    """Return a framework whose programs are of another class."""
-    framework = OtherProgram()
-    framework.program = program
-    return framework
+    """Return such a framework."""
+    return framework_of(program)()
 
 
 class LossAfterUpdate(NumpyProgram):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import time
 from pathlib import Path
 from typing import Any
 
@@ -74,4 +75,12 @@ def processes_of(folder: Path) -> list[int]:
             continue
         if f"BENCHMARKER_TEST_FOLDER={folder}".encode() in environment and state != "Z":
             found.append(int(process.name))
+    return found
+
+
+def left(command: Command) -> list[int]:
+    """Return what still runs of a command a moment after it has ended."""
+    deadline = time.monotonic() + 5
+    while (found := processes_of(command.folder)) and time.monotonic() < deadline:
+        time.sleep(0.05)
     return found

@@ -15,7 +15,6 @@ from benchmarker import registry
 from benchmarker.api.framework import Framework
 from benchmarker.data.values import draw_parameters
 from benchmarker.errors import BenchmarkerError
-from benchmarker.plugins.numpy.framework import NumpyFramework
 from benchmarker.plugins.numpy.program import NumpyProgram
 from benchmarker.worker.batches import batches_of
 from benchmarker.worker.generation import told_times
@@ -24,6 +23,7 @@ from benchmarker.worker.loading import problem_graph
 from benchmarker.worker.verification import generations, reference
 from benchmarker.worker.verification.generations import parted, reference_tokens, token_verdict
 from benchmarker.worker.verification.tolerances import Tolerance
+from tests.support.faulty_frameworks import framework_of
 from tests.worker.test_verified_start import JOB, run_events
 
 PROBLEMS = ("gpt2", "llama")
@@ -103,13 +103,7 @@ def framework_with(take: Callable[..., Any]) -> Callable[[], Framework]:
 
     Program.take = take  # type: ignore[method-assign]
 
-    class Faulty(NumpyFramework):
-        def build(self, *arguments: Any, **settings: Any) -> NumpyProgram:
-            program = super().build(*arguments, **settings)
-            program.__class__ = Program
-            return program
-
-    return Faulty
+    return framework_of(Program)
 
 
 def test_a_right_program_passes_and_tells_when_its_tokens_were_there(tmp_path: Path) -> None:

@@ -25,13 +25,13 @@ from benchmarker.graph.cost import graph_cost
 from benchmarker.graph.graph import Graph
 from benchmarker.graph.network import Network
 from benchmarker.orchestration.references import verification_samples
-from benchmarker.plugins.numpy.framework import NumpyFramework
 from benchmarker.plugins.numpy.program import NumpyProgram
 from benchmarker.records.assembly.cost import step_cost
 from benchmarker.records.assembly.transformations import transformations_of
 from benchmarker.records.schema.transformations import MicroBatch
 from benchmarker.worker.measurement.micro_batching import MicroBatched, split
 from benchmarker.worker.verification.micro_batches import check_mean
+from tests.support.faulty_frameworks import framework_of
 from tests.support.numpy_programs import build
 from tests.worker.test_verified_start import JOB, Sizes, run_events
 
@@ -112,16 +112,6 @@ class Summing(NumpyProgram):
         assert self._update is not None
         self._update(total)
         return np.mean(losses)
-
-
-def framework_of(program: type[NumpyProgram]) -> type[NumpyFramework]:
-    class Faulty(NumpyFramework):
-        def build(self, *arguments: Any, **options: Any) -> NumpyProgram:
-            made = super().build(*arguments, **options)
-            made.__class__ = program
-            return made
-
-    return Faulty
 
 
 @pytest.mark.parametrize("job", [MICRO, WITH_STATISTICS], ids=["without", "with"])

@@ -15,6 +15,7 @@ from benchmarker.plugins.numpy.program import NumpyProgram
 from benchmarker.worker.job import RunJob
 from benchmarker.worker.measurement.scenarios import offline_steps
 from benchmarker.worker.measurement.server_search import CONFIRMATIONS
+from tests.support.faulty_frameworks import framework_of
 from tests.worker.test_verified_start import JOB, run_events
 
 ASKED = replace(JOB, mode="inference", steps=None, target_seconds=0.05)
@@ -33,13 +34,7 @@ def sleepy(every: int) -> Callable[[], NumpyFramework]:
                 time.sleep(SLEEP)
             return super().infer(batch)
 
-    class Sleepy(NumpyFramework):
-        def build(self, *arguments: Any, **settings: Any) -> NumpyProgram:
-            program = super().build(*arguments, **settings)
-            program.__class__ = Program
-            return program
-
-    return Sleepy
+    return framework_of(Program)
 
 
 def scenario_of(job: RunJob, folder: Path, *framework: Any) -> dict[str, Any]:

@@ -23,6 +23,7 @@ from benchmarker.worker.job import RunJob
 from benchmarker.worker.jobs.reference import compute_reference
 from benchmarker.worker.jobs.run import run
 from benchmarker.worker.stages import Stages
+from tests.support.faulty_frameworks import framework_of
 
 Array = np.ndarray
 
@@ -278,16 +279,6 @@ def test_a_right_step_passes_at_any_learning_rate(rate: float, tmp_path: Path) -
 
 
 # --- planted faults ------------------------------------------------------------------------------
-
-
-def framework_of(program: type[NumpyProgram]) -> type[NumpyFramework]:
-    class Faulty(NumpyFramework):
-        def build(self, *arguments: Any, **options: Any) -> NumpyProgram:
-            built = super().build(*arguments, **options)
-            built.__class__ = program
-            return built
-
-    return Faulty
 
 
 class ScaledOutput(NumpyProgram):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -11,17 +10,10 @@ from playwright.sync_api import Browser
 from benchmarker.analysis.list_site.build import make_site, write_site
 from benchmarker.analysis.list_site.contests import read_contests
 from benchmarker.analysis.list_site.entries import read_repository
-from tests.support.browser import chromium
 from tests.support.list_entries import contests, submit
 
 pytestmark = pytest.mark.browser
 LONG = "Processor-" + "x" * 80
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
-    with chromium() as started:
-        yield started
 
 
 @pytest.fixture(scope="module")

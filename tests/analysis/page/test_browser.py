@@ -14,16 +14,9 @@ from playwright.sync_api import Browser, Page
 
 from benchmarker.analysis.page import make_page
 from benchmarker.records.schema import shape_faults
-from tests.support.browser import chromium
 from tests.support.rank_records import several
 from tests.support.records import make_failed_record, make_record
 from tests.support.trainings import kept_trainings
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
-    with chromium() as started:
-        yield started
 
 
 @dataclass

@@ -32,6 +32,7 @@ from benchmarker.worker.jobs.train import train
 from benchmarker.worker.stages import Stages
 from benchmarker.worker.training.rates import Rates
 from tests.support.digits_by_hand import PROBLEM, SIZES, ByHand, prepared_digits, train_by_hand, travelled
+from tests.support.faulty_frameworks import framework_of
 from tests.worker import test_verified_start as start
 
 WARM = {"kind": "cosine", "warmup": 20}
@@ -137,18 +138,6 @@ def test_the_weights_are_those_by_hand(trained: Trained) -> None:
     exact = by_hand(constant(132)).weights
     first = values.draw_parameters(problem_graph(JOB, JOB.batch_size), JOB.seed)
     assert travelled(final, exact, first) < 1e-5
-
-
-def framework_of(program: type[NumpyProgram]) -> Callable[[], Framework]:
-    """Return the NumPy framework with programs of another class."""
-
-    class Changed(NumpyFramework):
-        def build(self, graph: Any, parameters: Any, **options: Any) -> NumpyProgram:
-            built = super().build(graph, parameters, **options)
-            built.__class__ = program
-            return built
-
-    return Changed
 
 
 def test_four_clocks_add_up(trained: Trained) -> None:
