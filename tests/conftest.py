@@ -294,9 +294,7 @@ def hostile(command: Command, distribution: Callable[..., Path]) -> Command:
 def _of_framework(distribution: Callable[..., Path], name: str) -> Path:
     """Make the distribution of a framework that is one module."""
     source = (DISTRIBUTIONS / name / f"{name}_framework.py").read_text()
-    return distribution(
-        name, {"frameworks": [f"{name} = {name}_framework"]}, {f"{name}_framework": source}
-    )
+    return distribution(name, {"frameworks": [f"{name} = {name}_framework"]}, {f"{name}_framework": source})
 
 
 @pytest.fixture

@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 import json
 import time
-from pathlib import Path
 
 from benchmarker.cli.counter import reading
 from benchmarker.cli.display import make_display

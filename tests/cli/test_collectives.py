@@ -257,8 +257,6 @@ def test_a_mode_that_is_given_changes_nothing() -> None:
 
 
 def test_members_of_a_collective_stand_in_the_published_schema() -> None:
-    schema = json.dumps(
-        json.loads((ROOT / "benchmarker/records/schema/record-1.json").read_text())
-    )
+    schema = json.dumps(json.loads((ROOT / "benchmarker/records/schema/record-1.json").read_text()))
     for member in ("algorithmic_bandwidth", "bus_bandwidth", "one_way_seconds", "bus_factor"):
         assert f'"{member}"' in schema

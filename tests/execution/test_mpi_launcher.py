@@ -9,7 +9,6 @@ import subprocess
 import threading
 import time
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -19,6 +18,7 @@ from tests.support import launched_runs
 from tests.support.launched_runs import ended, measuring
 from tests.support.mpi_engines import ENGINES, with_engine
 from tests.support.rank_runs import processes_of
+
 
 def start(folder: Path, environment: dict[str, str], *options: str) -> subprocess.Popen[str]:
     ours = {"BENCHMARKER_HOME": str(CACHE_HOME), "BENCHMARKER_TEST_FOLDER": str(folder)}

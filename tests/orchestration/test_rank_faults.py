@@ -16,7 +16,17 @@ import pytest
 
 from tests.conftest import DISTRIBUTIONS, Command, Finished, write_distribution
 from tests.support.mpi import mpi_interpreter
-from tests.support.rank_runs import BRIEF, MLP, check, emulated, left, processes_of, proven, rank_command, stored
+from tests.support.rank_runs import (
+    BRIEF,
+    MLP,
+    check,
+    emulated,
+    left,
+    processes_of,
+    proven,
+    rank_command,
+    stored,
+)
 
 pytestmark = [pytest.mark.framework, pytest.mark.timeout(120)]
 

@@ -142,7 +142,9 @@ def _numbers(rows: Sequence[Cell]) -> list[Column]:
     columns = [
         numeric_column(f"median step{heading}", [_NONE if step is None else shown(step) for step in steps]),
         Column(f"95 % interval{heading}", tuple(_interval(cell, shown) for cell in rows), numeric=True),
-        numeric_column("samples/s", [_NONE if t is None else significant(t) for t in (c.throughput for c in rows)]),
+        numeric_column(
+            "samples/s", [_NONE if t is None else significant(t) for t in (c.throughput for c in rows)]
+        ),
     ]
     columns += generations.columns(rows)
     columns += scenarios.columns(rows)

@@ -92,7 +92,10 @@ def node_test_page(reports: Sequence[CheckReport], absent: Mapping[str, str], te
 
 
 def _totals(reports: Sequence[CheckReport], absent: Mapping[str, str]) -> list[str]:
-    lines = [markdown_row(["framework", *STATUSES, "claimed"]), markdown_row(["---", *["--:"] * (len(STATUSES) + 1)])]
+    lines = [
+        markdown_row(["framework", *STATUSES, "claimed"]),
+        markdown_row(["---", *["--:"] * (len(STATUSES) + 1)]),
+    ]
     for report in reports:
         counts = [f"{report.count(status):,}" for status in STATUSES]
         name = f"{report.framework} {report.version or ''}".strip()

@@ -56,7 +56,9 @@ def _table(curve: Curve, width: int) -> str:
     columns = [
         Column("ranks", tuple(f"{one.ranks:,}" for one in found), numeric=True, key=True),
         numeric_column("step", [duration(one.step_seconds) for one in found]),
-        numeric_column("95 % of steps", [f"{duration(one.low, 3)} to {duration(one.high, 3)}" for one in found]),
+        numeric_column(
+            "95 % of steps", [f"{duration(one.low, 3)} to {duration(one.high, 3)}" for one in found]
+        ),
         numeric_column("computing", [duration(one.compute_seconds) for one in found]),
         numeric_column("sending", [duration(one.sending_seconds) for one in found]),
         numeric_column("not hidden", [duration(one.exposed_seconds) for one in found]),

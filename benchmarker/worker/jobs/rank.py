@@ -6,8 +6,8 @@ from pathlib import Path
 
 from benchmarker.worker.channel import Channel
 from benchmarker.worker.job import RankJob
-from benchmarker.worker.loading import load_scheme
 from benchmarker.worker.jobs.results import result_of
+from benchmarker.worker.loading import load_scheme
 from benchmarker.worker.stages import Stages
 
 

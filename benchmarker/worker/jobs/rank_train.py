@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 from benchmarker.worker.channel import Channel
 from benchmarker.worker.job import RankTrainJob
-from benchmarker.worker.loading import load_scheme
 from benchmarker.worker.jobs.results import result_of
+from benchmarker.worker.loading import load_scheme
 from benchmarker.worker.stages import Stages
 
 if TYPE_CHECKING:

@@ -13,8 +13,8 @@ from benchmarker.graph.graph import Graph
 from benchmarker.worker.channel import Channel
 from benchmarker.worker.first_step import first_step
 from benchmarker.worker.job import RunJob
-from benchmarker.worker.loading import load_problem
 from benchmarker.worker.jobs.results import result_of
+from benchmarker.worker.loading import load_problem
 from benchmarker.worker.program import Prepared, prepare
 from benchmarker.worker.stages import Stages
 

@@ -26,9 +26,9 @@ from benchmarker.training import schedules
 from benchmarker.training.fields import made, to_json
 from benchmarker.training.recipe import Training
 from benchmarker.worker.job import TrainJob
-from benchmarker.worker.loading import problem_graph
 from benchmarker.worker.jobs.reference import compute_reference
 from benchmarker.worker.jobs.train import train
+from benchmarker.worker.loading import problem_graph
 from benchmarker.worker.stages import Stages
 from benchmarker.worker.training.rates import Rates
 from tests.support.digits_by_hand import PROBLEM, SIZES, ByHand, prepared_digits, train_by_hand, travelled
