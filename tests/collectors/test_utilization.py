@@ -7,7 +7,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -28,6 +28,7 @@ from benchmarker.machine.series import Series
 from benchmarker.orchestration.collector_session import CollectorSession
 from tests.collectors.test_gpus import one_gpu
 from tests.support.collectors import RUN, built_in
+from tests.support.waiting import wait_until
 
 BUSY = "while True: pass"
 BUSY_CHILD = f"import subprocess, sys; subprocess.run([sys.executable, '-c', {BUSY!r}])"
@@ -129,13 +130,6 @@ def test_a_sampler_that_costs_too_much_samples_less_often() -> None:
     # It would be 1 without a budget.
     assert wait_until(lambda: sampler.every >= 8)
     sampler.stop()
-
-
-def wait_until(holds: Callable[[], bool], seconds: float = 60.0) -> bool:
-    deadline = time.monotonic() + seconds
-    while not holds() and time.monotonic() < deadline:
-        time.sleep(0.02)
-    return holds()
 
 
 def test_what_sampling_raises_is_told_when_it_ends() -> None:

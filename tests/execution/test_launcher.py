@@ -21,6 +21,7 @@ from benchmarker.api.launcher import Event, Outcome, WorkerCommand
 from benchmarker.errors import BenchmarkerError, ProtocolError
 from benchmarker.execution.launchers import conversation, event_lines, event_loop, guard, log_watch
 from benchmarker.execution.launchers.local import LocalLauncher
+from tests.support.waiting import gone_soon, is_alive
 
 PRELUDE = """
 import json, os, sys, time
@@ -300,29 +301,13 @@ def test_an_error_of_the_handler_ends_the_worker(fake: Fake) -> None:
 
     with pytest.raises(ZeroDivisionError) as raised:
         fake('send("one", pid=os.getpid()); time.sleep(1000)', handler)
-    assert not alive(int(str(raised.value)))
+    assert not is_alive(int(str(raised.value)))
 
 
 # --- the end -------------------------------------------------------------------------------------
 
 
-def alive(process: int) -> bool:
-    try:
-        os.kill(process, 0)
-    except ProcessLookupError:
-        return False
-    state = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[0]
-    return state != "Z"
-
-
 PATIENCE_SECONDS = 60
-
-
-def gone_soon(process: int) -> bool:
-    deadline = time.monotonic() + PATIENCE_SECONDS
-    while alive(process) and time.monotonic() < deadline:
-        time.sleep(0.01)
-    return not alive(process)
 
 
 @pytest.mark.parametrize("status", [0, 1, 77])
@@ -383,7 +368,7 @@ if child:
 time.sleep(1000)
 """
     assert fake(code, timeout=2.0) == Outcome(-9, "timeout")
-    assert all(gone_soon(process) for process in fake.events[0]["pids"])
+    assert all(map(gone_soon, fake.events[0]["pids"]))
 
 
 def test_a_child_left_behind_is_ended_and_not_waited_for(fake: Fake) -> None:
@@ -496,7 +481,7 @@ def test_the_guard_is_a_child_of_ours_and_in_no_group_of_the_worker(fake: Fake) 
     assert fake('line(); send("own", pid=os.getpid()); line()', look) == Outcome(0)
     ((process, group),) = guards.items()
     assert process == group
-    assert not alive(process)
+    assert not is_alive(process)
 
 
 def test_a_worker_is_in_a_group_and_session_of_its_own(fake: Fake) -> None:

@@ -22,8 +22,9 @@ from benchmarker.execution.emulated_links import Link, parse_link
 from benchmarker.execution.launchers.pmi import mpi_variables
 from benchmarker.execution.rank_networks import RankNetwork, network_faults, open_rank_network
 from tests.conftest import ROOT
-from tests.execution.test_launcher import descriptors, gone_soon
+from tests.execution.test_launcher import descriptors
 from tests.execution.test_pmi import world
+from tests.support.waiting import gone_soon
 
 FAULTS = network_faults()
 counted = pytest.mark.skipif(FAULTS.counting is not None, reason=f"no counted network: {FAULTS.counting}")

@@ -7,14 +7,13 @@ import re
 import subprocess
 import sys
 import textwrap
-import time
-from collections.abc import Callable
 from pathlib import Path
 
 import psutil
 
 from benchmarker.execution.environments import uv
 from benchmarker.execution.environments.uv import one_line, run
+from tests.support.waiting import is_alive, wait_until
 
 PATIENCE_SECONDS = 60
 
@@ -50,21 +49,7 @@ def test_a_command_ends_with_the_process_that_started_it(tmp_path: Path) -> None
     assert started
     parent.kill()
     parent.wait(PATIENCE_SECONDS)
-    assert wait_until(lambda: not any(map(is_alive, started)))
-
-
-def wait_until(condition: Callable[[], bool]) -> bool:
-    deadline = time.monotonic() + PATIENCE_SECONDS
-    while not condition() and time.monotonic() < deadline:
-        time.sleep(0.01)
-    return condition()
-
-
-def is_alive(process: psutil.Process) -> bool:
-    try:
-        return bool(process.is_running() and process.status() != psutil.STATUS_ZOMBIE)
-    except psutil.NoSuchProcess:
-        return False
+    assert wait_until(lambda: not any(is_alive(one.pid) for one in started))
 
 
 def test_silence_is_filled(tmp_path: Path) -> None:

@@ -9,7 +9,6 @@ import signal
 import subprocess
 import sys
 import threading
-import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -36,6 +35,7 @@ from benchmarker.worker import warm_server
 from benchmarker.worker.job import RunJob, to_json
 from tests.conftest import DISTRIBUTIONS, ROOT, Command, write_distribution
 from tests.support.framework_process import interpreter
+from tests.support.waiting import gone_soon, is_alive, wait_until
 
 pytestmark = pytest.mark.framework("numpy")
 
@@ -157,20 +157,6 @@ def workers(folder: Path) -> list[int]:
     return found
 
 
-def alive(process: int) -> bool:
-    try:
-        return Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
-    except OSError:
-        return False
-
-
-def wait_until(holds: Callable[[], bool], seconds: float = 20.0) -> bool:
-    deadline = time.monotonic() + seconds
-    while not holds() and time.monotonic() < deadline:
-        time.sleep(0.02)
-    return holds()
-
-
 # --- a server for each environment, a process for each run ---------------------------------------
 
 
@@ -215,15 +201,15 @@ def test_the_longest_unused_server_makes_room(run: Tenants, monkeypatch: pytest.
     first = run(variables={"OTHER": "1"}).found["parent"]
     second = run(variables={"OTHER": "2"}).found["parent"]
     run(variables={"OTHER": "3"})
-    assert wait_until(lambda: not alive(first))
-    assert alive(second)
+    assert gone_soon(first)
+    assert is_alive(second)
 
 
 def test_closing_ends_the_servers(run: Tenants) -> None:
     server = run().found["parent"]
-    assert alive(server)
+    assert is_alive(server)
     run.launcher.close()
-    assert not alive(server)
+    assert not is_alive(server)
     assert run().shared["server_processes"] == 1
 
 
@@ -308,7 +294,7 @@ def test_a_timeout_shows_the_stacks_and_ends_the_whole_group(run: Tenants) -> No
     assert (hung.outcome.ended_by, hung.status) == ("timeout", "timeout")
     assert "in hang" in hung.log
     assert len(seen[0]) >= 2
-    assert wait_until(lambda: [p for p in seen[0] if alive(p)] == [])
+    assert wait_until(lambda: [p for p in seen[0] if is_alive(p)] == [])
     assert run().shared["server_processes"] == 3
 
 
@@ -343,7 +329,7 @@ def test_a_server_that_is_killed_in_mid_run_is_a_crash_and_the_next_run_has_a_ne
 def test_a_server_that_is_killed_between_runs_is_replaced(run: Tenants) -> None:
     server = run().found["parent"]
     os.kill(server, signal.SIGKILL)
-    assert wait_until(lambda: not alive(server))
+    assert gone_soon(server)
     assert run().shared["server_processes"] == 1
 
 
@@ -355,7 +341,7 @@ def test_a_server_that_stands_still_does_not_hold_off_a_timeout(run: Tenants) ->
             os.kill(server, signal.SIGSTOP)
 
     assert run("hang", timeout=4.0, at=stop).outcome.ended_by == "timeout"
-    assert not alive(server)
+    assert not is_alive(server)
 
 
 def test_an_error_of_the_handler_ends_the_worker(run: Tenants) -> None:

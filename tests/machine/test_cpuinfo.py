@@ -6,11 +6,8 @@ import os
 import platform
 import shutil
 import sys
-import time
-from collections.abc import Callable
 from pathlib import Path
 
-import psutil
 import pytest
 
 from benchmarker.collectors import cpu
@@ -18,6 +15,7 @@ from benchmarker.machine.cpuinfo import boot_identity
 from benchmarker.orchestration.collector_session import CollectorSession
 from tests.conftest import Started
 from tests.support.collectors import RUN, collected
+from tests.support.waiting import is_alive, wait_until
 
 pytestmark = pytest.mark.usefixtures("facts_folder")
 
@@ -43,7 +41,7 @@ def test_py_cpuinfo_answers_out_of_the_way_and_only_once_a_boot(facts_folder: Pa
         with CollectorSession(RUN, {"cpu": collector}, {}) as collection:
             (probe,) = (process for process in started() if process.ppid() == os.getpid())
             if sys.platform == "linux":
-                wait_until(lambda: probe.nice() == 19)
+                assert wait_until(lambda: probe.nice() == 19)
                 assert os.getsid(probe.pid) == probe.pid
                 assert str(inherited) not in os.listdir(f"/proc/{probe.pid}/fd")  # noqa: PTH208
             collection.before_timing()
@@ -59,13 +57,6 @@ def test_py_cpuinfo_answers_out_of_the_way_and_only_once_a_boot(facts_folder: Pa
     with CollectorSession(RUN, {"cpu": collector}, {}) as collection:
         assert started() == []
     assert collection.readings["cpu"]["py_cpuinfo"] == readings["py_cpuinfo"]
-
-
-def wait_until(condition: Callable[[], bool], seconds: float = 10.0) -> None:
-    until = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < until
-        time.sleep(0.01)
 
 
 def test_the_timed_part_waits_for_the_probe(tmp_path: Path, started: Started) -> None:
@@ -92,21 +83,14 @@ def test_a_hanging_probe_is_killed_with_all_it_started(tmp_path: Path, facts_fol
     )
     probe = stand_in_probe(tmp_path, body + "time.sleep(600)")
     with CollectorSession(RUN, {"cpu": cpu.CpuCollector(probe, wait_seconds=0.8)}, {}) as collection:
-        wait_until(lambda: len(starts(tmp_path)) == 2)
+        assert wait_until(lambda: len(starts(tmp_path)) == 2)
         collection.before_timing()
-        wait_until(lambda: not any(map(is_alive, starts(tmp_path))))
+        assert wait_until(lambda: not any(map(is_alive, starts(tmp_path))))
     readings = collection.readings["cpu"]
     assert readings["py_cpuinfo"]["reason"] == "py-cpuinfo took longer than 0.8 s and was stopped"
     assert readings["logical_cores"] == os.cpu_count()
     assert collection.statuses["cpu"]["status"] == "ok"
     assert not facts_folder.exists()
-
-
-def is_alive(pid: int) -> bool:
-    try:
-        return psutil.Process(pid).status() != psutil.STATUS_ZOMBIE
-    except psutil.NoSuchProcess:
-        return False
 
 
 @pytest.mark.parametrize(("body", "reason"), [("sys.exit(3)", "status 3"), ("print('[1')", "gave no answer")])

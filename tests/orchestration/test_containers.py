@@ -5,8 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 import signal
-import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -24,6 +23,7 @@ from benchmarker.orchestration.rerun import experiment_from_record, interpreter_
 from tests.conftest import ROOT, Command, Finished
 from tests.support.container_image import missing_engine
 from tests.support.mirror_framework import seen, with_mirror
+from tests.support.waiting import wait_until
 
 pytestmark = pytest.mark.framework("numpy")
 
@@ -51,13 +51,6 @@ def inside(command: Command) -> list[int]:
         except OSError:
             continue
     return found
-
-
-def wait_until(condition: Callable[[], object], seconds: float = 60.0) -> None:
-    limit = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < limit
-        time.sleep(0.05)
 
 
 def test_nothing_of_the_hosts_python_is_inside(
@@ -126,10 +119,10 @@ def test_what_a_worker_leaves_is_ended(faulty: Command, container: str) -> None:
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM])
 def test_nothing_outlives_the_orchestrator(faulty: Command, container: str, number: signal.Signals) -> None:
     process = faulty.start("--framework=faulty", *QUICK, f"--env={container}", "--set=fault=hang_in_c")
-    wait_until(lambda: inside(faulty) or process.poll() is not None)
+    assert wait_until(lambda: inside(faulty) or process.poll() is not None)
     process.send_signal(number)
     stdout, stderr = process.communicate(timeout=60)
-    wait_until(lambda: not inside(faulty), 10.0)
+    assert wait_until(lambda: not inside(faulty), 10.0)
     if number == signal.SIGTERM:
         assert [one["status"] for one in Finished(0, stdout, stderr).records] == ["interrupted"], stderr
 
