@@ -12,6 +12,7 @@ import pytest
 
 from tests.conftest import Command, Finished
 from tests.support.slurm_cluster import SlurmCluster
+from tests.support.waiting import wait_until
 
 BLUEPRINT = """\
 framework = "numpy"
@@ -98,22 +99,18 @@ def test_a_task_that_is_killed_while_it_runs_goes_on_with_what_is_missing(
     name = submit(cluster, "--cells-per-job=4", "--", "--steps=100000")
     first = cluster.folder / "results-submissions" / name / "part-1"
     wait(cluster, name, lambda states: states == {1: "running"})
-    limit = time.monotonic() + TIMEOUT
-    while "SLURM_JOB_ID" not in str(
-        [one.environ() for one in slurm.left() if "benchmarker" in one.cmdline()]
-    ):
-        assert time.monotonic() < limit
-        time.sleep(0.05)
+    assert wait_until(lambda: "SLURM_JOB_ID" in str(environments(slurm)), TIMEOUT)
     assert well(cluster("jobs", f"--cancel={name}", "--json"))["cancelled"] == [1]
     parts = wait(cluster, name, lambda states: states[1] not in ("running", "queued"))
     assert parts[1]["state"] in ("ended", "failed")
     assert parts[1]["reason"]
     left = [json.loads(path.read_text())["status"] for path in (first / "results").glob("*.json")]
     assert "ok" not in left
-    limit = time.monotonic() + TIMEOUT
-    while slurm.left():
-        assert time.monotonic() < limit
-        time.sleep(0.1)
+    assert wait_until(lambda: not slurm.left(), TIMEOUT)
+
+
+def environments(slurm: SlurmCluster) -> list[dict[str, str]]:
+    return [one.environ() for one in slurm.left() if "benchmarker" in one.cmdline()]
 
 
 @pytest.mark.framework("numpy")
@@ -122,10 +119,7 @@ def test_a_preempted_job_is_queued_again_and_goes_on_with_what_is_missing(
 ) -> None:
     name = submit(cluster, "--cells-per-job=4", "--option=partition=requeued", "--", "--steps=20000")
     results = cluster.folder / "results-submissions" / name / "part-1" / "results"
-    limit = time.monotonic() + TIMEOUT
-    while not list(results.glob("*.json")):
-        assert time.monotonic() < limit
-        time.sleep(0.05)
+    assert wait_until(lambda: list(results.glob("*.json")), TIMEOUT)
     (first,) = results.glob("*.json")
     slurm.run("srun", "--partition=urgent", "--nodes=2", "--ntasks=2", "--exclusive", "true")
     parts = wait(cluster, name, lambda states: states == {1: "queued"})

@@ -21,7 +21,7 @@ from benchmarker.api.launcher import Event, Outcome, WorkerCommand
 from benchmarker.errors import BenchmarkerError, ProtocolError
 from benchmarker.execution.launchers import conversation, event_lines, event_loop, guard, log_watch
 from benchmarker.execution.launchers.local import LocalLauncher
-from tests.support.waiting import gone_soon, is_alive
+from tests.support.waiting import gone_soon, is_alive, wait_until
 
 PRELUDE = """
 import json, os, sys, time
@@ -307,9 +307,6 @@ def test_an_error_of_the_handler_ends_the_worker(fake: Fake) -> None:
 # --- the end -------------------------------------------------------------------------------------
 
 
-PATIENCE_SECONDS = 60
-
-
 @pytest.mark.parametrize("status", [0, 1, 77])
 def test_a_worker_that_leaves_at_once(fake: Fake, status: int) -> None:
     assert fake(f"os._exit({status})") == Outcome(status)
@@ -430,9 +427,7 @@ def children() -> list[str]:
 
 def settled(count: Callable[[], int], wanted: int) -> int:
     """Return the count once it is no more than wanted, or after a time that is enough on any machine."""
-    deadline = time.monotonic() + PATIENCE_SECONDS
-    while count() > wanted and time.monotonic() < deadline:
-        time.sleep(0.01)
+    wait_until(lambda: count() <= wanted)
     return count()
 
 

@@ -7,7 +7,6 @@ import signal
 import socket
 import subprocess
 import threading
-import time
 from pathlib import Path
 
 import pytest
@@ -18,6 +17,7 @@ from tests.support import launched_runs
 from tests.support.launched_runs import ended, measuring
 from tests.support.mpi_engines import ENGINES, with_engine
 from tests.support.rank_runs import processes_of
+from tests.support.waiting import wait_until
 
 
 def start(folder: Path, environment: dict[str, str], *options: str) -> subprocess.Popen[str]:
@@ -39,10 +39,7 @@ def workers_of(folder: Path) -> list[int]:
 
 
 def assert_nothing_is_left(folder: Path) -> None:
-    limit = time.monotonic() + 30
-    while processes_of(folder):
-        assert time.monotonic() < limit, processes_of(folder)
-        time.sleep(0.1)
+    assert wait_until(lambda: not processes_of(folder), 30), processes_of(folder)
 
 
 @pytest.mark.framework

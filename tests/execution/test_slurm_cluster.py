@@ -7,7 +7,6 @@ import shutil
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import psutil
@@ -15,6 +14,7 @@ import pytest
 
 from tests.conftest import ROOT
 from tests.support.slurm_cluster import SlurmCluster, missing
+from tests.support.waiting import wait_until
 
 
 def test_a_job_runs_on_two_nodes(slurm: SlurmCluster) -> None:
@@ -52,10 +52,8 @@ def test_nothing_is_left_of_it(ending: signal.Signals) -> None:
         )
         process.send_signal(ending)
     # Daemons whose parent was killed end with it; a job is the node's, and outlives that as on a real node.
-    limit = time.monotonic() + 20
-    while [one for one in _of(configuration) if "slurmd" in one.name() or "slurmctld" in one.name()]:
-        assert time.monotonic() < limit
-        time.sleep(0.1)
+    names = "slurmd", "slurmctld"
+    assert wait_until(lambda: not any(n in one.name() for one in _of(configuration) for n in names), 20)
     if ending != signal.SIGKILL:
         assert not _of(configuration)
         assert not Path(configuration).exists()

@@ -5,11 +5,11 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
-import time
 from pathlib import Path
 from typing import Any
 
 from tests.support.slurm_cluster import SlurmCluster
+from tests.support.waiting import wait_until
 
 RUN = (sys.executable, "-m", "benchmarker", "--framework=numpy", "--problem=mnist_mlp", "--env=current")
 
@@ -31,10 +31,7 @@ def run(
 
 
 def assert_nothing_is_left(slurm: SlurmCluster) -> None:
-    limit = time.monotonic() + 30
-    while slurm.left() or slurm.jobs():
-        assert time.monotonic() < limit, slurm.left()
-        time.sleep(0.2)
+    assert wait_until(lambda: not slurm.left() and not slurm.jobs(), 30), slurm.left()
 
 
 def test_a_run_is_a_step_of_the_job(slurm: SlurmCluster, tmp_path: Path) -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 import signal
 import subprocess
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -17,6 +16,7 @@ from tests.conftest import CACHE_HOME
 from tests.support import launched_runs
 from tests.support.launched_runs import ended, measuring
 from tests.support.slurm_cluster import NODES, SlurmCluster
+from tests.support.waiting import wait_until
 
 pytestmark = pytest.mark.framework
 BRIEF, ENDLESS = "--steps=6", "--steps=1000000"
@@ -49,10 +49,8 @@ def job_of(process: psutil.Process) -> str | None:
 
 
 def assert_nothing_is_left(slurm: SlurmCluster, job: str) -> None:
-    limit = time.monotonic() + 30
-    while any(job_of(process) == job for process in slurm.left()):
-        assert time.monotonic() < limit, slurm.left()
-        time.sleep(0.2)
+    is_over = wait_until(lambda: all(job_of(process) != job for process in slurm.left()), 30)
+    assert is_over, slurm.left()
 
 
 def test_two_ranks_on_two_nodes_are_one_mpi_world(slurm: SlurmCluster, tmp_path: Path) -> None:

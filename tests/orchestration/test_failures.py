@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from tests.conftest import Command, Finished
+from tests.support.waiting import wait_until
 
 pytestmark = pytest.mark.framework("numpy")
 
@@ -182,10 +183,7 @@ def test_a_worker_does_not_outlive_a_killed_orchestrator(faulty: Command) -> Non
     assert workers_of(faulty)
     process.kill()
     process.communicate(timeout=60)
-    deadline = time.monotonic() + 10
-    while workers_of(faulty) and time.monotonic() < deadline:
-        time.sleep(0.05)
-    assert not workers_of(faulty)
+    assert wait_until(lambda: not workers_of(faulty), 10)
 
 
 def memory_group(name: str, limit: int) -> Path | None:

@@ -26,6 +26,7 @@ from benchmarker.records.schema import validate
 from benchmarker.records.store import Store
 from benchmarker.worker.measurement.windows import steps_of_window, together
 from tests.support.records import make_record
+from tests.support.waiting import wait_until
 
 EVIDENCE = make_record()["trust"]["evidence"]
 
@@ -65,10 +66,7 @@ def state_of(process: int) -> str:
 
 
 def comes_to_be(process: int, state: str) -> bool:
-    deadline = time.monotonic() + 60
-    while state_of(process) != state and time.monotonic() < deadline:
-        time.sleep(0.01)
-    return state_of(process) == state
+    return wait_until(lambda: state_of(process) == state)
 
 
 @pytest.mark.skipif(not Path("/proc").is_dir(), reason="reads the states of processes")

@@ -11,12 +11,12 @@ import subprocess
 import sys
 import termios
 import threading
-import time
 from collections.abc import Callable
 
 import pyte
 
 from tests.conftest import Command
+from tests.support.waiting import wait_until
 
 LINES = 24
 
@@ -80,10 +80,7 @@ class Terminal:
 
     def wait_for(self, text: bytes) -> None:
         """Wait until the text has been written."""
-        deadline = time.monotonic() + 120
-        while text not in self.written and time.monotonic() < deadline:
-            time.sleep(0.02)
-        assert text in self.written
+        assert wait_until(lambda: text in self.written, 120)
 
     def finish(self) -> tuple[int, str]:
         """Return exit status and standard output."""

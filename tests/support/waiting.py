@@ -12,7 +12,7 @@ def wait_until(holds: Callable[[], object], seconds: float = 60.0) -> bool:
     """Wait for something at most so long, and tell whether it holds."""
     deadline = time.monotonic() + seconds
     while not (found := holds()) and time.monotonic() < deadline:
-        time.sleep(0.01)
+        time.sleep(0.02)
     return bool(found)
 
 
