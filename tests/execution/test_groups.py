@@ -198,10 +198,12 @@ def test_one_that_is_stopped_is_found_by_the_time_limit_and_named(ranks: Ranks) 
     assert ranks.left() == []
 
 
-def test_one_that_is_stopped_while_others_wait_is_found_sooner(ranks: Ranks) -> None:
-    def stop(seen: Ranks) -> None:
-        os.kill(seen.processes[1], signal.SIGSTOP)
+def stop(seen: Ranks) -> None:
+    """Stop one of them."""
+    os.kill(seen.processes[1], signal.SIGSTOP)
 
+
+def test_one_that_is_stopped_while_others_wait_is_found_sooner(ranks: Ranks) -> None:
     start = time.monotonic()
     codes = (WAITS, "time.sleep(0.5); " + WAITS, WAITS)
     outcomes = ranks(
@@ -213,9 +215,6 @@ def test_one_that_is_stopped_while_others_wait_is_found_sooner(ranks: Ranks) -> 
 
 
 def test_one_that_is_stopped_is_found_though_no_event_tells_that_others_wait(ranks: Ranks) -> None:
-    def stop(seen: Ranks) -> None:
-        os.kill(seen.processes[1], signal.SIGSTOP)
-
     start = time.monotonic()
     handler = when_all(3, "started", stop, ranks)
     outcomes = ranks("time.sleep(1000)", "time.sleep(1000)", WAITS, handler=handler, silence=1.0)

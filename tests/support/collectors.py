@@ -13,7 +13,6 @@ from benchmarker.orchestration.collector_session import CollectorSession
 RUN = Run("numpy", "mnist_mlp")
 ANONYMOUS = Run("numpy", "mnist_mlp", anonymous=True)
 NAMES = ["cpu", "gpus", "host", "load", "memory", "os", "source_control", "virtualization"]
-MONITORS = ["energy", "tree_memory", "utilization"]
 
 
 def built_in(*names: str) -> dict[str, Any]:

@@ -19,10 +19,6 @@ from benchmarker.errors import BenchmarkerError
 from tests.conftest import ROOT
 from tests.support.records import make_failed_record, make_old_record, make_record
 
-REAL = sorted(
-    {*(ROOT / "results").rglob("*.json"), *(ROOT / "tests" / "data" / "old_records").rglob("*.json")}
-)
-
 
 def write(folder: Path, *records: Any) -> Path:
     for index, record in enumerate(records):

@@ -272,12 +272,15 @@ def test_two_trainings_are_as_far_apart_as_by_hand(trained: Trained) -> None:
     assert column(found, "followed_l2")[:, 0] == pytest.approx(column(found, "free_l2")[:, 0])
 
 
-def test_a_rate_that_comes_a_step_late_shows_in_every_followed_step(trained: Trained) -> None:
-    class Late(NumpyProgram):
-        def set_hyperparameters(self, values: Any) -> None:
-            now, self.waiting = getattr(self, "waiting", values), values
-            super().set_hyperparameters(now)
+class Late(NumpyProgram):
+    """Takes its constants a step late."""
 
+    def set_hyperparameters(self, values: Any) -> None:
+        now, self.waiting = getattr(self, "waiting", values), values
+        super().set_hyperparameters(now)
+
+
+def test_a_rate_that_comes_a_step_late_shows_in_every_followed_step(trained: Trained) -> None:
     asked: dict[str, Any] = {
         "training": {"schedules": {"learning_rate": WARM}},
         "verify": False,
@@ -391,11 +394,6 @@ def test_a_mistake_shows_in_the_counts(
 
 
 def test_a_program_that_takes_its_rate_a_step_late_fails(trained: Trained) -> None:
-    class Late(NumpyProgram):
-        def set_hyperparameters(self, values: Any) -> None:
-            now, self.waiting = getattr(self, "waiting", values), values
-            super().set_hyperparameters(now)
-
     sent = trained(framework_of(Late), training={"schedules": {"learning_rate": WARM}})
     assert sent["proof"]["status"] == "failed" or sent["verification"]["status"] == "failed"
 
