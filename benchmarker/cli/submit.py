@@ -102,16 +102,9 @@ def main(arguments: argparse.Namespace) -> int:
         raise UsageError(
             f"--results must be a folder that all nodes share for --to={arguments.to}, got '{arguments.results}'"
         )
-    from benchmarker.orchestration.submission.submit import new_submission, printed, submit
+    from benchmarker.orchestration.submission.submit import printed, submit
 
-    submission = new_submission(
-        blueprint,
-        options,
-        arguments.to,
-        _resources(arguments),
-        cells=cells,
-        cells_per_job=arguments.cells_per_job,
-    )
+    submission = _new(arguments, blueprint, options, cells)
     results = Path(arguments.results)
     if arguments.dry_run:
         for name, script in printed(submission, results).items():
@@ -119,6 +112,15 @@ def main(arguments: argparse.Namespace) -> int:
         return 0
     _tell(arguments, submit(submission, results), list(range(1, submission.parts + 1)))
     return 0
+
+
+def _new(arguments: argparse.Namespace, blueprint: Path, options: list[str], cells: int) -> Submission:
+    from benchmarker.orchestration.submission.submit import new_submission
+
+    asked = _resources(arguments)
+    return new_submission(
+        blueprint, options, arguments.to, asked, cells=cells, cells_per_job=arguments.cells_per_job
+    )
 
 
 def _resources(arguments: argparse.Namespace, given: Resources | None = None) -> Resources:
@@ -187,20 +189,12 @@ def _tell(arguments: argparse.Namespace, submission: Submission, parts: list[int
 def _print_manifest(arguments: argparse.Namespace, blueprint: Path, options: list[str], cells: int) -> int:
     """Print what the user's own client submits."""
     from benchmarker.orchestration.submission.manifests import MANIFESTS
-    from benchmarker.orchestration.submission.submit import new_submission
 
     if not arguments.dry_run:
         raise UsageError(
             f"--to={arguments.to} is only printed: give --dry-run, and pass what it prints to the client that you use"
         )
-    submission = new_submission(
-        blueprint,
-        options,
-        arguments.to,
-        _resources(arguments),
-        cells=cells,
-        cells_per_job=arguments.cells_per_job,
-    )
+    submission = _new(arguments, blueprint, options, cells)
     manifest = MANIFESTS[arguments.to](submission, arguments.results, blueprint.read_text(encoding="utf-8"))
     print_json(manifest)
     return 0

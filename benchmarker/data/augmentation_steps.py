@@ -96,6 +96,22 @@ class OfImages(Step):
     is_for_images: ClassVar[bool] = True
 
 
+class Filling(OfImages):
+    """A step that puts the value ``fill``, one of its options, where no pixel is."""
+
+    fill: float
+
+    def check(self, data: StoredData, as_stored: bool) -> None:
+        """Refuse a data set that it cannot take, and a ``fill`` that is no pixel of it."""
+        super().check(data, as_stored)
+        fill, largest = self.fill, data.largest
+        if as_stored and largest is not None and not (fill == math.floor(fill) and 0 <= fill <= largest):
+            raise UsageError(
+                f"augmentation '{self.name}': 'fill' must be a pixel of data set '{data.name}', a whole number from 0 "
+                f"to {largest}, got {fill:g}"
+            )
+
+
 @dataclass(frozen=True)
 class Flip(OfImages):
     """Mirror an image with a probability, from left to right or (``axis = "vertical"``) upside down."""
@@ -112,7 +128,7 @@ class Flip(OfImages):
 
 
 @dataclass(frozen=True)
-class Crop(OfImages):
+class Crop(Filling):
     """Cut a square of ``size`` pixels (0: as large as the image) from an image with ``padding`` around it.
 
     He et al. 2016, arXiv 1512.03385, section 4.2, have padding 4 and size 32. Every place is equally likely;
@@ -127,11 +143,6 @@ class Crop(OfImages):
     def __post_init__(self) -> None:
         if not self.size and not self.padding:
             raise UsageError("augmentation 'crop' needs 'size' or 'padding': without both it changes nothing")
-
-    def check(self, data: StoredData, as_stored: bool) -> None:
-        """Refuse a data set that it cannot take, and a ``fill`` that is no pixel of it."""
-        super().check(data, as_stored)
-        _check_fill(self.name, self.fill, data, as_stored)
 
     def shape(self, shape: tuple[int, ...]) -> tuple[int, ...]:
         """Return the shape of a sample after it."""
@@ -161,17 +172,12 @@ class Crop(OfImages):
 
 
 @dataclass(frozen=True)
-class Shift(OfImages):
+class Shift(Filling):
     """Move an image by up to ``pixels`` along both axes, every place equally likely; what comes in is ``fill``."""
 
     name: ClassVar[str] = "shift"
     pixels: Annotated[int, Whole(1, _MAX_PIXELS)] = 1
     fill: float = 0.0
-
-    def check(self, data: StoredData, as_stored: bool) -> None:
-        """Refuse a data set that it cannot take, and a ``fill`` that is no pixel of it."""
-        super().check(data, as_stored)
-        _check_fill(self.name, self.fill, data, as_stored)
 
     def apply(self, samples: Array, indices: Array, draws: SampleDraws) -> Array:
         """Return the samples, moved."""
@@ -179,7 +185,7 @@ class Shift(OfImages):
 
 
 @dataclass(frozen=True)
-class Cutout(OfImages):
+class Cutout(Filling):
     """Cover a square of ``size`` pixels with ``fill`` (DeVries & Taylor 2017, arXiv 1708.04552).
 
     Its centre is any pixel of the image, equally likely, so that it may reach beyond the border.
@@ -188,11 +194,6 @@ class Cutout(OfImages):
     name: ClassVar[str] = "cutout"
     size: Annotated[int, Whole(1, _MAX_PIXELS)] = 8
     fill: float = 0.0
-
-    def check(self, data: StoredData, as_stored: bool) -> None:
-        """Refuse a data set that it cannot take, and a ``fill`` that is no pixel of it."""
-        super().check(data, as_stored)
-        _check_fill(self.name, self.fill, data, as_stored)
 
     def apply(self, samples: Array, indices: Array, draws: SampleDraws) -> Array:
         """Return the samples, each with a square covered."""
@@ -326,18 +327,6 @@ class LabelSmoothing(Step):
     def apply(self, samples: Array, indices: Array, draws: SampleDraws) -> Array:
         """Return the samples as they are: it is for labels."""
         return samples
-
-
-def _check_fill(name: str, fill: float, data: StoredData, as_stored: bool) -> None:
-    if (
-        as_stored
-        and data.largest is not None
-        and not (fill == math.floor(fill) and 0 <= fill <= data.largest)
-    ):
-        raise UsageError(
-            f"augmentation '{name}': 'fill' must be a pixel of data set '{data.name}', a whole number from 0 to "
-            f"{data.largest}, got {fill:g}"
-        )
 
 
 def _padded(samples: Array, padding: int, fill: float) -> Array:

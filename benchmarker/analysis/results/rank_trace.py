@@ -6,8 +6,6 @@ parts, they have when each part began on each rank; where they have not, the med
 
 from __future__ import annotations
 
-import gzip
-import json
 from collections.abc import Iterator, Mapping
 from itertools import accumulate, groupby
 from operator import itemgetter
@@ -19,10 +17,10 @@ from benchmarker.analysis.text.factors import framework_label
 from benchmarker.errors import StoreError, UsageError, plural
 from benchmarker.files import staged
 from benchmarker.records.lookup import Record, value_at, work_name
+from benchmarker.worker.measurement.trace import compressed_trace, name_event, span_event
 
-_RUN, _STEP = 1, 2
-"""Processes of the trace: the timed part, and a step in its parts."""
-_MICRO = 1e6
+_RUN, _STEP = (1, 0), 2
+"""The track of the timed part, and the process of a step in its parts, a track a rank."""
 _ALONE = "compute"
 """The part that all ranks make at once without an exchange; where it is the only one, nothing tells others apart."""
 _AS_IT_WAS = "steps in their parts, after the timed part, each part as it happened"
@@ -54,10 +52,9 @@ def write_rank_trace(record: Record, target: Path, *, force: bool = False) -> No
     events = rank_events(record)
     if target.is_dir() or (target.exists() and not force):
         raise UsageError(f"'{target}' exists; name another file with --trace, or replace it with --force")
-    text = json.dumps({"displayTimeUnit": "ms", "traceEvents": events}, separators=(",", ":"))
     try:
         with staged(target, replace=force) as stream:
-            stream.write(gzip.compress(text.encode("ascii"), mtime=0))
+            stream.write(compressed_trace(events))
     except OSError as error:
         raise StoreError(f"'{target}' could not be written ({error.strerror})") from None
 
@@ -86,8 +83,8 @@ def rank_events(record: Record) -> list[dict[str, Any]]:
 def _run(record: Record, who: str) -> Iterator[dict[str, Any]]:
     """Yield the timed part: its samples as they followed each other, each the slowest rank's."""
     samples = record["timing"]["samples_seconds"] or ()
-    yield _name("process_name", _RUN, 0, f"timed part: {who}")
-    yield _name("thread_name", _RUN, 0, "steps, of the slowest rank")
+    yield name_event("process_name", _RUN, f"timed part: {who}")
+    yield name_event("thread_name", _RUN, "steps, of the slowest rank")
     block, steady = block_steps(record), steady_start(record)
     steps = value_at(record, "timing.steps") or len(samples) * block
     counts = [min(block, steps - block * number) for number in range(len(samples))]
@@ -96,29 +93,29 @@ def _run(record: Record, who: str) -> Iterator[dict[str, Any]]:
         first = number * block
         name = f"step {first}" if count == 1 else f"steps {first} to {first + count - 1}"
         told = {"steps": count, "seconds_a_step": seconds, "steady": number >= steady}
-        yield _span(name, "step", (_RUN, 0), end - seconds * count, seconds * count, told)
+        yield span_event(name, "step", _RUN, end - seconds * count, seconds * count, told)
 
 
 def _steps(members: list[Mapping[str, Any]], who: str) -> Iterator[dict[str, Any]]:
     """Yield steps in their parts when they were made, a track a rank."""
-    yield _name("process_name", _STEP, 0, f"{_AS_IT_WAS}: {who}")
+    yield name_event("process_name", (_STEP, 0), f"{_AS_IT_WAS}: {who}")
     for member in members:
         track = (_STEP, int(member["rank"]) + 1)
-        yield _name("thread_name", *track, _title(member))
+        yield name_event("thread_name", track, _title(member))
         for step, parts in groupby(member["part_spans"], key=itemgetter("step")):
             spans = [(part["part"], part["began_seconds"], part["seconds"]) for part in parts]
             began = spans[0][1]
-            yield _span(f"step {step}", "step", track, began, spans[-1][1] + spans[-1][2] - began, {})
+            yield span_event(f"step {step}", "step", track, began, spans[-1][1] + spans[-1][2] - began, {})
             for name, start, seconds in spans:
-                yield _span(name, "part", track, start, seconds, {})
+                yield span_event(name, "part", track, start, seconds, {})
 
 
 def _step(members: list[Mapping[str, Any]], who: str) -> Iterator[dict[str, Any]]:
     """Yield a step in its parts by their medians, a track a rank."""
-    yield _name("process_name", _STEP, 0, f"{_MEDIANS}: {who}")
+    yield name_event("process_name", (_STEP, 0), f"{_MEDIANS}: {who}")
     for member in members:
         track = (_STEP, int(member["rank"]) + 1)
-        yield _name("thread_name", *track, _title(member))
+        yield name_event("thread_name", track, _title(member))
         parts = {name: seconds for name, seconds in member["part_seconds"].items() if name != _ALONE}
         alone = member["part_seconds"].get(_ALONE)
         whole = sum(parts.values()) or member["step_seconds"] or alone or 0.0
@@ -126,37 +123,17 @@ def _step(members: list[Mapping[str, Any]], who: str) -> Iterator[dict[str, Any]
             "median_timed_step_seconds": member["step_seconds"],
             "compute_without_exchange_seconds": alone,
         }
-        yield _span("step", "step", track, 0.0, whole, told)
+        yield span_event("step", "step", track, 0.0, whole, told)
         begun = 0.0
         for name, seconds in parts.items():
-            yield _span(name, "part", track, begun, seconds, {"median_seconds": seconds})
+            yield span_event(name, "part", track, begun, seconds, {"median_seconds": seconds})
             begun += seconds
         if not parts and alone:
             told = {"median_seconds": alone, "note": "measured apart; exchange and update are not told apart"}
-            yield _span("compute, without an exchange", "part", track, 0.0, min(alone, whole), told)
+            yield span_event("compute, without an exchange", "part", track, 0.0, min(alone, whole), told)
 
 
 def _title(member: Mapping[str, Any]) -> str:
     cpus = member["cpus"]
     on = f", {'CPU' if len(cpus) == 1 else plural(len(cpus), 'CPU') + ':'} {', '.join(map(str, cpus))}"
     return f"rank {member['rank']}{on if cpus else ''}"
-
-
-def _name(kind: str, process: int, thread: int, name: str) -> dict[str, Any]:
-    return {"ph": "M", "name": kind, "pid": process, "tid": thread, "args": {"name": name}}
-
-
-def _span(
-    name: str, category: str, track: tuple[int, int], start: float, seconds: float, told: Mapping[str, Any]
-) -> dict[str, Any]:
-    process, thread = track
-    return {
-        "ph": "X",
-        "name": name,
-        "cat": category,
-        "pid": process,
-        "tid": thread,
-        "ts": round(start * _MICRO, 3),
-        "dur": round(seconds * _MICRO, 3),
-        "args": dict(told),
-    }

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +13,8 @@ from benchmarker.graph.graph import Graph
 
 MAX_CALLS = 200_000
 """Of a trace; it would grow to tens of megabytes with more, and a step or two of them tell as much."""
-_PROCESS, _STEPS = 1, 0
+_PROCESS = 1
+_STEPS = (_PROCESS, 0)
 _MICRO = 1e6
 
 
@@ -31,20 +32,24 @@ def write_trace(path: Path, profile: Profile, graph: Graph, title: str) -> None:
     title : str
         Name of the process in it.
     """
-    document = {"displayTimeUnit": "ms", "traceEvents": list(_events(profile, graph, title))}
-    text = json.dumps(document, separators=(",", ":"))
-    path.write_bytes(gzip.compress(text.encode("ascii"), mtime=0))
+    path.write_bytes(compressed_trace(_events(profile, graph, title)))
+
+
+def compressed_trace(events: Iterable[Mapping[str, Any]]) -> bytes:
+    """Return the file of events in the Trace Event Format, gzip-compressed."""
+    text = json.dumps({"displayTimeUnit": "ms", "traceEvents": list(events)}, separators=(",", ":"))
+    return gzip.compress(text.encode("ascii"), mtime=0)
 
 
 def _events(profile: Profile, graph: Graph, title: str) -> Iterator[dict[str, Any]]:
     calls = profile.calls[:MAX_CALLS]
     threads = sorted({call.thread for call in calls})
-    yield _name("process_name", 0, title)
-    yield _name("thread_name", _STEPS, "steps")
+    yield name_event("process_name", (_PROCESS, 0), title)
+    yield name_event("thread_name", _STEPS, "steps")
     for thread in threads:
-        yield _name("thread_name", _track(thread), f"{profile.source}, thread {thread}")
+        yield name_event("thread_name", _track(thread), f"{profile.source}, thread {thread}")
     for number, (start, seconds) in enumerate(profile.steps):
-        yield _span(f"step {number}", "step", _STEPS, start, seconds, {"step": number})
+        yield span_event(f"step {number}", "step", _STEPS, start, seconds, {"step": number})
     operators = {node.name: node.operator for node in graph.nodes}
     for call in calls:
         yield _call(call, operators.get(call.node or ""))
@@ -59,27 +64,31 @@ def _call(call: Call, operator: str | None) -> dict[str, Any]:
         "native": call.native,
     }
     name = f"{call.node} ({operator})" if operator else call.native
-    return _span(name, call.phase, _track(call.thread), call.start_seconds, call.seconds, told)
+    return span_event(name, call.phase, _track(call.thread), call.start_seconds, call.seconds, told)
 
 
-def _track(thread: int) -> int:
-    return thread + 1
+def _track(thread: int) -> tuple[int, int]:
+    return _PROCESS, thread + 1
 
 
-def _name(kind: str, thread: int, name: str) -> dict[str, Any]:
-    return {"ph": "M", "name": kind, "pid": _PROCESS, "tid": thread, "args": {"name": name}}
+def name_event(kind: str, track: tuple[int, int], name: str) -> dict[str, Any]:
+    """Return what names a process or a thread, which is a process of the trace and a number in it."""
+    process, thread = track
+    return {"ph": "M", "name": kind, "pid": process, "tid": thread, "args": {"name": name}}
 
 
-def _span(
-    name: str, category: str, thread: int, start: float, seconds: float, told: dict[str, Any]
+def span_event(
+    name: str, category: str, track: tuple[int, int], start: float, seconds: float, told: Mapping[str, Any]
 ) -> dict[str, Any]:
+    """Return what stands on a track for some seconds."""
+    process, thread = track
     return {
         "ph": "X",
         "name": name,
         "cat": category,
-        "pid": _PROCESS,
+        "pid": process,
         "tid": thread,
         "ts": round(start * _MICRO, 3),
         "dur": round(seconds * _MICRO, 3),
-        "args": told,
+        "args": dict(told),
     }
