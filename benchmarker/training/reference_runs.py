@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass
 from pathlib import Path
-from statistics import median
 from typing import Optional, Tuple
 
 from benchmarker.errors import UsageError
@@ -70,10 +69,6 @@ class ReferenceRuns:
             raise UsageError(f"the reference runs '{path}' cannot be read: {error.strerror}") from None
         except (KeyError, TypeError, ValueError):
             raise UsageError(f"'{path}' holds no reference runs of a recipe") from None
-
-    def highest_target(self) -> float:
-        """Return the hardest target that is allowed: the median of the best values, which half of the runs reach."""
-        return float(median(run.best for run in self.runs))
 
     def check(self, target: Target, name: str) -> None:
         """Refuse a target that no run reached.

@@ -16,7 +16,7 @@ from benchmarker import registry
 from benchmarker.api.scheme import Scheme, Update
 from benchmarker.distributed.exchanges import all_reduce_sent
 from benchmarker.distributed.replay import log_fault, most_ahead, replay, staleness
-from benchmarker.distributed.schemes.neighbours import is_doubly_stochastic, mixing_matrix
+from benchmarker.distributed.schemes.neighbours import mixing_matrix
 from tests.conftest import DISTRIBUTIONS, ROOT
 from tests.support import faulty_schemes
 from tests.support.mpi import run_world
@@ -255,22 +255,11 @@ def test_a_rank_that_leaves_before_the_others_ends_a_synchronous_server(tmp_path
 @pytest.mark.parametrize("ranks", [1, 2, 3, 4, 5, 17])
 def test_mixing_keeps_the_mean(ranks: int) -> None:
     matrix = mixing_matrix(ranks)
-    assert is_doubly_stochastic(matrix)
+    assert np.all(matrix >= 0)
+    for axis in (0, 1):
+        assert matrix.sum(axis) == pytest.approx(np.ones(ranks), abs=1e-12)
     assert np.count_nonzero(matrix, axis=1).tolist() == [min(ranks, 3)] * ranks
     assert np.array_equal(matrix, matrix.T)
-
-
-@pytest.mark.parametrize(
-    "matrix",
-    [
-        np.full((2, 2), 1 / 3),
-        np.array([[1.0, 0.0], [1.0, 0.0]]),
-        np.array([[1.5, -0.5], [-0.5, 1.5]]),
-    ],
-    ids=["thirds of two", "columns", "negative"],
-)
-def test_what_does_not_keep_the_mean_is_seen(matrix: Array) -> None:
-    assert not is_doubly_stochastic(matrix)
 
 
 LOG = [Update(0, 0, 0), Update(1, 0, 0), Update(0, 1, 1), Update(0, 2, 3), Update(1, 1, 2)]

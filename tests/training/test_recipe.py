@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from statistics import median
 from typing import Any
 
 import pytest
@@ -110,7 +111,7 @@ def test_every_shipped_target_rests_on_reference_runs_of_that_very_recipe(name: 
     found, blueprint = ReferenceRuns.read(path), recipe(name)
     target = blueprint.values["training"].target
     assert len({run.seed for run in found.runs}) >= MIN_SEEDS
-    assert target.is_reached(found.highest_target())
+    assert target.is_reached(median(run.best for run in found.runs))
     (run,) = matrix(Experiment(**{**blueprint.values, "frameworks": ("numpy",), "seeds": (0,)}))
     assert recipe_digest(run) == found.recipe
 
@@ -120,7 +121,6 @@ def test_a_target_that_no_reference_run_reached_is_refused(tmp_path: Path) -> No
     path = tmp_path / "runs.json"
     path.write_text(json.dumps({"recipe": "sha256:0", "framework": "numpy", "runs": runs}))
     found = ReferenceRuns.read(path)
-    assert found.highest_target() == pytest.approx(0.9095)
     found.check(Target(0.919), "mine")
     with pytest.raises(
         UsageError, match=r"was not reached by any of its 20 reference runs, the best of which came to 0.919"

@@ -71,17 +71,6 @@ def _step_down(leads: Sequence[_Lead], tests: int) -> Sequence[_Lead]:
     return leads
 
 
-def rank_intervals(entries: Sequence[Sequence[float]]) -> list[Rank]:
-    """Return the rank interval of each entry; all hold at once in 95 % of contests.
-
-    Parameters
-    ----------
-    entries : sequence of sequence of float
-        Of each entry one positive value a process, less is better; at least two.
-    """
-    return Pairs(entries).ranks(range(len(entries)))
-
-
 def _lead(first: Side, other: Side) -> float:
     """Return the one-sided p value of that the first is ahead, i.e. has the smaller mean logarithm."""
     error, degrees = welch(first, other)

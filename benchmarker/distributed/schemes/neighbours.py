@@ -42,14 +42,6 @@ def mixing_matrix(ranks: int) -> Array:
     return linked
 
 
-def is_doubly_stochastic(matrix: Array) -> bool:
-    """Tell whether no element is negative and all rows and columns add up to 1, so that the mean is kept."""
-    import numpy as np
-
-    sums = np.concatenate([matrix.sum(axis=0), matrix.sum(axis=1)])
-    return bool(np.all(matrix >= 0) and np.allclose(sums, 1, rtol=0, atol=1e-12))
-
-
 class _Model(Model):
     """``X <- W X - rate G(X)``, and any other rule in place of the last term."""
 

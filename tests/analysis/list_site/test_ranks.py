@@ -10,10 +10,14 @@ from collections.abc import Sequence
 import pytest
 import scipy
 
-from benchmarker.analysis.list_site.ranks import Pairs, Rank, rank_intervals
+from benchmarker.analysis.list_site.ranks import Pairs, Rank
 from benchmarker.statistics import holm
 
 CONTESTS = 600
+
+
+def rank_intervals(entries: Sequence[Sequence[float]]) -> list[Rank]:
+    return Pairs(entries).ranks(range(len(entries)))
 
 
 def drawn(
