@@ -26,8 +26,6 @@ class NativeScheme:
         What it is called there, as records tell it: ``DistributedDataParallel over gloo``.
     batch_normalization : {"local", "global"}
         Whether it takes the statistics of a rank's own rows, or of the whole mini-batch.
-    buffers : {"own", "first", "mean"}
-        What running statistics are after a step: each rank's own, those of rank 0, or their mean.
     rows : {"own", "all"}
         Whose rows of a mini-batch the program's graph has. One of all ranks' rows is given to a framework that parts
         the arrays of a step itself; each rank still loads its own.
@@ -44,7 +42,6 @@ class NativeScheme:
 
     means: str
     batch_normalization: str = "local"
-    buffers: str = "own"
     rows: str = "own"
     optimizers: Tuple[str, ...] = ()
     precisions: Tuple[str, ...] = ()

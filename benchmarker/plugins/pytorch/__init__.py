@@ -45,7 +45,7 @@ def benchmarker_framework() -> FrameworkPlugin:
         },
         colour=0,
         schemes={
-            "all-reduce": NativeScheme("DistributedDataParallel over gloo", "local", buffers="first"),
+            "all-reduce": NativeScheme("DistributedDataParallel over gloo"),
             "sharded": NativeScheme(
                 "fully_shard (FSDP2) over gloo",
                 optimizers=("sgd", "momentum", "nesterov", "adam", "adamw", "rmsprop", "adagrad"),

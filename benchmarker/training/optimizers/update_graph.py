@@ -23,13 +23,12 @@ class UpdateGraph:
     Parameters
     ----------
     graph : Graph
-        Its inputs are, in this order, the gradient, the parameter, its state, and scalars of shape ``()``.
+        Its inputs are, in this order, the gradient, the parameter, its state, and scalars of shape ``()``: those of
+        :meth:`~benchmarker.api.update_rule.UpdateRule.numbers`, then the totals'.
     gradients, parameters : tuple of str
         Names of the tensors that the gradient and the parameter come in, one each if they are whole.
     state : tuple of str
         Letters of the state.
-    scalars : tuple of str
-        Names of the scalars: those of :meth:`~benchmarker.api.update_rule.UpdateRule.numbers`, then the totals'.
     results : tuple of str
         Names of what the outputs are: the parameter's tensors and the state, or the totals.
     """
@@ -38,7 +37,6 @@ class UpdateGraph:
     gradients: Tuple[str, ...]
     parameters: Tuple[str, ...]
     state: Tuple[str, ...]
-    scalars: Tuple[str, ...]
     results: Tuple[str, ...]
 
 
@@ -88,14 +86,11 @@ class _Recording:
         """Return the graph of results."""
         for value in results.values():
             self.network.output(value)
-        given = self.given
-        scalars = (*given.numbers, *given.totals)
         return UpdateGraph(
             self.network.graph(),
             self._gradients,
             self._parameters,
-            tuple(given.state),
-            scalars,
+            tuple(self.given.state),
             tuple(results),
         )
 
