@@ -76,7 +76,7 @@ def test_the_workflow_runs_what_there_is() -> None:
     assert any(re.search(r"\.venv/bin/pre-commit run --all-files", command) for command in commands)
 
 
-def test_words_of_the_task_runner(tmp_path: Path) -> None:
+def test_words_of_the_task_runner() -> None:
     def planned(word: str) -> str:
         done = subprocess.run(["make", "-n", word], cwd=ROOT, capture_output=True, text=True, check=True)
         return done.stdout.strip().splitlines()[-1]

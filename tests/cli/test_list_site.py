@@ -199,7 +199,7 @@ def test_rerun_keeps_its_verdict_beside_the_record_once(command: Command, tmp_pa
     assert not (command.folder / "more").exists()
 
 
-def test_a_contest_is_written_from_a_record_of_its_work(tmp_path: Path) -> None:
+def test_a_contest_is_written_from_a_record_of_its_work() -> None:
     text = contest_text(processes(0.01))
     assert 'problem = "mnist_mlp"' in text
     assert "threads" not in text

@@ -153,7 +153,7 @@ def test_a_record_cannot_write_to_the_terminal(command: Command) -> None:
         assert not {"\x1b", "\x07", "\u202e"} & set(finished.stdout), words
 
 
-def test_csv_is_raw_for_a_file_and_harmless_for_a_terminal(command: Command, tmp_path: Path) -> None:
+def test_csv_is_raw_for_a_file_and_harmless_for_a_terminal(command: Command) -> None:
     hostile = "\x1b]0;owned\x07red"
     Store(command.folder / "results").save(make_record(problem__name=hostile))
     words = ("results", "query", 'select "problem.name" as name from records', "--csv")

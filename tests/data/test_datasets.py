@@ -551,7 +551,7 @@ np.lib.format.write_array_header_1_0(HUGE_NPY, {"shape": (2**40, 4), "fortran_or
     ],
 )
 def test_a_packed_file_is_unpacked_no_further_than_it_says(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, data: str, head: bytes, message: str
+    tmp_path: Path, name: str, data: str, head: bytes, message: str
 ) -> None:
     bomb(tmp_path / name, head, 64)
     folder = tmp_path

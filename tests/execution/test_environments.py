@@ -308,7 +308,7 @@ def test_pytorchs_index_is_asked_for_the_cpu_build_where_no_driver_is(
     assert [line.split(" ")[0] for line in asked] == ([] if driver else ["asking", "no"])
 
 
-def test_current_is_used_when_it_satisfies(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_current_is_used_when_it_satisfies() -> None:
     plugin = FrameworkPlugin("packager", "packaging", ("packaging",), "nowhere:Nothing")
     expected = Interpreter(sys.executable, "current", current_python_version())
     assert resolve(plugin) == resolve(plugin, choice="current") == locate(plugin) == expected

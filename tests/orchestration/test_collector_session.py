@@ -311,7 +311,7 @@ def test_an_interruption_passes_after_every_monitor_was_left(place: str) -> None
     assert ("left" in last.asked) == (place != "enter")
 
 
-def test_nothing_heavy_is_imported(tmp_path: Path) -> None:
+def test_nothing_heavy_is_imported() -> None:
     script = (
         "import sys; from benchmarker import registry\n"
         "from benchmarker.orchestration.collector_session import CollectorSession\n"

@@ -290,7 +290,7 @@ def test_a_server_is_called_by_its_name(command: Command, long: Long) -> None:
     assert left(command) == []
 
 
-def test_beside_a_server_ranks_are_still_as_many_as_train(command: Command, long: Long) -> None:
+def test_beside_a_server_ranks_are_still_as_many_as_train(long: Long) -> None:
     os.kill(long("--scheme=asynchronous-server").rank(1), signal.SIGKILL)
     status, record = long.end()
     message = "rank 1 of 2 was ended by SIGKILL in stage 'measure'"

@@ -169,7 +169,7 @@ def test_an_operator_without_a_body_is_missing_where_nothing_runs_it() -> None:
     assert missing_operators(bridged, MxnetOperators) == {"custom 'test.bridged'": ["custom_1"]}
 
 
-def test_what_makes_no_sense_is_refused_in_a_sentence(tmp_path: Path) -> None:
+def test_what_makes_no_sense_is_refused_in_a_sentence() -> None:
     with pytest.raises(UsageError, match="needs a shape function"):
         CustomOperator("test.shapeless", NumpyFunction(forward))
     with pytest.raises(UsageError, match="must return 1 TensorType"):

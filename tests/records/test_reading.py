@@ -184,9 +184,7 @@ def test_a_file_that_is_gone_meanwhile_is_told(folder: Path, indexed: None) -> N
         list(results)
 
 
-def test_a_file_too_large_to_be_a_record_is_not_read(
-    folder: Path, indexed: None, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_file_too_large_to_be_a_record_is_not_read(folder: Path, indexed: None) -> None:
     Store(folder).save(make_record())
     with open(folder / "large.json", "wb") as stream:
         stream.truncate(reading.MAX_FILE_BYTES + 1)

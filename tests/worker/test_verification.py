@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import asdict, replace
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -383,7 +382,7 @@ def test_the_worst_tensor_is_the_one_that_used_most_of_its_tolerance() -> None:
     assert Verification("passed", "", "NumPy", 1, "", ()).to_json()["worst"] is None
 
 
-def test_an_excerpt_holds_what_the_record_says(tmp_path: Path) -> None:
+def test_an_excerpt_holds_what_the_record_says() -> None:
     array = tensor(LARGE)
     part = tensor_sample("y", array)
     assert part == TensorSample(LARGE, part.values, part.norm)

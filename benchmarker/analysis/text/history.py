@@ -218,7 +218,7 @@ def _as_json(history: History) -> dict[str, Any]:
         "comparable": record["comparable"],
         "framework": {"name": record["framework"]["name"], "options": record["framework"]["options"]},
         "machine": machine_models(record),
-        "points": [_point_json(history, point) for point in history.points],
+        "points": [_point_json(point) for point in history.points],
         "levels": [
             {"from_point": first, "to_point": end - 1, "centre_seconds": centre}
             for first, end, centre in history.levels
@@ -236,7 +236,7 @@ def _as_json(history: History) -> dict[str, Any]:
     }
 
 
-def _point_json(history: History, point: Point) -> dict[str, Any]:
+def _point_json(point: Point) -> dict[str, Any]:
     return {
         "time": _iso(point.time),
         "centre_seconds": point.centre_seconds,

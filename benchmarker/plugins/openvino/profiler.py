@@ -108,7 +108,6 @@ class _Names:
 
     def __init__(self, origins: Origins, kernels: Sequence[Kernel]) -> None:
         self._origins = origins
-        self._kernels = {kernel.name: kernel for kernel in kernels}
         self._readers = {kernel.name: kernel.readers for kernel in kernels}
         self._makers: dict[str, list[str]] = {kernel.name: [] for kernel in kernels}
         for kernel in kernels:

@@ -61,7 +61,7 @@ def distributed_of(facts: RunFacts, cost: GraphCost) -> Distributed | None:
         import_wait_seconds=_largest(results, "wait_for_ranks"),
         skew_seconds=_skew(results),
         members=[_member(result, _began(results), known) for result in results] if known else [],
-        volume=_volume(spec, _expected_bytes(spec, size), known) if known and results else None,
+        volume=_volume(_expected_bytes(spec, size), known) if known and results else None,
         parts=_parts(results),
         staleness=known.server["staleness"] if known and known.server else None,
         server_updates=known.server["updates"] if known and known.server else None,
@@ -139,7 +139,7 @@ def _expected_bytes(spec: RunSpec, size: int) -> float:
     return registry.scheme(str(spec.scheme)).sent_bytes(size, spec.ranks) * spec.ranks
 
 
-def _volume(spec: RunSpec, expected: float, known: RankFacts) -> Volume:
+def _volume(expected: float, known: RankFacts) -> Volume:
     logical = known.results[0]["rank"]["exchanged_bytes"]
     steps = known.results[0]["steps"]
     wire = None if known.wire_bytes is None else known.wire_bytes / steps

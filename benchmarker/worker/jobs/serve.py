@@ -31,7 +31,7 @@ def serve(job: ServeJob, channel: Channel, stages: Stages) -> None:
         trained = Trained(graph, job.optimizer, parameters, dtype)
     all_processes(channel)
     with stages.stage("rendezvous"):
-        communicator = communicator_of(job, scheme)
+        communicator = communicator_of(scheme)
 
     def watch(updates: int) -> None:
         if updates <= MAX_REPLAYED:

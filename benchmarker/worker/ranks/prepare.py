@@ -171,12 +171,12 @@ def meet(
         group.meet()
     with stages.stage("rendezvous"):
         if not native:
-            return plugin, framework, communicator_of(job, scheme)
+            return plugin, framework, communicator_of(scheme)
         framework.join(job.world, scheme.name)
     return plugin, framework, None
 
 
-def communicator_of(job: RankJob, scheme: Scheme) -> Communicator:
+def communicator_of(scheme: Scheme) -> Communicator:
     """Return what ranks exchange by over MPI; collective."""
     from benchmarker.distributed.mpi_communicator import MpiCommunicator
 
