@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -130,6 +129,8 @@ class FrameworkPlugin:
 
     def missing_program(self) -> str | None:
         """Return a sentence on the first of the programs that cannot be found here, None if all can."""
+        import shutil  # here, so that commands that run nothing need not wait for it
+
         for name in self.programs:
             if shutil.which(name) is None:
                 return f"framework '{self.name}' needs the program '{name}', which is missing; install it or set PATH"

@@ -54,20 +54,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="RECORD",
         help="compare a record with itself, and keep how small a difference this machine can resolve",
     )
-    amount = parser.add_mutually_exclusive_group()
-    amount.add_argument(
-        "--pairs",
-        type=whole(1, MAX_PAIRS),
-        metavar="N",
-        help="pairs that --run or --aa makes; default: 20, or 10 without turns",
-    )
-    amount.add_argument("--profile", metavar="NAME", help="quick, standard or rigorous, instead of --pairs")
-    parser.add_argument(
-        "--turns",
-        action=argparse.BooleanOptionalAction,
-        default=True,
-        help="whether the two processes of a new pair take turns in short windows, if they can",
-    )
+    _add_amount(parser)
     parser.add_argument(
         "--margin",
         type=share,
@@ -95,6 +82,23 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--json", action="store_true", help="print one JSON object")
     parser.add_argument("--quiet", action="store_true", help="show no progress")
+
+
+def _add_amount(parser: argparse.ArgumentParser) -> None:
+    amount = parser.add_mutually_exclusive_group()
+    amount.add_argument(
+        "--pairs",
+        type=whole(1, MAX_PAIRS),
+        metavar="N",
+        help="pairs that --run or --aa makes; default: 20, or 10 without turns",
+    )
+    amount.add_argument("--profile", metavar="NAME", help="quick, standard or rigorous, instead of --pairs")
+    parser.add_argument(
+        "--turns",
+        action=argparse.BooleanOptionalAction,
+        default=True,
+        help="whether the two processes of a new pair take turns in short windows, if they can",
+    )
 
 
 def share(text: str) -> float:
