@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import itertools
 import re
+import resource
 import subprocess
 import sys
 import xml.etree.ElementTree as ElementTree
@@ -382,7 +383,11 @@ def test_a_file_is_not_replaced_unasked(tmp_path: Any) -> None:
 
 
 def test_a_picture_that_cannot_be_written_leaves_nothing(tmp_path: Any) -> None:
-    target = tmp_path / f"{'x' * 250}.svg"
-    with pytest.raises(StoreError, match="could not be written"):
-        save(draw("frameworks", [steady(0.05)]), target)
+    picture, limits = draw("frameworks", [steady(0.05)]), resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (100, limits[1]))
+    try:
+        with pytest.raises(StoreError, match="could not be written"):
+            save(picture, tmp_path / "picture.svg")
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
     assert list(tmp_path.iterdir()) == []
