@@ -76,6 +76,7 @@ def test_what_is_something_else_counts_as_nothing(reader: str, tmp_path: Path) -
 def test_no_value_of_a_member_ends_a_command(reader: str, tmp_path: Path) -> None:
     read, make = READERS[reader]
     make(tmp_path)
+    assert read(tmp_path) is not None
     (path,) = tmp_path.iterdir()
     whole = json.loads(path.read_text())
     for name in whole:
