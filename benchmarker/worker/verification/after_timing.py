@@ -49,9 +49,8 @@ def last_step(prepared: Prepared, measured: Measured) -> LastStep:
     """Fetch what the last timed step returned; to be called before anything else runs."""
     output = measured.samples.output
     found = step_gradients(prepared.program, prepared.mode, output) or {}
-    kept = {
-        name: np.array(array) for name, array in found.items()
-    }  # the next step may write to the same memory
+    # The next step may write to the same memory.
+    kept = {name: np.array(array) for name, array in found.items()}
     return LastStep(prepared.feed.batch_of(prepared.feed.taken - 1), prepared.values(output), kept)
 
 

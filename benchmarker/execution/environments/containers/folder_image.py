@@ -132,9 +132,8 @@ def digest(image: Path) -> str:
         kind = f"{stat.S_IFMT(mode):o}{'x' if mode & 0o100 else '-'}"
         total.update(json.dumps([name, kind, _content(found, mode)]).encode() + b"\n")
     result = f"sha256:{total.hexdigest()}"
-    with contextlib.suppress(
-        OSError
-    ):  # a folder that cannot be written costs the next command the same reading
+    # A folder that cannot be written costs the next command the same reading.
+    with contextlib.suppress(OSError):
         store_json(kept, {"state": state, "digest": result})
     return result
 
