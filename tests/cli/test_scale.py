@@ -14,8 +14,8 @@ from benchmarker.records.store import Store
 from tests.conftest import ROOT
 from tests.support.records import PRESSURE, make_failed_record, make_record
 
-TRAINING = next((ROOT / "results").glob("*_pytorch-*_resnet50_training_*.json"))
-INFERENCE = next((ROOT / "results").glob("*_pytorch-*_resnet50_inference_*.json"))
+TRAINING = min((ROOT / "results").glob("*_pytorch-*_resnet50_training_*.json"))
+INFERENCE = min((ROOT / "results").glob("*_pytorch-*_resnet50_inference_*.json"))
 
 
 def training(seconds: float, batch_size: int) -> dict[str, Any]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import signal
 import socket
 import subprocess
@@ -65,7 +66,8 @@ def test_a_killed_rank_ends_the_others(engine: str, tmp_path: Path) -> None:
     os.kill(workers[-1], signal.SIGKILL)
     record = ended(process, tmp_path)
     assert record["status"] == "crashed"
-    assert "was ended by SIGKILL in stage 'measure'" in record["error"]["message"]
+    # Rank 1 may still be warming up when rank 0 tells that it measures.
+    assert re.search(r"was ended by SIGKILL in stage '(warmup|measure)'", record["error"]["message"])
     assert_nothing_is_left(tmp_path)
 
 

@@ -545,7 +545,7 @@ def test_a_number_of_another_environment_is_rebuilt_from_its_packages(command: C
 
 
 def test_a_record_from_before_specifications_runs_by_its_command(command: Command) -> None:
-    path = next(OLDER.glob("*_numpy-*_mnist_mlp_inference_*.json"))
+    (path,) = OLDER.glob("2026-11-20T*_numpy-*_mnist_mlp_inference_*.json")
     record = json.loads(path.read_text())
     assert (record["schema_version"], "specification" in record) == ("1.0", False)
     told = command("rerun", str(path), "--repeats=1", "--json", "--env=current")

@@ -123,7 +123,7 @@ def test_folders_inside_of_each_other(tmp_path: Path) -> None:
 
 
 def test_an_older_record_stays_as_it_was(tmp_path: Path) -> None:
-    older = next((Path(__file__).parents[2] / "data" / "old_records").glob("*.json"))
+    older = min((Path(__file__).parents[2] / "data" / "old_records").glob("*.json"))
     (copy,) = merge(older, into=tmp_path / "into").values()
     assert copy.read_bytes() == older.read_bytes()
     assert copy.name == older.name
