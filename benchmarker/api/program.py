@@ -149,6 +149,28 @@ class Program(CarriesState, ABC):
             "the framework takes the constants of an optimizer only when a program is built"
         )
 
+    def prepare_hyperparameters(self, values: Mapping[str, float]) -> Any:
+        """Return constants as :meth:`use_hyperparameters` takes them, and change nothing. Not timed.
+
+        A training prepares those of the coming steps while it loads their mini-batches: tensors are made and values
+        are checked here.
+
+        Parameters
+        ----------
+        values : mapping
+            As :meth:`set_hyperparameters` takes them. What is not named stays as it is now.
+
+        Raises
+        ------
+        UsageError, UnsupportedError
+            As :meth:`set_hyperparameters` says.
+        """
+        return values
+
+    def use_hyperparameters(self, prepared: Any) -> None:
+        """Take prepared constants from the next update on, as :meth:`set_hyperparameters` does. Timed."""
+        self.set_hyperparameters(prepared)
+
     def optimizer_variant(self) -> str:
         """Return ``native`` if the framework's own function updates parameters, ``composed`` if a rule's text does."""
         return "native"

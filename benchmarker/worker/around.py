@@ -69,6 +69,12 @@ class Around(Program):
     def set_hyperparameters(self, values: Mapping[str, float]) -> None:
         self._program.set_hyperparameters(values)
 
+    def prepare_hyperparameters(self, values: Mapping[str, float]) -> Any:
+        return self._program.prepare_hyperparameters(values)
+
+    def use_hyperparameters(self, prepared: Any) -> None:
+        self._program.use_hyperparameters(prepared)
+
     def optimizer_variant(self) -> str:
         return self._program.optimizer_variant()
 

@@ -73,7 +73,9 @@ def test_a_cancelled_job_is_a_record_with_slurms_reason(slurm: SlurmCluster, tmp
         slurm.run("scancel", environment["SLURM_JOB_ID"])
         record = ended(process, tmp_path)
         assert record["status"] == "crashed"
-        assert re.search(r"rank [01] of 2 .* in stage '(warmup|measure)'.*CANCELLED AT", record["error"]["message"])
+        assert re.search(
+            r"rank [01] of 2 .* in stage '(warmup|measure)'.*CANCELLED AT", record["error"]["message"]
+        )
         assert_nothing_is_left(slurm, environment["SLURM_JOB_ID"])
 
 

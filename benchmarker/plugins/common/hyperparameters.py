@@ -47,7 +47,12 @@ class Hyperparameters:
         return name == "learning_rate" or getattr(self._built, name) != 0.0
 
     def take(self, values: Mapping[str, float]) -> Optimizer:
-        """Keep other values of some constants, and return the optimizer that has them.
+        """Keep other values of some constants, and return the optimizer that has them."""
+        self.optimizer = self.prepared(values)
+        return self.optimizer
+
+    def prepared(self, values: Mapping[str, float]) -> Optimizer:
+        """Return the optimizer with other values of some constants, and keep nothing.
 
         Raises
         ------
@@ -57,8 +62,7 @@ class Hyperparameters:
         for name, value in values.items():
             self._check(name, value)
         changed: dict[str, Any] = {name: float(value) for name, value in values.items()}
-        self.optimizer = replace(self.optimizer, **changed)
-        return self.optimizer
+        return replace(self.optimizer, **changed)
 
     def _check(self, name: str, value: float) -> None:
         if name not in self._rules or not self._rules[name].accepts(value):

@@ -98,7 +98,7 @@ class JaxProgram(RestorableProgram):
         )
         self._hyperparameters = Hyperparameters(optimizer)
         self._numbers = RuleSteps(self._hyperparameters) if composed else None
-        self._constants = self._placed_constants()
+        self._constants = self._placed_constants(optimizer)
         # Operators have nothing that a forward pass replaces.
         self._moves = bool(moved) or self._state.moved.key is not None
         if graph.upstream:
@@ -132,12 +132,11 @@ class JaxProgram(RestorableProgram):
         """Return arrays where the steps take them."""
         return self._jax.device_put(tree, self._place)
 
-    def _placed_constants(self) -> Any:
-        """Return the constants that the update takes as values, on the device."""
+    def _placed_constants(self, optimizer: Optimizer) -> Any:
+        """Return the constants of an optimizer that the update takes as values, on the device."""
         if self._numbers is not None:
             return np.zeros(len(self._numbers.names), self._types.exact)
-        names = self._hyperparameters.names
-        values = [getattr(self._hyperparameters.optimizer, name) for name in names]
+        values = [getattr(optimizer, name) for name in self._hyperparameters.names]
         with self._settings():
             return self._placed(np.array(values, self._types.exact))
 
@@ -335,10 +334,16 @@ class JaxProgram(RestorableProgram):
         return found
 
     def set_hyperparameters(self, values: Mapping[str, float]) -> None:
+        self.use_hyperparameters(self.prepare_hyperparameters(values))
+
+    def prepare_hyperparameters(self, values: Mapping[str, float]) -> tuple[Optimizer, Any]:
         if self._state.optimizer is None:
             raise UnsupportedError("a program that was not built for training has no optimizer")
-        self._hyperparameters.take(values)
-        self._constants = self._placed_constants()
+        optimizer = self._hyperparameters.prepared(values)
+        return optimizer, self._placed_constants(optimizer)
+
+    def use_hyperparameters(self, prepared: tuple[Optimizer, Any]) -> None:
+        self._hyperparameters.optimizer, self._constants = prepared
 
     def assign(self, values: Mapping[str, Array]) -> None:
         types = {

@@ -88,7 +88,7 @@ class TensorFlowSteps(Steps):
 
         return MicroSteps(
             tf,
-            lambda body, share: self._function(self._placed(body)),
+            lambda body: self._function(self._placed(body)),
             accumulated,
             self._placed(self._update),
             self._variables,

@@ -307,8 +307,14 @@ class MxnetProgram(RestorableProgram):
         return result
 
     def set_hyperparameters(self, values: Mapping[str, float]) -> None:
+        self.use_hyperparameters(self.prepare_hyperparameters(values))
+
+    def prepare_hyperparameters(self, values: Mapping[str, float]) -> Optimizer:
         self._updating()
-        self._hyperparameters.take(values)
+        return self._hyperparameters.prepared(values)
+
+    def use_hyperparameters(self, prepared: Optimizer) -> None:
+        self._hyperparameters.optimizer = prepared
 
     def optimizer_state(self) -> dict[str, dict[str, Array]]:
         updates = self._updating()

@@ -242,9 +242,17 @@ class NumpyProgram(RuleProgram):
 
     def set_hyperparameters(self, values: Mapping[str, float]) -> None:
         """Compute the next updates with these constants."""
+        self.use_hyperparameters(self.prepare_hyperparameters(values))
+
+    def prepare_hyperparameters(self, values: Mapping[str, float]) -> Optimizer:
+        """Return the optimizer that has these constants."""
         if self._update is None:
             raise UnsupportedError("a program built for inference has no optimizer")
-        self._hyperparameters.take(values)
+        return self._hyperparameters.prepared(values)
+
+    def use_hyperparameters(self, prepared: Optimizer) -> None:
+        """Compute the next updates with the constants of this optimizer."""
+        self._hyperparameters.optimizer = prepared
 
     def value(self, name: str) -> Array:
         """Return a copy of a parameter or running statistic, in the program's floating type."""

@@ -25,6 +25,7 @@ from benchmarker.plugins.pytorch.restoring import Restoring
 from benchmarker.plugins.pytorch.sharded import ShardedLoss, ShardedProgram, sharded_optimizer, whole_state
 from benchmarker.plugins.pytorch.tensors import Tensors
 from benchmarker.plugins.pytorch.training import (
+    Constants,
     TrainingSteps,
     contracted,
     gradient_step,
@@ -34,7 +35,6 @@ from benchmarker.plugins.pytorch.training import (
     make_optimizer,
     micro_training_step,
     scaled_training_step,
-    set_constants,
     state_of,
     training_parts,
     training_step,
@@ -170,7 +170,7 @@ def _training_program(
             exchanged or loss_of, update, scaler, exchanged.quiet if exchanged else contextlib.nullcontext
         ),
         functools.partial(state_of, optimizer, update, tensors.trainable),
-        functools.partial(_set_hyperparameters, known, update),
+        Constants(known, update),
         restoring.told,
         restoring.put,
         restoring.skipped,
@@ -209,7 +209,7 @@ def _sharded_program(
         training_parts(loss, update),
         micro_training_step(loss, update, None, loss.quiet),
         functools.partial(whole_state, optimizer, update, loss),
-        functools.partial(_set_hyperparameters, known, update),
+        Constants(known, update),
         restoring.told,
         restoring.put,
         restoring.skipped,
@@ -245,11 +245,6 @@ def _native_optimizer(chosen: Optimizer, graph: Graph, tensors: Tensors, precisi
     if chosen.modifiers:
         add_modifiers(native, chosen.modifiers, tensors.trainable)
     return native
-
-
-def _set_hyperparameters(known: Hyperparameters, native: Any, values: Mapping[str, float]) -> None:
-    known.take(values)
-    set_constants(native, values)
 
 
 def _gradient_program(

@@ -200,7 +200,7 @@ class TrainingProgram(_DifferentiatedProgram):
     def __init__(self, steps: TrainingSteps, *further: Any) -> None:
         super().__init__(*further)
         self._step, self._parts, self._micro = steps.whole, steps.parts, steps.micro
-        self._state, self._set_constants = steps.state, steps.set_constants
+        self._state, self._constants = steps.state, steps.constants
         self._native_state, self._restore = steps.native_state, steps.restore
         self._skipped = steps.skipped
         self._exchanged = steps.exchanged
@@ -216,7 +216,13 @@ class TrainingProgram(_DifferentiatedProgram):
         return self._micro(batches)
 
     def set_hyperparameters(self, values: Mapping[str, float]) -> None:
-        self._set_constants(values)
+        self.use_hyperparameters(self.prepare_hyperparameters(values))
+
+    def prepare_hyperparameters(self, values: Mapping[str, float]) -> Any:
+        return self._constants.prepared(values)
+
+    def use_hyperparameters(self, prepared: Any) -> None:
+        self._constants.use(prepared)
 
     def native_state(self) -> dict[str, Array]:
         return self._native_state()

@@ -12,6 +12,7 @@ from benchmarker.api.optimizer import Optimizer
 from benchmarker.api.training_state import TrainingState
 from benchmarker.api.update_rule import UpdateRule
 from benchmarker.errors import UnsupportedError
+from benchmarker.plugins.common.hyperparameters import Hyperparameters
 from benchmarker.plugins.pytorch.composed import ComposedOptimizer
 from benchmarker.plugins.pytorch.modifiers import averages_of, decays, grouped, native_kind
 from benchmarker.training.optimizers.modified import AVERAGE
@@ -132,21 +133,45 @@ _GROUP: Mapping[str, str] = {"learning_rate": "lr", "momentum": "momentum", "wei
 """PyTorch's name of each constant that may change between two updates."""
 
 
-def set_constants(native: Any, values: Mapping[str, float]) -> None:
-    """Have an optimizer of PyTorch use other constants from its next step on.
+@dataclass(frozen=True)
+class Constants:
+    """The constants of an optimizer of PyTorch, which may change between two of its steps.
 
-    Raises
-    ------
-    UnsupportedError
-        On a momentum of 0, for which PyTorch keeps nothing.
+    Parameters
+    ----------
+    known : Hyperparameters
+        Where they are kept.
+    native : torch.optim.Optimizer
+        What takes them.
     """
-    if isinstance(native, ComposedOptimizer):
-        return  # which has them from where they are kept
-    if values.get("momentum") == 0.0:
-        raise UnsupportedError("PyTorch keeps no v with a momentum of 0")
-    given = {_GROUP[name]: float(value) for name, value in values.items()}
-    for group in native.param_groups:
-        group.update(given if decays(group) else {**given, "weight_decay": 0.0})
+
+    known: Hyperparameters
+    native: Any
+
+    def prepared(self, values: Mapping[str, float]) -> tuple[Optimizer, list[dict[str, float]]]:
+        """Return other constants: the optimizer that has them, and what each group of parameters takes.
+
+        Raises
+        ------
+        UsageError, UnsupportedError
+            As :meth:`~benchmarker.api.program.Program.set_hyperparameters` says, and on a momentum of 0, for
+            which PyTorch keeps nothing.
+        """
+        optimizer = self.known.prepared(values)
+        if isinstance(self.native, ComposedOptimizer):
+            return optimizer, []  # which has them from where they are kept
+        if values.get("momentum") == 0.0:
+            raise UnsupportedError("PyTorch keeps no v with a momentum of 0")
+        given = {_GROUP[name]: float(value) for name, value in values.items()}
+        groups = self.native.param_groups
+        return optimizer, [given if decays(group) else {**given, "weight_decay": 0.0} for group in groups]
+
+    def use(self, prepared: tuple[Optimizer, list[dict[str, float]]]) -> None:
+        """Use them from the next step on."""
+        self.known.optimizer, given = prepared
+        if given:
+            for group, values in zip(self.native.param_groups, given):
+                group.update(values)
 
 
 def _fused(make: Callable[..., Any]) -> Any:
@@ -183,8 +208,8 @@ class TrainingSteps:
         Over micro-batches.
     state : callable
         The state tensors of all parameters by the letter of the equations.
-    set_constants : callable
-        Changes constants of the optimizer.
+    constants : Constants
+        Those of the optimizer that may change.
     native_state, restore : callable
         Tell and put back what the steps hand on.
     skipped : callable
@@ -199,7 +224,7 @@ class TrainingSteps:
     parts: Callable[..., Iterator[tuple[str, Any]]]
     micro: Callable[[Sequence[Any]], Any]
     state: Callable[[], dict[str, list[Any]]]
-    set_constants: Callable[[Mapping[str, float]], None]
+    constants: Constants
     native_state: Callable[[], dict[str, Any]]
     restore: Callable[[TrainingState], None]
     skipped: Callable[[int], int | None]

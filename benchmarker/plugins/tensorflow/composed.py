@@ -68,16 +68,13 @@ class ComposedRule:
             for name, place in where.items()
             for part in self._made(place, layouts[name], variables[name])
         ]
-        self._given = tensorflow.Variable(
-            np.zeros(len(self._numbers.names)), trainable=False, dtype=self._dtype
-        )
 
-    def __call__(self, gradients: Sequence[Any]) -> None:
-        """Update every variable by its gradient; inside a ``tf.function``."""
+    def __call__(self, gradients: Sequence[Any], numbers: Any) -> None:
+        """Update every variable by its gradient, with what :meth:`next` gave; inside a ``tf.function``."""
         tf = self._tf
         operators = TensorFlowOperators(tf, self._dtype, xla=self._xla, images_last=False)
-        numbers = tf.unstack(tf.convert_to_tensor(self._given), num=len(self._numbers.names))
-        known = {name: Tensor(number, ()) for name, number in zip(self._numbers.names, numbers)}
+        each = tf.unstack(numbers, num=len(self._numbers.names))
+        known = {name: Tensor(number, ()) for name, number in zip(self._numbers.names, each)}
         left = iter(gradients)
         given = {
             part.place.name: part.seen(operators, [tf.convert_to_tensor(next(left)) for _ in part.variables])
@@ -100,13 +97,22 @@ class ComposedRule:
                 value = operators.plain(remembered[name][letter])
                 kept.assign(tf.reshape(value, kept.shape), read_value=False)
 
-    def advance(self) -> None:
-        """Bring the numbers of the next update to where the traced step reads them."""
-        self._given.assign(np.array(self._numbers.next()), read_value=False)
+    @property
+    def given(self) -> list[Any]:
+        """What :meth:`next` returns, as ``tf.TensorSpec``."""
+        return [self._tf.TensorSpec((len(self._numbers.names),), self._dtype)]
 
-    def set_constants(self, values: Mapping[str, float]) -> None:
+    def next(self) -> tuple[Any, ...]:
+        """Return the numbers that the next update takes, and count it."""
+        return (self._tf.constant(np.array(self._numbers.next()), self._dtype),)
+
+    def prepared(self, values: Mapping[str, float]) -> Optimizer:
+        """Return other constants, as :meth:`use` takes them."""
+        return self._known.prepared(values)
+
+    def use(self, prepared: Optimizer) -> None:
         """Use other constants from the next update on; nothing is traced again."""
-        self._known.take(values)
+        self._known.optimizer = prepared
 
     def powers(self) -> list[float]:
         """Return nothing: all that changes from step to step is among the rule's numbers."""

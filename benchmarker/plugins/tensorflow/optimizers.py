@@ -33,10 +33,7 @@ class UpdateRule:
         self._variables = variables
         self._dtype = variables[0].dtype if variables else tensorflow.float32
         self._hyperparameters = Hyperparameters(optimizer)
-        self._changing = {
-            name: tensorflow.Variable(getattr(optimizer, name), trainable=False, dtype=self._dtype)
-            for name in self._hyperparameters.names
-        }
+        self._constants = self._natives(optimizer)
         self._slots = [
             [tensorflow.Variable(tensorflow.zeros_like(variable), trainable=False) for variable in variables]
             for _ in state_names(optimizer.kind)
@@ -46,10 +43,10 @@ class UpdateRule:
             for beta in (optimizer.beta1, optimizer.beta2)
         ]
 
-    def __call__(self, gradients: Sequence[Any]) -> None:
-        """Update every variable by its gradient; inside a ``tf.function``."""
+    def __call__(self, gradients: Sequence[Any], *given: Any) -> None:
+        """Update every variable by its gradient, with what :meth:`next` gave; inside a ``tf.function``."""
         chosen = self._optimizer
-        constants = {name: self._tf.convert_to_tensor(value) for name, value in self._changing.items()}
+        constants = dict(zip(self._hyperparameters.names, given))
         if chosen.weight_decay and chosen.kind != "adamw":
             decay = constants["weight_decay"]
             gradients = [
@@ -60,18 +57,26 @@ class UpdateRule:
             gradients = [self._tf.convert_to_tensor(gradient) for gradient in gradients]
         getattr(self, f"_{chosen.kind}")(gradients, constants)
 
-    def advance(self) -> None:
-        """Do nothing: what changes from step to step is counted by the kernels."""
+    @property
+    def given(self) -> list[Any]:
+        """What :meth:`next` returns, as ``tf.TensorSpec``."""
+        return [self._tf.TensorSpec((), self._dtype) for _ in self._hyperparameters.names]
 
-    def set_constants(self, values: Mapping[str, float]) -> None:
+    def next(self) -> tuple[Any, ...]:
+        """Return the constants that the next update takes; all else that changes is counted by the kernels."""
+        return self._constants
+
+    def prepared(self, values: Mapping[str, float]) -> tuple[Optimizer, tuple[Any, ...]]:
+        """Return other constants, as :meth:`use` takes them."""
+        optimizer = self._hyperparameters.prepared(values)
+        return optimizer, self._natives(optimizer)
+
+    def use(self, prepared: tuple[Optimizer, tuple[Any, ...]]) -> None:
         """Use other constants from the next update on; nothing is traced again."""
-        self._hyperparameters.take(values)
-        for name, variable in self._changing.items():
-            if name in values:
-                # Beside a short step ``variable.assign`` takes about twice as long.
-                self._tf.raw_ops.AssignVariableOp(
-                    resource=variable.handle, value=self._constant(float(values[name]))
-                )
+        self._hyperparameters.optimizer, self._constants = prepared
+
+    def _natives(self, optimizer: Optimizer) -> tuple[Any, ...]:
+        return tuple(self._constant(getattr(optimizer, name)) for name in self._hyperparameters.names)
 
     def powers(self) -> list[float]:
         """Return the powers of beta1 and beta2 that the next update takes, as rounded as they are."""

@@ -99,7 +99,8 @@ class TensorFlowProgram(RestorableProgram):
                 tensorflow, optimizer, graph, self._variables, self._layouts, options.xla
             )
             self.composed_rule = self._update.rule
-            self._run = self._train = self._trace(self._on_replica(self._step))
+            self._train = self._trace(self._on_replica(self._step), self._update.given)
+            self._run = self._train_next
         elif mode == "gradient":
             self._run = self._differentiated = self._trace(self._half_step)
         else:
@@ -111,16 +112,14 @@ class TensorFlowProgram(RestorableProgram):
         return self._infer(*batch)
 
     def train_step(self, batch: Any) -> Any:
-        self._updating().advance()
-        return self._train(*batch)
+        return self._train(*batch, *self._updating().next())
 
     def gradient_step(self, batch: Any) -> tuple[Any, Any]:
         result: tuple[Any, Any] = self._differentiated(*batch)
         return result
 
     def train_micro(self, batches: Sequence[Any]) -> Any:
-        self._updating().advance()
-        return self._micro(batches)
+        return self._micro(batches, self._updating().next())
 
     def train_parts(self, batch: Any) -> Iterator[tuple[str, Any]]:
         raise UnsupportedError("TensorFlow compiles the whole training step into one function")
@@ -208,7 +207,13 @@ class TensorFlowProgram(RestorableProgram):
         return self._exchange.exchanged if self._exchange else None
 
     def set_hyperparameters(self, values: Mapping[str, float]) -> None:
-        self._updating().set_constants(values)
+        self.use_hyperparameters(self.prepare_hyperparameters(values))
+
+    def prepare_hyperparameters(self, values: Mapping[str, float]) -> Any:
+        return self._updating().prepared(values)
+
+    def use_hyperparameters(self, prepared: Any) -> None:
+        self._updating().use(prepared)
 
     def optimizer_state(self) -> dict[str, dict[str, Array]]:
         kept = self._updating().state()
@@ -263,8 +268,11 @@ class TensorFlowProgram(RestorableProgram):
 
     # --- tracing -----------------------------------------------------------------------------
 
-    def _trace(self, body: Callable[..., Any], *, share: bool = False) -> Callable[..., Any]:
-        """Trace ``body`` for the graph's inputs, and a scalar after them, and return the concrete function."""
+    def _train_next(self, *batch: Any) -> Any:
+        return self.train_step(batch)
+
+    def _trace(self, body: Callable[..., Any], further: Sequence[Any] = ()) -> Callable[..., Any]:
+        """Trace ``body`` for the graph's inputs, and what is given after them, and return the concrete function."""
         tf = self._tf
 
         def counted(*batch: Any) -> Any:
@@ -275,10 +283,11 @@ class TensorFlowProgram(RestorableProgram):
             tf.TensorSpec([i.type.shape[axis] for axis in order], self._native_dtype(i.type.dtype))
             for i, order in zip(self._graph.inputs, self._input_orders)
         ]
-        if share:
-            signature.append(tf.TensorSpec((), self._exact))
         traced = tf.function(
-            counted, input_signature=signature, autograph=False, jit_compile=self._options.xla or None
+            counted,
+            input_signature=[*signature, *further],
+            autograph=False,
+            jit_compile=self._options.xla or None,
         )
         concrete: Callable[..., Any] = traced.get_concrete_function()
         return concrete
@@ -290,16 +299,24 @@ class TensorFlowProgram(RestorableProgram):
     @cached_property
     def _micro(self) -> MicroSteps:
         update = self._on_replica(self._moved)
-        return MicroSteps(self._tf, self._trace, self._accumulated, update, self._trainable)
+        share = self._tf.TensorSpec((), self._exact)
+        return MicroSteps(
+            self._tf,
+            lambda body: self._trace(body, [share]),
+            self._accumulated,
+            update,
+            self._trainable,
+            self._updating().given,
+        )
 
     def _on_replica(self, body: Callable[..., Any]) -> Callable[..., Any]:
         return body if self._exchange is None else self._exchange.on_replica(body)
 
-    def _moved(self, gradients: Sequence[Any]) -> None:
-        """Update the parameters, by all ranks' gradients if there are others."""
+    def _moved(self, gradients: Sequence[Any], *given: Any) -> None:
+        """Update the parameters, by all ranks' gradients if there are others, with what the rule is given."""
         if self._exchange is not None:
             gradients = self._exchange.mean(gradients)
-        self._updating()(gradients)
+        self._updating()(gradients, *given)
 
     def _operators(self, **settings: Any) -> TensorFlowOperators:
         settings = {"xla": self._options.xla, "images_last": self._images_last, **settings}
@@ -401,11 +418,13 @@ class TensorFlowProgram(RestorableProgram):
         self._move_statistics(operators)
         return loss, gradients
 
-    def _step(self, *batch: Any) -> Any:
+    def _step(self, *inputs: Any) -> Any:
+        count = len(self._graph.inputs)
+        batch, given = inputs[:count], inputs[count:]
         operators = self._operators(training=True, generator=self._generator)
         loss, gradients = self._differentiate(operators, batch)
         with self._tf.name_scope(UPDATE):
-            self._moved(gradients)
+            self._moved(gradients, *given)
         self._move_statistics(operators)
         return loss
 

@@ -258,11 +258,15 @@ def _followed_schedule(
     expected = {name: array.astype(np.float64) for name, array in start.items()}
     known = Hyperparameters(optimizer)
     update = Equations(known, expected, where=tuple(places(graph, optimizer.modifiers.decay_of).values()))
-    for step, values in enumerate(_schedule(optimizer)):
-        try:
-            program.set_hyperparameters(values)
-        except UnsupportedError as reason:
-            raise Skipped(str(reason)) from None
+    schedule = list(_schedule(optimizer))
+    try:
+        # All before the first step, as a training prepares those of a row of steps.
+        prepared = [program.prepare_hyperparameters(values) for values in schedule]
+        program.use_hyperparameters(prepared[0])
+    except UnsupportedError as reason:
+        raise Skipped(str(reason)) from None
+    for step, values in enumerate(schedule):
+        program.use_hyperparameters(prepared[step])
         known.take(values)
         batch = program.load(draw_batch(graph, subject.seed + step))
         _, gradients = program.gradients(batch)

@@ -139,7 +139,7 @@ class TrainingLoop:
         self.loss: Optional[float] = None
         self.last_finite: int = 0
         self.samples: array[int] = array("q")
-        self._ready: list[Any] = []
+        self._ready: list[tuple[Any, Any]] = []
         self.keep: Callable[[TrainingLoop], None] = lambda loop: None
 
     def go_on(self, place: Place) -> None:
@@ -208,20 +208,22 @@ class TrainingLoop:
 
     def _train(self, count: int) -> int:
         """Make some steps and return the nanoseconds that they took, loading left out."""
-        program, clock, give = self._program, self._clock, self._rates.give
-        step, loading, index, end = program.train_step, 0, self.step, self.step + count
+        program, clock = self._program, self._clock
+        step, use = program.train_step, program.use_hyperparameters
+        loading, index, end = 0, self.step, self.step + count
         start = clock()
         while index < end:
             if not self._ready:
                 before = clock()
-                self._ready = self._loaded(self._loaded_at_once(index, end))
+                self._ready = self._loaded(index, self._loaded_at_once(index, end))
                 loading += clock() - before
-            batches, self._ready = self._ready[: end - index], self._ready[end - index :]
+            row, self._ready = self._ready[: end - index], self._ready[end - index :]
             # As in a timed run nothing stands between these steps: what loads would take their caches.
-            for batch in batches:
-                give(program, index)
+            for batch, constants in row:
+                if constants is not None:
+                    use(constants)
                 output = step(batch)
-                index += 1
+            index += len(row)
         program.synchronize(output)
         spent = clock() - start - loading
         self.output = output
@@ -239,9 +241,13 @@ class TrainingLoop:
             end = min(index + self._plan.every - index % self._plan.every, self._plan.most)
         return min(end - index, self.row)
 
-    def _loaded(self, count: int) -> list[Any]:
-        """Return the next mini-batches on the device."""
-        return [self._program.load(self._feed.host_batch()) for _ in range(count)]
+    def _loaded(self, index: int, count: int) -> list[tuple[Any, Any]]:
+        """Return the next mini-batches on the device, each with the constants of its step if they change there."""
+        program, rates = self._program, self._rates
+        return [
+            (program.load(self._feed.host_batch()), rates.prepared(program, step))
+            for step in range(index, index + count)
+        ]
 
     def _is_due(self) -> bool:
         return self.step % self._plan.every == 0 or self.step == self._plan.most

@@ -87,6 +87,10 @@ class Rates:
         if self._changes[index]:
             program.set_hyperparameters(self.at(index))
 
+    def prepared(self, program: Program, index: int) -> Any:
+        """Return the constants of a step as the program uses them; None where they are those of the step before."""
+        return program.prepare_hyperparameters(self.at(index)) if self._changes[index] else None
+
     def give_base(self, program: Program) -> None:
         """Give a program the constants that schedules started from."""
         if any(self._changes):

@@ -275,9 +275,9 @@ def test_two_trainings_are_as_far_apart_as_by_hand(trained: Trained) -> None:
 class Late(NumpyProgram):
     """Takes its constants a step late."""
 
-    def set_hyperparameters(self, values: Any) -> None:
-        now, self.waiting = getattr(self, "waiting", values), values
-        super().set_hyperparameters(now)
+    def use_hyperparameters(self, prepared: Any) -> None:
+        now, self.waiting = getattr(self, "waiting", prepared), prepared
+        super().use_hyperparameters(now)
 
 
 def test_a_rate_that_comes_a_step_late_shows_in_every_followed_step(trained: Trained) -> None:
@@ -341,8 +341,10 @@ def test_a_parameter_that_does_not_move_has_no_share(trained: Trained) -> None:
 
 
 def late(monkeypatch: pytest.MonkeyPatch) -> None:
-    right = Rates.give
-    monkeypatch.setattr(Rates, "give", lambda self, program, index: right(self, program, max(index - 1, 0)))
+    right = Rates.prepared
+    monkeypatch.setattr(
+        Rates, "prepared", lambda self, program, index: right(self, program, max(index - 1, 0))
+    )
 
 
 def from_zero(monkeypatch: pytest.MonkeyPatch) -> None:
