@@ -10,11 +10,8 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-import boto3
 import kubernetes_validate
 import pytest
-from botocore.validate import ParamValidator
-from moto import mock_aws
 
 from tests.conftest import Command
 from tests.support.object_server import BUCKET, ObjectServer
@@ -83,6 +80,9 @@ def test_a_wrong_manifest_would_be_seen(command: Command) -> None:
 @pytest.fixture
 def batch(monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
     """A client of AWS Batch that speaks to moto, which runs no containers."""
+    import boto3  # these two here alone: each process collects this file
+    from moto import mock_aws
+
     for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"):
         monkeypatch.setenv(name, "testing")
     with mock_aws(config={"batch": {"use_docker": False}}):
@@ -92,7 +92,7 @@ def batch(monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
         yield client
 
 
-def _make_queue(session: boto3.Session, client: Any) -> None:
+def _make_queue(session: Any, client: Any) -> None:
     iam = session.client("iam")
     ec2 = session.client("ec2")
     role = iam.create_role(RoleName="measuring", AssumeRolePolicyDocument="{}")["Role"]["Arn"]
@@ -124,6 +124,8 @@ def _make_queue(session: boto3.Session, client: Any) -> None:
 
 def faults(client: Any, operation: str, parameters: Mapping[str, Any]) -> str:
     """Return what AWS' own model of the service finds wrong with a call."""
+    from botocore.validate import ParamValidator
+
     shape = client.meta.service_model.operation_model(operation).input_shape
     report = ParamValidator().validate(parameters, shape)
     return str(report.generate_report())

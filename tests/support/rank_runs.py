@@ -10,7 +10,6 @@ from typing import Any
 
 import pytest
 
-from benchmarker.execution.rank_networks import network_faults
 from tests.conftest import CACHE_HOME, ROOT, Command, Finished
 
 MLP = ("--problem=mnist_mlp", "--batch-size=64", "--threads=1", "--monitors=none")
@@ -18,9 +17,8 @@ BRIEF = ("--steps=6", "--warmup=1")
 NUMPY = ("--framework=numpy", *MLP, *BRIEF)
 PARAMETER_BYTES = 4 * (784 * 128 + 128 + 128 * 64 + 64 + 64 * 10 + 10)
 """Of mnist_mlp in float32; checked against the records of its runs."""
-FAULTS = network_faults()
-counted = pytest.mark.skipif(FAULTS.counting is not None, reason=f"no bytes are counted: {FAULTS.counting}")
-emulated = pytest.mark.skipif(FAULTS.emulation is not None, reason=f"no emulated links: {FAULTS.emulation}")
+counted = pytest.mark.usefixtures("counted_network")
+emulated = pytest.mark.usefixtures("emulated_network")
 
 
 def rank_command(folder: Path, *path: Path) -> Command:

@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any
 
 import pandas as pd
-import polars as pl
 import pyarrow as pa
 import pytest
 from pandas.testing import assert_frame_equal
@@ -128,6 +127,8 @@ def test_arrow_has_the_same_types(tmp_path: Path) -> None:
 
 
 def test_polars_has_the_same_rows(tmp_path: Path) -> None:
+    import polars as pl  # here alone: each process collects this file
+
     results = load_results(write(tmp_path, *various()))
     frame = results.to_polars()
     assert frame.shape == results.to_frame().shape
