@@ -12,7 +12,7 @@ import subprocess
 import sys
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -48,7 +48,8 @@ ROOT = Path(__file__).resolve().parent.parent
 DISTRIBUTIONS = Path(__file__).resolve().parent / "distributions"
 CACHE_HOME = home()
 """Where the frameworks' environments are: the user's own cache, unless BENCHMARKER_HOME names another."""
-FRAMEWORK_FIXTURES = {"cache_home"}
+FRAMEWORK_FIXTURES = {"cache_home", "analyst"}
+"""They give environments that are made on first use: those of frameworks, and that of the notebooks."""
 BROWSER_FIXTURES = {"browser"}
 ALONE = "alone"
 MAX_WORKERS = 8
@@ -181,6 +182,8 @@ class Command:
 
     folder: Path
     environment: dict[str, str]
+    imported: tuple[str, ...] = ()
+    """What its process has imported before it is forked, besides what most commands do."""
 
     def start(
         self, *arguments: str, program: Sequence[str] = ("-m", "benchmarker"), **options: Any
@@ -198,12 +201,14 @@ class Command:
 
     def __call__(self, *arguments: str, timeout: float = 300) -> Finished:
         """Run it to its end."""
-        return Finished(*command_server().run(arguments, self.folder, self.environment, timeout))
+        return Finished(
+            *command_server(*self.imported).run(arguments, self.folder, self.environment, timeout)
+        )
 
     def with_path(self, *folders: Path) -> Command:
         """Return the command with folders of modules and distributions before its own."""
         path = os.pathsep.join([*map(str, folders), self.environment["PYTHONPATH"]])
-        return Command(self.folder, {**self.environment, "PYTHONPATH": path})
+        return replace(self, environment={**self.environment, "PYTHONPATH": path})
 
 
 @pytest.fixture(scope="session")
@@ -331,6 +336,26 @@ def slurm() -> Iterator[SlurmCluster]:
         pytest.skip(reason)
     with slurm_cluster() as cluster:
         yield cluster
+
+
+@pytest.fixture(scope="session")
+def counted_network() -> None:
+    """Skip where the bytes of several ranks are not counted; to try takes a while, so only tests that need it do."""
+    from benchmarker.execution.rank_networks import network_faults
+
+    reason = network_faults().counting
+    if reason:
+        pytest.skip(f"no bytes are counted: {reason}")
+
+
+@pytest.fixture(scope="session")
+def emulated_network() -> None:
+    """Skip where slow links cannot be emulated."""
+    from benchmarker.execution.rank_networks import network_faults
+
+    reason = network_faults().emulation
+    if reason:
+        pytest.skip(f"no emulated links: {reason}")
 
 
 @pytest.fixture(scope="session")

@@ -11,6 +11,7 @@ import os
 import re
 import shutil
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -158,6 +159,9 @@ FILES = {
     }
 }
 """Files that a page takes as given."""
+DRAWS = ("pandas", "benchmarker.analysis.charts.drawing.figure")
+"""What most of the lines import that are run."""
+SHELL = re.compile(r"[|&;<>$`*?~\\]")
 COMPOUND = re.compile(r"^(?:for |\w+=|\w+\(\) )", re.MULTILINE)
 """Loops, variables and functions of a shell, whose block is one command."""
 
@@ -219,8 +223,26 @@ def test_commands_of_a_page_run(page: str, command: Command) -> None:
     environment = reader_environment(command.environment, command.folder)
     for line in commands_of(page):
         if is_run(page, line):
-            fault = run_as_reader(Snippet("sh", "", line), command.folder, environment)
+            fault = run(line, replace(command, environment=environment, imported=DRAWS))
             assert not fault, fault
+
+
+def run(line: str, command: Command) -> str:
+    """Return what was wrong with a line; what a shell would only split into words needs neither it nor an import."""
+    calls = [] if COMPOUND.search(line) or SHELL.search(line) else list(commands_in(line))
+    if len(calls) == 1:
+        finished = command(*calls[0])
+        return "" if finished.status == 0 else f"{line}ended with {finished.status}: {finished.stderr}"
+    return run_as_reader(Snippet("sh", "", line), command.folder, command.environment)
+
+
+def test_a_line_that_fails_is_found_with_and_without_a_shell(command: Command) -> None:
+    reader = replace(command, environment=reader_environment(command.environment, command.folder))
+    assert "must be" in run("benchmarker list nothing  # a word\n", reader)
+    assert "must be" in run("benchmarker list nothing | cat; exit $PIPESTATUS\n", reader)
+    assert run("benchmarker list recipes\n", reader) == ""
+    assert run("benchmarker list recipes > recipes.txt\n", reader) == ""
+    assert (command.folder / "recipes.txt").stat().st_size > 100
 
 
 def test_every_command_is_in_the_list_once() -> None:

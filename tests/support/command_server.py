@@ -21,6 +21,7 @@ import subprocess
 import sys
 import tempfile
 import threading
+from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
 from typing import Any, TextIO
@@ -46,14 +47,20 @@ MAX_REQUEST_BYTES = 1 << 20
 
 
 class CommandServer:
-    """A process that forks one command at a time."""
+    """A process that forks one command at a time.
 
-    def __init__(self) -> None:
+    Parameters
+    ----------
+    modules : str
+        What it imports besides what most commands do.
+    """
+
+    def __init__(self, *modules: str) -> None:
         # Of messages: a short command's number and status would come as one in a stream.
         ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         self._socket, self._lock = ours, threading.Lock()
         self.process = subprocess.Popen(
-            [sys.executable, __file__, str(theirs.fileno())],
+            [sys.executable, __file__, str(theirs.fileno()), *modules],
             cwd=ROOT,
             # One thread: NumPy's others would be lost in each fork.
             env={**os.environ, "PYTHONPATH": str(ROOT), "OPENBLAS_NUM_THREADS": "1"},
@@ -107,9 +114,9 @@ def _text(file: Any) -> str:
 
 
 @cache
-def command_server() -> CommandServer:
-    """Return the server of this process, started when it first is asked for."""
-    server = CommandServer()
+def command_server(*modules: str) -> CommandServer:
+    """Return this process's server that has imported such modules too, started when it first is asked for."""
+    server = CommandServer(*modules)
     atexit.register(server.close)
     return server
 
@@ -117,9 +124,9 @@ def command_server() -> CommandServer:
 # --- in the server ---------------------------------------------------------------------------------
 
 
-def serve(descriptor: int) -> None:
+def serve(descriptor: int, modules: Sequence[str]) -> None:
     """Fork for each request; returns in the command's process alone, and ends with the connection."""
-    for name in MODULES:
+    for name in (*MODULES, *modules):
         importlib.import_module(name)
     gc.collect()
     gc.freeze()  # a collection in a fork would copy every page
@@ -174,7 +181,7 @@ def _end(status: int) -> None:
 
 if __name__ == "__main__":
     with contextlib.suppress(KeyboardInterrupt):
-        serve(int(sys.argv[1]))
+        serve(int(sys.argv[1]), sys.argv[2:])
     try:
         runpy.run_module("benchmarker", run_name="__main__", alter_sys=True)
     except SystemExit as ending:

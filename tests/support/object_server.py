@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import os
 import socket
 import subprocess
@@ -103,18 +104,21 @@ class ObjectServer:
             self._process.kill()
             self._process.wait()
             self._process = None
+        if "_client" in self.__dict__:
+            self._client.close()
+            del self._client
 
-    def names(self) -> list[str]:
-        """Return the names of the objects in the bucket, of which there are at most 1,000."""
-        with contextlib.closing(self._client()) as client:
-            listed = client.list_objects_v2(Bucket=BUCKET).get("Contents", [])
+    def names(self, prefix: str = "") -> list[str]:
+        """Return the names of the objects in the bucket that begin so, of which there are at most 1,000."""
+        listed = self._client.list_objects_v2(Bucket=BUCKET, Prefix=prefix).get("Contents", [])
         return [item["Key"] for item in listed]
 
-    def objects(self) -> dict[str, bytes]:
-        """Return what is in the bucket while nobody changes it."""
-        with contextlib.closing(self._client()) as client:
-            return {name: client.get_object(Bucket=BUCKET, Key=name)["Body"].read() for name in self.names()}
+    def objects(self, prefix: str = "") -> dict[str, bytes]:
+        """Return what is in the bucket under such names while nobody changes it."""
+        get = self._client.get_object
+        return {name: get(Bucket=BUCKET, Key=name)["Body"].read() for name in self.names(prefix)}
 
+    @functools.cached_property
     def _client(self) -> Any:
         import boto3
         from botocore.config import Config
