@@ -9,15 +9,16 @@ from typing import Any
 
 import pytest
 
-from benchmarker import load_results
 from benchmarker.analysis.charts import chart, kind_options, kinds
 from benchmarker.api.chart import Chart, Panel, Series
 from benchmarker.errors import UsageError
 from benchmarker.records.lookup import specification_of
-from tests.conftest import ROOT
+from tests.support.kept_records import GROUP, Kept
 from tests.support.rank_records import several, single, trained_by
 from tests.support.records import make_failed_record, make_record
 from tests.support.trainings import diverging, trained, two_recipes
+
+pytestmark = pytest.mark.xdist_group(GROUP)
 
 T_OF_TWO_DEGREES = 4.302652729911275
 """Student's t, 97.5 %: the distribution function with two degrees of freedom has a closed form."""
@@ -132,32 +133,9 @@ def interval(values: Sequence[float]) -> tuple[float, float, float]:
 # --- every kind ----------------------------------------------------------------------------------
 
 
-@pytest.fixture(scope="module")
-def kept() -> list[Any]:
-    """The records that are kept in the repository, and one training, which not all of these have."""
-    return [
-        *load_results(ROOT / "results"),
-        training([2.0, 1.0, 0.5], metrics__accuracy=0.75),
-        *(
-            record
-            for kind in (
-                "batch_size",
-                "threads",
-                "differences",
-                "performance_profile",
-                "divergence",
-                "ranks",
-                "ranks_to_target",
-            )
-            for record in SECOND[kind]
-        ),
-        training([2.0, 1.0, 0.5]),
-    ]
-
-
 @pytest.mark.parametrize("kind", kinds())
-def test_every_kind_shows_the_kept_records(kind: str, kept: list[Any]) -> None:
-    assert lacking(chart(kind, kept)) == []
+def test_every_kind_shows_the_kept_records(kind: str, kept: Kept) -> None:
+    assert lacking(kept.chart(kind)) == []
 
 
 @pytest.mark.parametrize("kind", kinds())

@@ -9,7 +9,8 @@ import resource
 import subprocess
 import sys
 import xml.etree.ElementTree as ElementTree
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from typing import Any
 
 import matplotlib
@@ -20,10 +21,11 @@ from matplotlib.figure import Figure
 from benchmarker.analysis.charts import draw, kinds
 from benchmarker.analysis.charts.drawing.figure import figure, rendered
 from benchmarker.analysis.charts.saving import save
-from benchmarker.api.chart import Axis, Chart, Heat, Mark, Panel, Series
+from benchmarker.api.chart import Axis, Chart, Panel, Series
 from benchmarker.errors import StoreError, UsageError
 from tests.analysis.charts.test_charts import ANOTHER_DAY, processes, steady, training, verified_operator
 from tests.conftest import ROOT
+from tests.support.every_series import ALL
 from tests.support.rank_records import several, single, trained_by
 from tests.support.records import make_record
 from tests.support.trainings import diverging, trained, two_recipes
@@ -31,7 +33,8 @@ from tests.support.trainings import diverging, trained, two_recipes
 EVIL = "</text><script>alert(1)</script> $\\frac{ --> ${x}$ \n\x00 ünïcode_" + "long " * 30
 
 
-def some_records() -> list[dict[str, Any]]:
+@functools.cache
+def some_records() -> Sequence[dict[str, Any]]:
     return [
         *processes([0.050, 0.052, 0.055]),
         steady(0.051, **ANOTHER_DAY),
@@ -93,42 +96,8 @@ def test_times_have_their_unit_and_bars_begin_at_zero() -> None:
     assert axes.get_ylim()[0] == 0
 
 
-ALL_SERIES = (
-    Panel(
-        Axis("framework", scale="category", categories=("a", "b")),
-        Axis("time", "s", zero=True),
-        "bars",
-        (
-            Series("one", "bars", ("a", "b"), (1.0, 2.0), (0.9, None), (1.2, None), colour=0),
-            Series("two", "bars", ("a",), (3.0,), colour=1),
-            Series("up", "stacked", ("a", "b"), (1.0, 1.0), colour=2),
-            Series("upon", "stacked", ("a", "b"), (1.0, 2.0), colour=3),
-            Series("spread", "violin", ("b",), (1.0, 2.0, 2.5), colour=4),
-            Series("same", "violin", ("b",), (1.0, 1.0, 1.0), colour=12),
-            Series("dots", "points", ("a", "b"), (1.0, None), colour=5),
-        ),
-    ),
-    Panel(
-        Axis("when", scale="time"),
-        Axis("time", "s", scale="log"),
-        "lines",
-        (
-            Series("line", "line", (1.7e9, 1.7001e9), (1.0, 2.0), (0.9, 1.9), (1.1, 2.3), colour=6),
-            Series("ideal", "line", (1.7e9, 1.7001e9), (1.0, None), colour=7, dashed=True),
-            Series("stairs", "steps", (1.7e9, 1.7001e9), (1.0, 2.0), colour=8, faint=True),
-        ),
-        (Mark("here", x=1.70005e9), Mark("there", y=1.5), Mark("between", x=1.7e9, until=1.70002e9)),
-    ),
-    Panel(
-        Axis("column", scale="category", categories=("c",)),
-        Axis("row", scale="category", categories=("r", "s")),
-        heat=Heat(("r", "s"), ("c",), ((0.5,), (None,)), (("0.50",), ("",)), "ratio", centre=1.0),
-    ),
-)
-
-
 def test_each_series_is_one_artist_with_its_name() -> None:
-    picture = figure(Chart("all", "All", "All of it.", ALL_SERIES[:2]))
+    picture = figure(replace(ALL, panels=ALL.panels[:2]))
     first, second = every_axes(picture)
     for axes, names in (
         (first, ["one", "two", "up", "upon", "spread", "dots"]),
@@ -140,7 +109,7 @@ def test_each_series_is_one_artist_with_its_name() -> None:
 
 
 def test_values_are_where_they_belong() -> None:
-    picture = figure(Chart("all", "All", "All of it.", ALL_SERIES))
+    picture = figure(ALL)
     bars = {container.get_label(): container for container in every_axes(picture)[0].containers}
     assert [patch.get_height() for patch in bars["one"]] == [1.0, 2.0]  # type: ignore[union-attr]
     assert [patch.get_y() for patch in bars["upon"]] == [1.0, 1.0]  # type: ignore[union-attr]
@@ -323,25 +292,41 @@ def test_a_picture_is_the_same_bytes_each_time(kind: str, format: str) -> None:
 
 @pytest.mark.parametrize("format", ["svg", "png", "pdf"])
 def test_a_picture_is_the_same_bytes_whenever_it_is_written(format: str) -> None:
-    picture = figure(Chart("all", "All", "All of it.", ALL_SERIES))
+    picture = figure(ALL)
     assert rendered(picture, format) == rendered(picture, format)
 
 
-def test_two_processes_draw_the_same_bytes() -> None:
-    program = (
-        "import hashlib\n"
-        "from tests.analysis.charts.test_figure import ALL_SERIES, Chart, figure, rendered\n"
-        "content = rendered(figure(Chart('all', 'All', 'All of it.', ALL_SERIES)), 'svg')\n"
-        "print(hashlib.sha256(content).hexdigest())\n"
-    )
-    command = [sys.executable, "-c", program]
-    digests = {
+PROGRAM = """
+import hashlib, sys
+from benchmarker.analysis.charts import draw
+from benchmarker.analysis.charts.drawing.figure import figure, rendered
+from tests.support.every_series import ALL
+from tests.support.records import make_record
+draw("frameworks", [make_record()])
+print(hashlib.sha256(rendered(figure(ALL), "svg")).hexdigest(), *sys.modules)
+"""
+
+
+@pytest.fixture(scope="module")
+def printed() -> list[list[str]]:
+    """What two processes print: the digest of a picture, and the modules that they have."""
+    return [
         subprocess.run(
-            command, cwd=ROOT, env={"PYTHONHASHSEED": seed}, capture_output=True, text=True, check=True
-        ).stdout
+            [sys.executable, "-c", PROGRAM],
+            cwd=ROOT,
+            env={"PYTHONHASHSEED": seed},
+            capture_output=True,
+            text=True,
+            check=True,
+        ).stdout.split()
         for seed in ("1", "2")
-    }
-    assert len(digests) == 1
+    ]
+
+
+def test_two_processes_draw_the_same_bytes(printed: list[list[str]]) -> None:
+    (digest, *_), (other, *_) = printed
+    assert len(digest) == 64
+    assert digest == other
 
 
 def test_the_settings_of_the_user_neither_matter_nor_change(odd_settings: None) -> None:
@@ -353,17 +338,10 @@ def test_the_settings_of_the_user_neither_matter_nor_change(odd_settings: None) 
         assert rendered(draw("frameworks", [steady(0.05)]), "svg") == there
 
 
-def test_drawing_uses_no_pyplot() -> None:
-    program = (
-        "import sys\n"
-        "from tests.analysis.charts.test_figure import draw, steady\n"
-        "draw('frameworks', [steady(0.05)])\n"
-        "print(*sys.modules)\n"
-    )
-    command = [sys.executable, "-c", program]
-    loaded = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True).stdout.split()
-    assert "matplotlib.figure" in loaded
-    assert "matplotlib.pyplot" not in loaded
+def test_drawing_uses_no_pyplot(printed: list[list[str]]) -> None:
+    for _, *loaded in printed:
+        assert "matplotlib.figure" in loaded
+        assert "matplotlib.pyplot" not in loaded
 
 
 # --- files ---------------------------------------------------------------------------------------

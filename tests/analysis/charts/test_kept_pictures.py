@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator
-from typing import Any
+from collections.abc import Iterator, Mapping
 
 import pytest
 from matplotlib.axes import Axes
@@ -13,26 +12,22 @@ from matplotlib.figure import Figure
 from matplotlib.text import Text
 from matplotlib.transforms import Bbox
 
-from benchmarker import load_results
 from benchmarker.analysis.charts import chart, kinds, picture
 from benchmarker.analysis.charts.drawing.figure import styled
 from benchmarker.analysis.charts.intervals import CUT
 from benchmarker.api.chart import Axis, Chart, Panel, Series
-from tests.conftest import ROOT
+from tests.support.kept_records import GROUP, Kept
+
+pytestmark = [pytest.mark.xdist_group(GROUP), pytest.mark.timeout(600)]
 
 KINDS = kinds()
-LESS = {
+LESS: Mapping[str, Mapping[str, str]] = {
     "ranks": {"problem": "mnist_mlp"},
     "rank_parts": {"problem": "mnist_mlp", "framework": "pytorch"},
     "communication": {"problem": "mnist_mlp"},
     "samples": {"problem": "resnet*"},
 }
 """As pages draw them: of one problem."""
-
-
-@pytest.fixture(scope="module")
-def kept() -> list[Any]:
-    return list(load_results(ROOT / "results"))
 
 
 def beyond_the_axes(whole: Figure) -> set[int]:
@@ -66,9 +61,8 @@ def overlap(one: Bbox, other: Bbox) -> bool:
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_no_text_is_cut_off_or_upon_another(kind: str, kept: list[Any]) -> None:
-    records = load_results(ROOT / "results", **LESS[kind]) if kind in LESS else kept
-    whole = picture(chart(kind, list(records)))
+def test_no_text_is_cut_off_or_upon_another(kind: str, kept: Kept) -> None:
+    whole = picture(chart(kind, kept.those(**LESS[kind])) if kind in LESS else kept.chart(kind))
     texts = list(shown_texts(whole))
     assert len(texts) > 5
     width, height = whole.bbox.size
@@ -87,28 +81,24 @@ def test_no_text_is_cut_off_or_upon_another(kind: str, kept: list[Any]) -> None:
     assert upon == []
 
 
-def test_networks_stand_before_operators_and_labels_are_short(kept: list[Any]) -> None:
-    shown = chart("frameworks", kept)
+def test_networks_stand_before_operators_and_labels_are_short(kept: Kept) -> None:
+    shown = kept.chart("frameworks")
     places = {place for panel in shown.panels for place in panel.x.categories}
     assert not any(place.startswith("deepbench") for place in places)
     assert "runs of operators (e.g. problem=" in shown.caption
-    operators = [record for record in kept if record["problem"]["name"] == "deepbench_gemm"]
+    operators = kept.those(problem="deepbench_gemm")
     labels = {place for panel in chart("frameworks", operators).panels for place in panel.x.categories}
     assert "deepbench_gemm, m=512, gradient" in labels
 
 
-def test_what_the_machine_disturbed_is_in_no_kept_picture_of_times(kept: list[Any]) -> None:
-    heat = (
-        chart("speedup", [record for record in kept if record["problem"]["name"] == "conv2d_2"])
-        .panels[0]
-        .heat
-    )
+def test_what_the_machine_disturbed_is_in_no_kept_picture_of_times(kept: Kept) -> None:
+    heat = chart("speedup", kept.those(problem="conv2d_2")).panels[0].heat
     assert heat
     assert max(value for row in heat.values for value in row if value) < 30
-    disturbed = sum((record["trust"] or {}).get("grade") == "contaminated" for record in kept)
+    disturbed = sum((record["trust"] or {}).get("grade") == "contaminated" for record in kept.records)
     assert disturbed > 10
     for kind in ("frameworks", "speedup", "latency", "roofline", "batch_size", "threads"):
-        assert "contaminated" not in chart(kind, kept).caption
+        assert "contaminated" not in kept.chart(kind).caption
 
 
 @pytest.mark.parametrize("scale", ["linear", "log"])

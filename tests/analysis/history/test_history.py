@@ -8,7 +8,6 @@ import random
 import uuid
 from collections.abc import Sequence
 from datetime import datetime, timedelta, timezone
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -21,7 +20,10 @@ from benchmarker.analysis.history.points import History, differences, facts_of, 
 from benchmarker.analysis.text.history import histories_json, histories_text
 from benchmarker.errors import UsageError
 from tests.conftest import ROOT
+from tests.support.kept_records import GROUP, Kept
 from tests.support.records import make_record
+
+pytestmark = pytest.mark.xdist_group(GROUP)
 
 START = datetime(2026, 1, 1, 3, tzinfo=timezone.utc)
 
@@ -291,9 +293,9 @@ def test_a_picture_of_no_history_is_refused_in_words() -> None:
         charts.chart("history", [measured(0, 0.05)])
 
 
-@pytest.mark.parametrize("folder", [ROOT / "results", ROOT / "tests/data/old_records"])
-def test_real_records_have_histories(folder: Path) -> None:
-    records = load_results(folder)
+@pytest.mark.parametrize("folder", ["results", "tests/data/old_records"])
+def test_real_records_have_histories(folder: str, kept: Kept) -> None:
+    records = kept.records if folder == "results" else list(load_results(ROOT / folder))
     found = histories(records)
     assert sum(point.processes for history in found for point in history.points) == sum(
         record["status"] == "ok" for record in records

@@ -7,13 +7,14 @@ from typing import Any
 
 import pytest
 
-from benchmarker import load_results
 from benchmarker.analysis.comparison.compare import compare
 from benchmarker.analysis.comparison.matching import Side
 from benchmarker.analysis.page.answer_table import Answers, answer_table
 from benchmarker.analysis.page.answers import Answer, answers
-from tests.conftest import ROOT
+from tests.support.kept_records import GROUP, Kept
 from tests.support.records import make_record
+
+pytestmark = pytest.mark.xdist_group(GROUP)
 
 RESNET44 = {"problem": "resnet44", "mode": "training", "execution.threads": 1}
 
@@ -27,8 +28,8 @@ def run(framework: str, seconds: float, **more: Any) -> dict[str, Any]:
     return make_record([seconds] * 30, framework__name=framework, framework__full=f"{framework}-1", **more)
 
 
-def test_kept_pairs_show_who_is_fastest_and_by_how_much() -> None:
-    (row,) = told(answers(list(load_results(ROOT / "results", **RESNET44)))).groups[0].rows
+def test_kept_pairs_show_who_is_fastest_and_by_how_much(kept: Kept) -> None:
+    (row,) = told(answers(kept.those(**RESNET44))).groups[0].rows
     assert [line.name for line in row.lines] == ["tensorflow", "pytorch", "mxnet", "chainer"]
     first, following = row.lines[:2]
     assert (first.verdict, following.verdict, following.tone) == ("", "slower", "good")
@@ -37,8 +38,8 @@ def test_kept_pairs_show_who_is_fastest_and_by_how_much() -> None:
     assert row.is_shown
 
 
-def test_a_verdict_is_that_of_compare_corrected_for_all_pairs() -> None:
-    records = list(load_results(ROOT / "results", **RESNET44))
+def test_a_verdict_is_that_of_compare_corrected_for_all_pairs(kept: Kept) -> None:
+    records = kept.those(**RESNET44)
     of = {
         name: [r for r in records if r["framework"]["name"] == name]
         for name in ("tensorflow", "pytorch", "mxnet")

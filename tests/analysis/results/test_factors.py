@@ -35,7 +35,8 @@ def test_aspects_are_those_of_all_rows_whatever_two_members_vary() -> None:
     for first, second in itertools.combinations(VARIED, 2):
         values = itertools.product(VARIED[first], VARIED[second])
         every = [specification(replace(usual, **{first: a, second: b})) for a, b in values]
-        for rows in itertools.permutations(every, 3):
+        some = list(itertools.combinations(every, 3))
+        for rows in (*some, *(rows[::-1] for rows in some)):
             each = [shown.factor(rows) for shown in module._SHOWN]
             assert specification_factors(rows)[: len(each)] == each, (first, second)
 
