@@ -15,6 +15,7 @@ from benchmarker.records.store import add_record
 from tests.support.records import make_record
 
 JOBS = 1000
+IDENTIFIER, NAME = "0123456789abcdef" * 2, "name-of-the-record"
 
 
 def submission(results: Path, name: str, parts: int) -> Path:
@@ -32,13 +33,17 @@ def submission(results: Path, name: str, parts: int) -> Path:
         resources=Resources(),
     )
     save(folder, known)
-    first = make_record([0.01] * 6)
+    first = {**make_record([0.01] * 6), "id": IDENTIFIER}
+    (results.parent / "written").mkdir()
+    written = add_record(results.parent / "written", NAME, first, {".log": b""}, durable=False).read_text()
     for part in range(1, parts + 1):
         target = part_folder(folder, part) / "results"
         target.mkdir(parents=True)
         name = "same" if part % 10 == 0 or parts < 10 else f"of-{part}"
-        record = {**first, "id": f"{part:032x}"}
-        add_record(target, name, record, {".log": f"of part {part}".encode()}, durable=False)
+        # As add_record would write it, in a tenth of the time.
+        record = written.replace(IDENTIFIER, f"{part:032x}").replace(NAME, name)
+        (target / f"{name}.json").write_text(record)
+        (target / f"{name}.log").write_text(f"of part {part}")
         (target.parent / "exit").write_text("0\n")
     return folder
 
