@@ -29,17 +29,38 @@ from typing import Any, TextIO
 ROOT = Path(__file__).resolve().parents[2]
 MODULES = (
     "benchmarker.cli.main",
+    "benchmarker.cli.compare",
+    "benchmarker.cli.results",
     "benchmarker.cli.run",
+    "benchmarker.cli.train",
+    "benchmarker.analysis.comparison.censored",
+    "benchmarker.analysis.reproduction.compare",
     "benchmarker.analysis.results",
+    "benchmarker.analysis.results.selection",
+    "benchmarker.analysis.text.comparison",
+    "benchmarker.analysis.text.record_list",
+    "benchmarker.collectors.source_control",
+    "benchmarker.distributed.schemes",
+    "benchmarker.experiment.blueprint.loading",
+    "benchmarker.experiment.blueprint.overrides",
     "benchmarker.experiment.faults",
+    "benchmarker.experiment.suites.selection",
+    "benchmarker.hookspecs",
     "benchmarker.orchestration.doctor",
     "benchmarker.orchestration.experiment_run",
     "benchmarker.orchestration.orchestrator",
+    "benchmarker.orchestration.rerun",
+    "benchmarker.plugins.numpy",
+    "benchmarker.problems.mnist_mlp",
     "benchmarker.records.assembly.record",
     "benchmarker.records.schema.decoding",
     "benchmarker.records.steady_state",
+    "difflib",
+    "numpy.random",
+    "orjson",
+    "zipfile",
 )
-"""What most commands import, none of it at work yet: no plug-in is looked up, no thread runs."""
+"""What many commands import, none of it at work yet: no plug-in is looked up, no thread runs."""
 MAX_REQUEST_BYTES = 1 << 20
 
 
