@@ -18,6 +18,7 @@ SMALL = (
 RUN = ("run", "--framework=numpy", "--problem=llama", "--mode=generation", "--threads=1")
 
 
+@pytest.mark.framework("numpy")
 def test_a_small_model_generates(command: Command) -> None:
     lengths = ("--prompt-length=8", "--output-length=4,6", "--batch-size=2")
     finished = command(*RUN, *SMALL, *lengths, "--steps=5", "--warmup=1", "--timeout=60", "--json")

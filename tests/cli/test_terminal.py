@@ -241,6 +241,7 @@ def write_little() -> None:
     resource.setrlimit(resource.RLIMIT_FSIZE, (1000, 1000))
 
 
+@pytest.mark.framework("numpy")
 def test_a_record_that_cannot_be_written_leaves_the_line_clean(command: Command) -> None:
     # Python would write half of the bytecode of a module that nobody imported before.
     unwritten = Command(command.folder, {**command.environment, "PYTHONDONTWRITEBYTECODE": "1"})

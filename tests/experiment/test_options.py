@@ -26,6 +26,7 @@ from benchmarker.experiment.spec import Experiment, RunSpec, specification
 from benchmarker.orchestration.rerun import experiment_from_record
 from benchmarker.records.assembly.command import rerun_command
 from benchmarker.records.keys import comparable
+from benchmarker.records.reading import parse_json
 from benchmarker.worker.job import RunJob
 from tests.conftest import ROOT
 
@@ -136,7 +137,7 @@ def test_a_job_has_the_defaults_of_the_table() -> None:
 def kept() -> list[tuple[Path, dict[str, Any]]]:
     """Return every record with a specification that the repository has."""
     paths = sorted((ROOT / "results").rglob("*.json"))
-    records = [(path, json.loads(path.read_bytes())) for path in paths]
+    records = [(path, parse_json(path.read_bytes())) for path in paths]
     return [(path, record) for path, record in records if record.get("specification")]
 
 

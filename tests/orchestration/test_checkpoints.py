@@ -129,6 +129,7 @@ def only(finished: Finished) -> dict[str, Any]:
     return record
 
 
+@pytest.mark.framework("numpy")
 @pytest.mark.parametrize("who", ["worker", "command"])
 def test_a_killed_training_goes_on_to_the_same_end(who: str, doomed: Doomed) -> None:
     whole = only(doomed.train("whole"))
@@ -275,6 +276,7 @@ def assert_refused(finished: Finished, sentence: str) -> None:
     assert re.search(sentence, line), line
 
 
+@pytest.mark.framework("numpy")
 def test_a_damaged_checkpoint_is_passed_over_for_an_earlier_one(written: Doomed) -> None:
     earlier, last = written.checkpoints("results")
     last.write_bytes(last.read_bytes()[:-100])
@@ -284,6 +286,7 @@ def test_a_damaged_checkpoint_is_passed_over_for_an_earlier_one(written: Doomed)
     assert earlier.exists()
 
 
+@pytest.mark.framework("numpy")
 def test_where_no_checkpoint_is_whole_nothing_is_begun_anew(written: Doomed) -> None:
     files = written.checkpoints("results")
     for path in files:

@@ -17,6 +17,7 @@ import matplotlib
 import pytest
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.transforms import Bbox
 
 from benchmarker.analysis.charts import draw, kinds
 from benchmarker.analysis.charts.drawing.figure import figure, rendered
@@ -66,6 +67,12 @@ def drawn(kind: str) -> Figure:
 @functools.cache
 def drawn_file(kind: str, format: str) -> bytes:
     return rendered(drawn(kind), format)
+
+
+@functools.cache
+def places_of_axes(kind: str) -> Sequence[Bbox]:
+    """Return where a drawn picture's axes are with what is drawn beside them: ticks beyond their limits are not."""
+    return [axes.get_tightbbox() for axes in every_axes(drawn(kind))]
 
 
 def every_axes(picture: Figure) -> list[Axes]:
@@ -185,8 +192,7 @@ def test_names_along_an_axis_do_not_touch(count: int) -> None:
 def test_nothing_is_outside_of_the_picture(kind: str) -> None:
     picture = drawn(kind)
     whole = picture.bbox.padded(1)
-    # Of axes, what is drawn: ticks beyond their limits are there, and are not.
-    boxes = [axes.get_tightbbox() for axes in every_axes(picture)]
+    boxes = [*places_of_axes(kind)]
     parts = [picture, *picture.subfigs, *(part for above in picture.subfigs for part in above.subfigs)]
     boxes += [artist.get_window_extent() for part in parts for artist in (*part.texts, *part.legends)]
     assert len(boxes) >= 2
@@ -202,12 +208,11 @@ def test_title_legend_axes_and_caption_do_not_cover_each_other(kind: str) -> Non
     picture = drawn(kind)
     above, below = picture.subfigs
     legends = [legend.get_window_extent() for legend in above.legends]
-    axes = [one.get_tightbbox() for one in every_axes(picture)]
     title = above.get_suptitle() and above._suptitle.get_window_extent()
     caption = below.texts[0].get_window_extent()
     for one, other in itertools.combinations([title, caption, *legends], 2):
         assert not one.overlaps(other)
-    for box in axes:
+    for box in places_of_axes(kind):
         assert not any(box.overlaps(other) for other in (title, caption, *legends))
 
 

@@ -15,7 +15,7 @@ from pyarrow import parquet
 from benchmarker.analysis.results import Results
 from benchmarker.analysis.results.collection import load_results
 from benchmarker.analysis.results.export import FORMATS, export, format_of
-from benchmarker.analysis.results.query import query
+from benchmarker.analysis.results.query import _LOCKED, query
 from benchmarker.errors import BenchmarkerError, UsageError
 from benchmarker.records.store import Store
 from tests.conftest import Command
@@ -115,7 +115,9 @@ def test_a_query_reaches_nothing_else(results: Results, tmp_path: Path, sql: str
     assert sorted(tmp_path.rglob("*")) == before
 
 
-def test_a_query_has_no_endless_memory(results: Results) -> None:
+def test_a_query_has_no_endless_memory(results: Results, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert _LOCKED["memory_limit"].endswith("GB")
+    monkeypatch.setitem(_LOCKED, "memory_limit", "50MB")  # which is full in a tenth of the time
     with pytest.raises(UsageError, match="Out of Memory"):
         rows(results, "select list(a.range || b.range) from range(100000) a, range(100000) b")
 
