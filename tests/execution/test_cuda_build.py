@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import pty
@@ -69,7 +70,9 @@ def publish(folder: Path, name: str, version: str, payload: int, *requires: str)
         archive.writestr(f"{name.replace('-', '_')}.bin", random.Random(name).randbytes(payload))
         (metadata,) = (member for member in archive.namelist() if member.endswith("/METADATA"))
         wheel.with_name(f"{wheel.name}.metadata").write_bytes(archive.read(metadata))
-    index = f'<a href="{wheel.name}" data-dist-info-metadata="true">{wheel.name}</a>'
+    # As indexes have it: where a digest is missing, uv loads the wheel to find it before it tells of any download.
+    digest = hashlib.sha256(wheel.read_bytes()).hexdigest()
+    index = f'<a href="{wheel.name}#sha256={digest}" data-dist-info-metadata="true">{wheel.name}</a>'
     (folder / name / "index.html").write_text(index)
     return wheel.stat().st_size
 
