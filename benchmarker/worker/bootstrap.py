@@ -98,6 +98,8 @@ def main() -> None:
         sys.argv[1:4] = map(str, (events, control, forked.server))
         die_with_parent(forked.server)
         message = {**json.loads(read_line(control)), "spawned_ns": forked.forked_ns}
+        # What this worker alone starts has its mark after the server's (execution/launchers/leftovers.py).
+        os.environ["BENCHMARKER_WORKER"] += f" {message['mark']}"
     from benchmarker.worker.main import work
 
     leave(work(message["job"], events, control, started_ns - message["spawned_ns"], shared))

@@ -19,7 +19,14 @@ import pytest
 
 from benchmarker.api.launcher import Event, Outcome, WorkerCommand
 from benchmarker.errors import BenchmarkerError, ProtocolError
-from benchmarker.execution.launchers import conversation, event_lines, event_loop, guard, log_watch
+from benchmarker.execution.launchers import (
+    conversation,
+    event_lines,
+    event_loop,
+    guard,
+    leftovers,
+    log_watch,
+)
 from benchmarker.execution.launchers.local import LocalLauncher
 from tests.support.waiting import gone_soon, is_alive, wait_until
 
@@ -380,6 +387,57 @@ time.sleep(1000)
     assert fake(code) == Outcome(0)
     assert time.monotonic() - start < 500
     assert gone_soon(fake.events[0]["pid"])
+
+
+SESSION = """
+import subprocess
+send("pid", pid=subprocess.Popen(["sleep", "1000"], start_new_session=True).pid)
+"""
+DAEMON = """
+readable, writable = os.pipe()
+if os.fork() == 0:
+    os.setsid()
+    if os.fork() == 0:
+        os.write(writable, str(os.getpid()).encode())
+        time.sleep(1000)
+    os._exit(0)
+os.wait()
+send("pid", pid=int(os.read(readable, 20)))
+"""
+
+
+@pytest.mark.parametrize("left", [SESSION, DAEMON], ids=["session", "daemon"])
+@pytest.mark.parametrize(
+    ("end", "outcome"),
+    [
+        ("", Outcome(0)),
+        ("os._exit(3)", Outcome(3)),
+        ("os.kill(os.getpid(), 11)", Outcome(-11)),
+        ("time.sleep(1000)", Outcome(-9, "timeout")),
+    ],
+    ids=["well", "badly", "crash", "timeout"],
+)
+def test_a_session_left_behind_is_ended(fake: Fake, left: str, end: str, outcome: Outcome) -> None:
+    assert fake(f"import signal\nsignal.signal(10, signal.SIG_IGN)\n{left}{end}", timeout=3.0) == outcome
+    assert gone_soon(fake.events[0]["pid"])
+
+
+def test_an_error_of_the_handler_ends_a_session_too(fake: Fake) -> None:
+    def handler(event: Event) -> None:
+        raise ZeroDivisionError(str(event["pid"]))
+
+    with pytest.raises(ZeroDivisionError) as raised:
+        fake(f"{SESSION}time.sleep(1000)", handler)
+    assert gone_soon(int(str(raised.value)))
+
+
+def test_the_mark_of_a_worker_is_its_own_after_ours(fake: Fake, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(leftovers.VARIABLE, "outer")
+    for _ in range(2):
+        fake(f'send("mark", mark=os.environ["{leftovers.VARIABLE}"])')
+    marks = [event["mark"].split() for event in fake.events]
+    assert [outer for outer, _ in marks] == ["outer", "outer"]
+    assert len({own for _, own in marks}) == 2
 
 
 def test_a_flood_of_events_does_not_hold_off_the_timeout(fake: Fake) -> None:

@@ -277,6 +277,25 @@ def test_what_a_run_leaves_behind_is_ended_and_not_waited_for(run: Tenants) -> N
     assert wait_until(lambda: workers(run.folder) == [])
 
 
+@pytest.mark.parametrize("change", ["session", "forked_session"])
+def test_a_session_that_a_run_leaves_behind_is_ended(run: Tenants, change: str) -> None:
+    assert run(change, start="spawn").status == "ok"
+    assert wait_until(lambda: workers(run.folder) == [])
+
+
+def test_a_session_that_a_forked_run_leaves_behind_is_ended_and_the_server_is_not(run: Tenants) -> None:
+    server = run().found["parent"]
+    assert run("session").status == "ok"
+    assert wait_until(lambda: workers(run.folder) == [])
+    assert run().found["parent"] == server
+
+
+def test_a_session_that_a_forked_run_forks_is_ended_with_the_server(run: Tenants) -> None:
+    run("forked_session")
+    run.launcher.close()
+    assert wait_until(lambda: workers(run.folder) == [])
+
+
 def test_a_timeout_shows_the_stacks_and_ends_the_whole_group(run: Tenants) -> None:
     run()
     seen: list[list[int]] = []
@@ -541,12 +560,13 @@ def test_a_crash_leaves_the_other_runs_of_an_experiment_alone(command: Command, 
     assert workers(command.folder) == []
 
 
-def start_hanging(command: Command, start: str) -> subprocess.Popen[str]:
+def start_hanging(command: Command, start: str, change: str = "hang") -> subprocess.Popen[str]:
     process = command.start(
-        "--framework=tenant", *QUICK, f"--start={start}", "--set=change=hang", "--no-verify"
+        "--framework=tenant", *QUICK, f"--start={start}", f"--set=change={change}", "--no-verify"
     )
     # The server, if there is one, the worker, and what the worker has started.
-    assert wait_until(lambda: len(workers(command.folder)) == {"spawn": 2, "fork": 3}[start], 60)
+    count = {"spawn": 2, "fork": 3}[start] + (change == "hang_with_session")
+    assert wait_until(lambda: len(workers(command.folder)) == count, 60)
     return process
 
 
@@ -563,8 +583,11 @@ def test_an_interrupted_command_leaves_a_record_and_no_process(
 
 
 @pytest.mark.parametrize("start", ["spawn", "fork"])
-def test_nothing_outlives_a_killed_command(command: Command, tmp_path: Path, start: str) -> None:
-    process = start_hanging(tenants_installed(command, tmp_path), start)
+@pytest.mark.parametrize("change", ["hang", "hang_with_session"])
+def test_nothing_outlives_a_killed_command(
+    command: Command, tmp_path: Path, start: str, change: str
+) -> None:
+    process = start_hanging(tenants_installed(command, tmp_path), start, change)
     process.kill()
     process.communicate(timeout=60)
     assert wait_until(lambda: workers(command.folder) == [])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import os
 import re
 import signal
 import subprocess
@@ -15,6 +16,7 @@ from benchmarker.api.launcher import Outcome
 from benchmarker.errors import EnvironmentCreationError, printable
 from benchmarker.execution.launchers.event_loop import GRACE_SECONDS
 from benchmarker.execution.launchers.guard import Guard
+from benchmarker.execution.launchers.leftovers import marked, new_mark
 from benchmarker.execution.launchers.spawned import GuardedProcess
 from benchmarker.execution.outcomes import log_tail
 
@@ -45,6 +47,7 @@ class EngineClient(GuardedProcess):
         log: Path,
         environment: Mapping[str, str] | None = None,
     ) -> None:
+        self._mark = new_mark()
         with open(log, "ab") as stream:
             try:
                 self.process = subprocess.Popen(
@@ -53,13 +56,13 @@ class EngineClient(GuardedProcess):
                     stdout=stdout,
                     stderr=stream,
                     start_new_session=True,
-                    env=environment,
+                    env=marked(os.environ if environment is None else environment, self._mark),
                 )
             except OSError as error:
                 raise EnvironmentCreationError(
                     f"'{arguments[0]}' could not be started: {error.strerror}"
                 ) from error
-        self._guard = Guard(self.process.pid, asks=True)
+        self._guard = Guard(self.process.pid, self._mark, asks=True)
 
     def leave(self) -> int:
         """Let it end by itself, for a while; return its exit status."""

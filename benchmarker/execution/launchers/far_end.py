@@ -12,7 +12,12 @@ import signal
 import socket
 import subprocess
 import sys
+from pathlib import Path
 from types import FrameType
+
+sys.path.append(str(Path(__file__).resolve().parents[3]))
+
+from benchmarker.execution.launchers.leftovers import end_marked, marked, new_mark  # noqa: E402
 
 
 def read_line() -> bytes:
@@ -39,9 +44,10 @@ def main() -> None:
     os.dup2(2, 1)
     os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
     kept = {name: value for name, value in os.environ.items() if told["kept"] is None or name in told["kept"]}
+    mark = new_mark()
     worker = subprocess.Popen(
         [*told["arguments"], str(events), str(control), str(os.getpid())],
-        env={**kept, **told["environment"]},
+        env=marked({**kept, **told["environment"]}, mark),
         pass_fds=(events, control),
         start_new_session=True,
     )
@@ -51,6 +57,7 @@ def main() -> None:
     def end(number: int, frame: FrameType | None) -> None:
         with contextlib.suppress(ProcessLookupError):
             os.killpg(worker.pid, signal.SIGKILL)
+        end_marked(mark)
 
     def stacks(number: int, frame: FrameType | None) -> None:
         worker.send_signal(number)

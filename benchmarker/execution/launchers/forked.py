@@ -17,6 +17,7 @@ from benchmarker.errors import UnsupportedError
 from benchmarker.execution.descriptors import can_be_read
 from benchmarker.execution.launchers.event_loop import GRACE_SECONDS
 from benchmarker.execution.launchers.guard import Guard
+from benchmarker.execution.launchers.leftovers import end_marked, new_mark
 from benchmarker.execution.launchers.spawned import GuardedProcess, send_message
 from benchmarker.execution.launchers.worker_process import WorkerProcess
 
@@ -95,15 +96,16 @@ class Forked(WorkerProcess):
     server : WarmServer
         One that was asked for this worker.
     go : callable
-        Called once the worker is there.
+        Called with the worker's mark once the worker is there.
     tell : callable
         Takes a line for the run's log.
     """
 
-    def __init__(self, server: WarmServer, go: Callable[[], None], tell: Callable[[str], None]) -> None:
+    def __init__(self, server: WarmServer, go: Callable[[str], None], tell: Callable[[str], None]) -> None:
         self._server = server
         self._go = go
         self._tell = tell
+        self._mark = new_mark()
         self._process: int | None = None
         self._status: int | None = None
         self._guard: Guard | None = None
@@ -128,8 +130,8 @@ class Forked(WorkerProcess):
             raise UnsupportedError(reply["refused"])
         if "started" in reply:
             process = self._process = reply["started"]
-            self._guard = Guard(process)
-            self._go()
+            self._guard = Guard(process, self._mark)
+            self._go(self._mark)
         if "ended" in reply:
             self._status = reply["ended"]
 
@@ -163,6 +165,7 @@ class Forked(WorkerProcess):
         if self._status is None:
             # It is still importing, or does not answer.
             self._lose_server()
+        end_marked(self._mark)
         if self._guard is not None:
             self._guard.dismiss()
         return self._status if self._status is not None else -signal.SIGKILL

@@ -3,6 +3,7 @@
 The kernel's own kill at a parent's death takes the worker alone, not what the worker has started. So a shell
 sleeps beside it, in a session of its own, and reads from a pipe of ours: the pipe ends when we do, however
 that comes about. The worker is untouched: its parent, its children and its exit status are what they were.
+Then it also ends what has left the group, as :func:`~benchmarker.execution.launchers.leftovers.end_marked` does.
 """
 
 from __future__ import annotations
@@ -12,19 +13,27 @@ import subprocess
 from benchmarker.errors import EnvironmentCreationError
 
 SHELL = "/bin/sh"  # of 0.3 MiB; an interpreter takes ten times as much
-END_AFTER_US = 'read -r nothing; kill -9 "-$1"'  # in the form that every shell takes
-
-
-ASK_BEFORE = 'read -r nothing; kill -TERM "-$1"; sleep 2; kill -9 "-$1"'
+# All in the form that every shell takes.
+_END_MARKED = """
+for round in 1 2 3 4 5; do
+    found=$(grep -lsF "$2" /proc/[0-9]*/environ)
+    [ -n "$found" ] || break
+    for file in $found; do file=${file%/environ}; kill -9 "${file#/proc/}"; done
+done
+"""
+END_AFTER_US = f'read -r nothing; kill -9 "-$1"; {_END_MARKED}'
+ASK_BEFORE = f'read -r nothing; kill -TERM "-$1"; sleep 2; kill -9 "-$1"; {_END_MARKED}'
 
 
 class Guard:
-    """Ends a process group if this process dies before the guard is dismissed.
+    """Ends a process group, and what has left it, if this process dies before the guard is dismissed.
 
     Parameters
     ----------
     group : int
         The process group.
+    mark : str
+        In the environment of what has left it.
     asks : bool
         Whether it asks the group to end first, so that a client of an engine ends what that has started.
 
@@ -34,10 +43,10 @@ class Guard:
         If no process can be started.
     """
 
-    def __init__(self, group: int, *, asks: bool = False) -> None:
+    def __init__(self, group: int, mark: str, *, asks: bool = False) -> None:
         try:
             self._process = subprocess.Popen(
-                [SHELL, "-c", ASK_BEFORE if asks else END_AFTER_US, "guard", str(group)],
+                [SHELL, "-c", ASK_BEFORE if asks else END_AFTER_US, "guard", str(group), mark],
                 stdin=subprocess.PIPE,
                 stdout=subprocess.DEVNULL,
                 stderr=subprocess.DEVNULL,

@@ -90,8 +90,11 @@ class LocalLauncher(Launcher):
             with open(command.log, "ab") as log:
                 log.write(text.encode())
 
+        def go(mark: str) -> None:
+            send_message(ours, command, job=command.job, spawned_ns=time.monotonic_ns(), mark=mark)
+
         server = self._servers.obtain(command)
-        worker = Forked(server, lambda: _send_job(ours, command, time.monotonic_ns()), tell)
+        worker = Forked(server, go, tell)
         cleanup.callback(worker.end)
         with open(command.log, "ab") as log:
             server.request(events, control, log.fileno())
@@ -131,12 +134,8 @@ def _spawn(
     if by_streams:
         send_start(ours, command, spawned_ns)
     else:
-        _send_job(ours, command, spawned_ns)
+        send_message(ours, command, job=command.job, spawned_ns=spawned_ns)
     return worker
-
-
-def _send_job(control: ControlPipe, command: WorkerCommand, spawned_ns: int) -> None:
-    send_message(control, command, job=command.job, spawned_ns=spawned_ns)
 
 
 def benchmarker_launcher() -> Launcher:

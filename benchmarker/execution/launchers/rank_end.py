@@ -24,6 +24,7 @@ from typing import Any
 sys.path.append(str(Path(__file__).resolve().parents[3]))
 
 from benchmarker.execution.launchers import frames  # noqa: E402
+from benchmarker.execution.launchers.leftovers import end_marked, marked, new_mark  # noqa: E402
 from benchmarker.execution.launchers.rank_link import HIGH, Link, open_link  # noqa: E402
 from benchmarker.execution.launchers.rank_place import boot_here, host_here, place_here  # noqa: E402
 
@@ -77,12 +78,11 @@ class _RankEnd:
         control_out, self._control = os.pipe()
         log, log_in = os.pipe()
         message = {**told["message"], "spawned_ns": time.monotonic_ns()}
+        kept = {name: os.environ[name] for name in told["kept"] if name in os.environ}
+        self._mark = new_mark()
         self._worker = subprocess.Popen(
             [*told["arguments"], str(events_in), str(control_out), str(os.getpid())],
-            env={
-                **{name: os.environ[name] for name in told["kept"] if name in os.environ},
-                **told["environment"],
-            },
+            env=marked({**kept, **told["environment"]}, self._mark),
             stdin=subprocess.DEVNULL,
             stdout=log_in,
             stderr=log_in,
@@ -152,6 +152,7 @@ class _RankEnd:
     def _kill(self) -> None:
         with contextlib.suppress(ProcessLookupError):
             os.killpg(self._worker.pid, signal.SIGKILL)
+        end_marked(self._mark)
 
 
 def _tunnel(numbers: list[int]) -> tuple[int | None, tuple[int, ...]]:

@@ -15,6 +15,7 @@ from typing import Any
 from benchmarker.api.launcher import Enclosure, WorkerCommand
 from benchmarker.errors import EnvironmentCreationError
 from benchmarker.execution.launchers.guard import Guard
+from benchmarker.execution.launchers.leftovers import end_marked, marked, new_mark
 from benchmarker.execution.launchers.worker_process import WorkerProcess
 
 _STOPPED = "Tt"
@@ -48,19 +49,21 @@ class GuardedProcess:
 
     def __init__(self, command: WorkerCommand, events: int, control: int, kept: Sequence[int]) -> None:
         self._enclosure = command.enclosure
-        self.process = _start(command, events, control, kept)
+        self._mark = new_mark()
+        self.process = _start(command, self._mark, events, control, kept)
         try:
-            self._guard = Guard(self.process.pid)
+            self._guard = Guard(self.process.pid, self._mark)
         except BaseException:
             self._kill_group()
             self.process.wait()
             raise
 
     def end(self) -> int:
-        """End it and all that it started in its group, harmless if they are gone; return its exit status."""
+        """End it and all that it started, harmless if they are gone; return its exit status."""
         if self.process.poll() is None:
             self._end_enclosed()
         self._kill_group()
+        end_marked(self._mark)
         self._guard.dismiss()
         status = self.process.wait()
         # An engine tells of a signal as shells do.
@@ -102,7 +105,9 @@ class GuardedProcess:
             os.killpg(self.process.pid, signal.SIGKILL)
 
 
-def _start(command: WorkerCommand, events: int, control: int, kept: Sequence[int]) -> subprocess.Popen[bytes]:
+def _start(
+    command: WorkerCommand, mark: str, events: int, control: int, kept: Sequence[int]
+) -> subprocess.Popen[bytes]:
     enclosure = command.enclosure
     around = [*command.prefix, *(enclosure.command if enclosure else ())]
     python = [*around, command.interpreter, "-s", "-u"]
@@ -118,7 +123,7 @@ def _start(command: WorkerCommand, events: int, control: int, kept: Sequence[int
                 stderr=log,
                 pass_fds=(*kept, *command.descriptors),
                 start_new_session=True,
-                env=dict(command.environment if enclosure is None else enclosure.environment),
+                env=marked(command.environment if enclosure is None else enclosure.environment, mark),
             )
         except OSError as error:
             raise EnvironmentCreationError(

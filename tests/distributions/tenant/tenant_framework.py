@@ -6,6 +6,7 @@ import ctypes
 import json
 import os
 import random
+import subprocess
 import sys
 import threading
 import time
@@ -117,9 +118,26 @@ def leave_a_child() -> None:
         os._exit(0)
 
 
+def leave_a_session() -> None:
+    subprocess.Popen(["setsid", "sleep", "1000"])
+
+
+def leave_a_forked_session() -> None:
+    if os.fork() == 0:
+        os.setsid()
+        if os.fork() == 0:
+            time.sleep(1000)
+        os._exit(0)
+
+
 def hang() -> None:
     leave_a_child()
     time.sleep(1000)
+
+
+def hang_with_session() -> None:
+    leave_a_session()
+    hang()
 
 
 CHANGES = {
@@ -129,7 +147,10 @@ CHANGES = {
     "globals": change_globals,
     "torch": change_torch,
     "child": leave_a_child,
+    "session": leave_a_session,
+    "forked_session": leave_a_forked_session,
     "hang": hang,
+    "hang_with_session": hang_with_session,
     "exit": lambda: os._exit(7),
 }
 
