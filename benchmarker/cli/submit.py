@@ -47,7 +47,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--cells-per-job",
         type=whole(1, _MAX_CELLS),
-        default=1,
         metavar="N",
         help="cells that one job runs in rounds on one machine, such as the frameworks of a comparison; default: 1",
     )
@@ -96,8 +95,7 @@ def main(arguments: argparse.Namespace) -> int:
     arguments.results = arguments.results or own_results or "results"
     if arguments.to in PRINTED:
         return _print_manifest(arguments, blueprint, options, cells)
-    if arguments.image:
-        raise UsageError(f"--image is for {' and '.join(PRINTED)}, got --to={arguments.to}")
+    _require_no_image(arguments, arguments.to)
     if "://" in arguments.results:
         raise UsageError(
             f"--results must be a folder that all nodes share for --to={arguments.to}, got '{arguments.results}'"
@@ -114,12 +112,17 @@ def main(arguments: argparse.Namespace) -> int:
     return 0
 
 
+def _require_no_image(arguments: argparse.Namespace, engine: str) -> None:
+    if arguments.image:
+        raise UsageError(f"--image is for {' and '.join(PRINTED)}, got --to={engine}")
+
+
 def _new(arguments: argparse.Namespace, blueprint: Path, options: list[str], cells: int) -> Submission:
     from benchmarker.orchestration.submission.submit import new_submission
 
     asked = _resources(arguments)
     return new_submission(
-        blueprint, options, arguments.to, asked, cells=cells, cells_per_job=arguments.cells_per_job
+        blueprint, options, arguments.to, asked, cells=cells, cells_per_job=arguments.cells_per_job or 1
     )
 
 
@@ -164,10 +167,11 @@ def _resume(arguments: argparse.Namespace) -> int:
     from benchmarker.orchestration.submission.state import submitted
     from benchmarker.orchestration.submission.submit import resume
 
-    if arguments.blueprint or arguments.to or arguments.dry_run:
-        raise UsageError("--resume=ID has its blueprint, engine and options from before; give none of them")
+    if arguments.blueprint or arguments.to or arguments.dry_run or arguments.cells_per_job:
+        raise UsageError("--resume=ID has its blueprint, engine and parts from before; give none of them")
     results = Path(arguments.results or "results")
     ((_, submission),) = submitted(results, arguments.resume)
+    _require_no_image(arguments, submission.engine)
     submission = msgspec.structs.replace(submission, resources=_resources(arguments, submission.resources))
     _tell(arguments, *resume(submission, results))
     return 0

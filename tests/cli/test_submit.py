@@ -8,8 +8,13 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import psij
 import pytest
 
+from benchmarker.orchestration.submission.engine import processes
+from benchmarker.orchestration.submission.resources import Resources
+from benchmarker.orchestration.submission.state import save
+from benchmarker.orchestration.submission.submit import new_submission
 from tests.conftest import Command, Finished
 from tests.support.slurm_cluster import SlurmCluster
 from tests.support.waiting import wait_until
@@ -171,14 +176,15 @@ def test_dry_run_prints_the_scripts_and_writes_nothing(command: Command) -> None
 @pytest.mark.parametrize(
     ("engine", "words"),
     [
-        ("pbs", ("#PBS -q fast", "walltime=")),
-        ("lsf", ('#BSUB -q "fast"', "#BSUB -W")),
-        ("pbs_classic", ("#PBS -q fast",)),
+        ("pbs", ("#PBS -q fast", "walltime=", "select=2:ncpus=8:")),
+        ("lsf", ('#BSUB -q "fast"', "#BSUB -W", "#BSUB -nnodes 2\n#BSUB -n 16\n")),
+        ("pbs_classic", ("#PBS -q fast", "nodes=2:ppn=8")),
     ],
 )
 def test_other_engines_get_a_job_for_each_part(command: Command, engine: str, words: tuple[str, ...]) -> None:
     (command.folder / "four.toml").write_text(BLUEPRINT)
-    done = command("submit", "four.toml", f"--to={engine}", "--queue=fast", "--cells-per-job=2", "--dry-run")
+    asked = ("--queue=fast", "--nodes=2", "--cores=8", "--cells-per-job=2", "--dry-run")
+    done = command("submit", "four.toml", f"--to={engine}", *asked)
     assert done.status == 0, done.stderr
     assert all(word in done.stdout for word in words)
     assert [line for line in done.stdout.splitlines() if line.startswith("# ---")] == [
@@ -203,14 +209,48 @@ def test_other_engines_get_a_job_for_each_part(command: Command, engine: str, wo
         (("four.toml", "--to=slurm", "--image=x"), "--image is for kubernetes and aws-batch"),
         (("four.toml", "--to=slurm", "--option=x"), "--option must be KEY=VALUE"),
         (("four.toml", "--to=kubernetes", "--image=x"), "is only printed: give --dry-run"),
+        (("four.toml", "--to=pbs", "--parallel=2"), "--parallel does not apply to --to=pbs"),
+        (("four.toml", "--to=pbs", "--gpus=1", "--dry-run"), "--gpus does not apply to --to=pbs"),
+        (("four.toml", "--to=pbs_classic", "--parallel=2"), "--parallel does not apply to --to=pbs_classic"),
+        (("four.toml", "--to=lsf", "--parallel=2"), "--parallel does not apply to --to=lsf"),
+        (("four.toml", "--to=lsf", "--exclusive"), "--exclusive does not apply to --to=lsf"),
+        (("four.toml", "--to=lsf", "--gpus=1", "--cores=8"), "give --gpus or --cores, and not both"),
+        (("four.toml", "--to=flux", "--parallel=2"), "--parallel does not apply to --to=flux"),
+        (("four.toml", "--to=flux", "--memory-gib=2"), "--memory-gib does not apply to --to=flux"),
+        (("four.toml", "--to=flux", "--option=a=b"), "--option does not apply to --to=flux"),
         (("--resume=absent",), "there is no submission 'absent'"),
         (("four.toml", "--resume=absent"), "give none of them"),
+        (("--resume=absent", "--cells-per-job=2"), "give none of them"),
     ],
 )
 def test_what_makes_no_sense_is_refused(command: Command, arguments: tuple[str, ...], sentence: str) -> None:
     (command.folder / "four.toml").write_text(BLUEPRINT)
     assert sentence in refused(command("submit", *arguments))
     assert [path.name for path in command.folder.iterdir()] == ["four.toml"]
+
+
+@pytest.mark.parametrize(
+    ("engine", "asked", "refusal"),
+    [
+        ("pbs", ("--parallel=2",), "--parallel does not apply to --to=pbs"),
+        ("slurm", ("--image=x",), "--image is for kubernetes and aws-batch"),
+    ],
+)
+def test_what_an_engine_would_never_hear_of_is_refused_on_going_on_too(
+    command: Command, engine: str, asked: tuple[str, ...], refusal: str
+) -> None:
+    (command.folder / "four.toml").write_text(BLUEPRINT)
+    resources = Resources(cores=1)
+    submission = new_submission(
+        command.folder / "four.toml", (), engine, resources, cells=4, cells_per_job=2
+    )
+    save(command.folder / "results-submissions" / submission.id, submission)
+    assert refusal in refused(command("submit", f"--resume={submission.id}", *asked))
+
+
+def test_flux_is_told_of_one_process() -> None:
+    asked = psij.ResourceSpecV1(**processes("flux", Resources(cores=8)))
+    assert (asked.processes_per_node, asked.process_count, asked.cpu_cores_per_process) == (None, 1, 8)
 
 
 def test_without_slurm_it_says_so(command: Command) -> None:

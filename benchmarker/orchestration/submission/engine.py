@@ -19,6 +19,14 @@ BATCH_ENGINES = ("slurm", "pbs", "pbs_classic", "lsf")
 ENGINES = (*BATCH_ENGINES, "flux")
 ARRAY_ENGINES = ("slurm",)
 """Engines that take all parts as one array."""
+_NOT_TOLD = {
+    "slurm": (),
+    "pbs": ("gpus", "parallel"),
+    "pbs_classic": ("parallel",),
+    "lsf": ("exclusive", "parallel"),
+    "flux": ("nodes", "memory_gib", "queue", "account", "exclusive", "parallel", "options"),
+}
+"""What PSI/J (0.9) drops on its way to an engine, and what an engine that takes no arrays has no word for."""
 TIMEOUT = 60.0
 """Seconds that a command of an engine may take."""
 _PENDING = {"PENDING", "REQUEUED", "REQUEUE_FED", "REQUEUE_HOLD", "RESV_DEL_HOLD", "CONFIGURING", "QUEUED"}
@@ -44,6 +52,30 @@ class EngineState:
     def is_queued(self) -> bool:
         """Whether the job has yet to begin."""
         return self.state in _PENDING
+
+
+def require_told(name: str, resources: Resources) -> None:
+    """Refuse what an engine would never hear of.
+
+    Parameters
+    ----------
+    name : str
+        Of the engine; one that PSI/J does not serve takes everything here.
+    resources : Resources
+        What is asked for.
+
+    Raises
+    ------
+    UsageError
+        If something of it would be dropped.
+    """
+    default = Resources()
+    for wrong in _NOT_TOLD.get(name, ()):
+        if getattr(resources, wrong) != getattr(default, wrong):
+            flag = "option" if wrong == "options" else wrong.replace("_", "-")
+            raise UsageError(f"--{flag} does not apply to --to={name}: leave it out")
+    if name == "lsf" and resources.gpus and resources.cores:
+        raise UsageError("--to=lsf has GPUs for each core: give --gpus or --cores, and not both")
 
 
 class Engine:
@@ -82,9 +114,7 @@ class Engine:
     def _job(self, script: Path, arguments: Sequence[str], resources: Resources, name: str) -> Any:
         psij = self._psij
         asked = psij.ResourceSpecV1(
-            node_count=resources.nodes,
-            processes_per_node=1,
-            cpu_cores_per_process=resources.cores,
+            **processes(self.name, resources),
             gpu_cores_per_process=resources.gpus,
             exclusive_node_use=resources.exclusive,
             memory=resources.memory_gib and resources.memory_gib * 2**30,
@@ -223,6 +253,21 @@ class Engine:
             raise _absent(self.name, error) from None
         except Exception as error:  # of PSI/J and of whatever bindings an executor has
             raise UsageError(f"{self.name}: {_reason(str(error))}") from None
+
+
+def processes(name: str, resources: Resources) -> dict[str, int | None]:
+    """Return nodes and cores in the words that PSI/J passes on to an engine."""
+    if name == "slurm":
+        return {
+            "node_count": resources.nodes,
+            "processes_per_node": 1,
+            "cpu_cores_per_process": resources.cores,
+        }
+    if name == "flux":
+        return {"process_count": 1, "cpu_cores_per_process": resources.cores}
+    # PSI/J does not tell the others how many cores a process has, but each asks for one core per process. The job's
+    # program is started only once all the same.
+    return {"node_count": resources.nodes, "processes_per_node": resources.cores or 1}
 
 
 def _absent(name: str, error: OSError) -> UsageError:
