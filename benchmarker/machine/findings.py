@@ -7,7 +7,7 @@ kind                  value                                                     
 ====================  ==========================================================  ============  ===============
 threads               cores used, over the threads asked for                      1.1           1.1
 compilation           compilations among timed steps                              0             0
-oversubscribed        share of time in which its threads waited for each other    5 %
+oversubscribed        share of the time its threads waited for one another        5 %
 timer                 clock and synchronisation, as a share of a sample           0.1 %         10 %
 slowdown              the steady state's verdict                                  always
 no_steady_state       the steady state's verdict                                  always
@@ -125,7 +125,7 @@ def _compilation(evidence: Mapping[str, Any], timing: Mapping[str, Any]) -> Foun
 
 
 def oversubscribed(evidence: Mapping[str, Any], timing: Mapping[str, Any]) -> Found:
-    """Yield that threads of the run waited for each other, which is a property of its settings."""
+    """Yield that threads of the run waited for one another, which is a property of its settings."""
     waited, seconds = evidence.get("run_delay_seconds"), evidence["seconds"]
     if waited is None or waited <= MIN_RUN_DELAY_SECONDS:
         return
@@ -134,8 +134,8 @@ def oversubscribed(evidence: Mapping[str, Any], timing: Mapping[str, Any]) -> Fo
     share = (evidence.get("run_delay_share") or 0.0) * (1 - by_others / waited)
     runnable = evidence.get("threads_runnable") or 0.0
     text = (
-        f"its own threads waited for each other for a core in {percent(share)} of the time "
-        f"({runnable:.1f} wanted to run at once)"
+        f"its threads spent {percent(share)} of the time waiting for a core that another of them used "
+        f"(on average, {runnable:.1f} wanted to run at once)"
     )
     yield from _above("oversubscribed", share, text, "fewer --threads, or --affinity")
 

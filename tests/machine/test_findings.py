@@ -30,7 +30,7 @@ CASES = [
         "oversubscribed",
         WAITING,
         False,
-        "waited for each other for a core in 20.0 % of the time (2.5 wanted",
+        "its threads spent 20.0 % of the time waiting for a core that another of them used (on average, 2.5 wanted",
     ),
 ]
 
