@@ -13,6 +13,7 @@ import pytest
 
 from benchmarker.execution.environments.gpu_driver import nvidia_driver_present
 from tests.conftest import Command, Finished
+from tests.support.command_lines import replaced
 
 MLP = ("--framework=numpy", "--problem=mnist_mlp")
 QUICK = (*MLP, "--batch-size=2", "--steps=2", "--warmup=0")
@@ -61,8 +62,11 @@ NAMES = [
 ]
 
 REPEATED = [
-    ((*MLP, "--steps=1", "--steps=2"), "--steps must be given once, got '1' and '2' (see benchmarker run --help)"),
-    ((*MLP, "--steps", "1", "--steps", "1"), "--steps must be given once, got '1' and '1'"),
+    (
+        (*MLP, "--repeats=1", "--repeats=2"),
+        "--repeats must be given once, got '1' and '2' (see benchmarker run --help)",
+    ),
+    ((*MLP, "--repeats", "1", "--repeats", "1"), "--repeats must be given once, got '1' and '1'"),
     (
         (*MLP, "--batch-size=2", "--batch_size=4"),
         "--batch-size must be given once, got '2' and '4'; give several values as --batch-size=A,B",
@@ -71,7 +75,11 @@ REPEATED = [
     (("train", "digits_mlp", "--framework=numpy", "--seeds=2", "--seeds=3"), "--seeds must be given once"),
     (("results", "list", "--limit=1", "--limit=2"), "--limit must be given once"),
     (("compare", "a", "--pairs=6", "b", "--pairs=7"), "--pairs must be given once, got '6' and '7'"),
-    (("list-site", "build", "--output=a", "results", "-o", "b"), "--output must be given once", "'a' and 'b'"),
+    (
+        ("list-site", "build", "--output=a", "results", "-o", "b"),
+        "--output must be given once",
+        "'a' and 'b'",
+    ),
     (("submit", "a.toml", "--to=slurm", "--to=pbs"), "--to must be given once, got 'slurm' and 'pbs'"),
 ]
 
@@ -186,7 +194,9 @@ PLACES = [
 ]
 
 
-@pytest.mark.parametrize("case", [*NAMES, *REPEATED, *TYPES, *SIZES, *PLACES], ids=lambda case: " ".join(case[0])[-60:])
+@pytest.mark.parametrize(
+    "case", [*NAMES, *REPEATED, *TYPES, *SIZES, *PLACES], ids=lambda case: " ".join(case[0])[-60:]
+)
 def test_it_is_refused(command: Command, case: tuple[tuple[str, ...], str]) -> None:
     arguments, *parts = case
     assert_refused(command, command(*arguments), *parts)
@@ -201,7 +211,7 @@ def test_a_gpu_without_a_driver_is_refused(command: Command, option: str) -> Non
 
 @pytest.mark.framework("numpy")
 def test_one_impossible_run_does_not_stop_the_others(command: Command) -> None:
-    finished = command(*QUICK, "--framework=mxnet,numpy", "--env=current", "--json")
+    finished = command(*replaced(QUICK, "--framework=mxnet,numpy"), "--env=current", "--json")
     assert finished.status == 1
     refused, ran = finished.records
     assert (refused["status"], ran["status"]) == ("failed", "ok")

@@ -13,6 +13,7 @@ import pytest
 
 from benchmarker.records.store import Store
 from tests.conftest import Command, Finished
+from tests.support.command_lines import replaced
 from tests.support.object_server import BUCKET, KEY, SECRET, Link, ObjectServer
 from tests.support.records import make_record
 
@@ -76,7 +77,9 @@ def test_records_of_runs_are_objects_that_are_read_and_without_credentials(
     name, _ = (name for name in objects if name.endswith(".json"))
     record: dict[str, Any] = json.loads(objects[name])
     assert record["log"] is None or record["log"] in objects
-    told.append(well(command(*RUN, f"--results={address}", "--resume", "--repeats=2", "--batch-size=4,8")))
+    told.append(
+        well(command(*replaced(RUN, "--batch-size=4,8"), f"--results={address}", "--resume", "--repeats=2"))
+    )
     assert f"2 of 4 runs already have an ok record in {address}" in told[-1].stderr
     listed = well(command("results", "list", f"--results={address}", "--json"))
     assert {row["batch_size"] for row in listed.records} == {4, 8}

@@ -177,7 +177,7 @@ def test_dry_run_prints_the_scripts_and_writes_nothing(command: Command) -> None
     ("engine", "words"),
     [
         ("pbs", ("#PBS -q fast", "walltime=", "select=2:ncpus=8:")),
-        ("lsf", ('#BSUB -q "fast"', "#BSUB -W", "#BSUB -nnodes 2\n#BSUB -n 16\n")),
+        ("lsf", ('#BSUB -q "fast"', "#BSUB -W", "#BSUB -nnodes 2\n", "#BSUB -n 16\n")),
         ("pbs_classic", ("#PBS -q fast", "nodes=2:ppn=8")),
     ],
 )
@@ -241,9 +241,7 @@ def test_what_an_engine_would_never_hear_of_is_refused_on_going_on_too(
 ) -> None:
     (command.folder / "four.toml").write_text(BLUEPRINT)
     resources = Resources(cores=1)
-    submission = new_submission(
-        command.folder / "four.toml", (), engine, resources, cells=4, cells_per_job=2
-    )
+    submission = new_submission(command.folder / "four.toml", (), engine, resources, cells=4, cells_per_job=2)
     save(command.folder / "results-submissions" / submission.id, submission)
     assert refusal in refused(command("submit", f"--resume={submission.id}", *asked))
 

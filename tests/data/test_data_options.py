@@ -11,6 +11,7 @@ import pytest
 
 from tests.conftest import Command
 from tests.data.test_datasets import write_mnist
+from tests.support.command_lines import replaced
 
 pytestmark = pytest.mark.framework("numpy")
 
@@ -89,7 +90,7 @@ def test_a_stated_number_of_steps_trains_the_same_on_a_slow_machine_as_on_a_fast
     command: Command, distribution: Callable[..., Path], amount: str
 ) -> None:
     folder = distribution("slow", {"frameworks": ["slow = slow_framework"]}, {"slow_framework": SLOW})
-    finished = command.with_path(folder)(*DIGITS, amount, "--framework=numpy,slow", "--repeats=2")
+    finished = command.with_path(folder)(*replaced(DIGITS, amount, "--framework=numpy,slow"), "--repeats=2")
     assert finished.status == 0, finished.stderr
     records = finished.records
     assert sorted(record["framework"]["name"] for record in records) == ["numpy", "numpy", "slow", "slow"]
@@ -170,10 +171,10 @@ def test_mnist_files_are_read_from_their_folder(command: Command, tmp_path: Path
 def test_what_does_not_fit_is_refused_before_anything_runs(
     command: Command, options: tuple[str, ...], message: str
 ) -> None:
-    chosen = [option for option in DIGITS if option.split("=")[0] not in {o.split("=")[0] for o in options}]
+    chosen = replaced(DIGITS, *options)
     if options[0].startswith("--set=classes"):
         chosen.append("--set=inputs=64")
-    finished = command(*chosen, *options)
+    finished = command(*chosen)
     assert finished.status == 2
     assert message in finished.stderr
     assert finished.stderr.count("\n") == 1

@@ -151,8 +151,9 @@ def workers(folder: Path) -> list[int]:
         with contextlib.suppress(OSError):
             links = [str(link.readlink()) for link in (entry / "fd").iterdir()]
             marked = f"BENCHMARKER_TEST_FOLDER={folder}".encode() in (entry / "environ").read_bytes()
-            worker = b"bootstrap.py" in (entry / "cmdline").read_bytes()
-            if any(link.startswith(f"{folder}/") for link in links) or (marked and worker):
+            words = (entry / "cmdline").read_bytes().split(b"\0")
+            started = words[0] == b"sleep" or any(word.endswith(b"/bootstrap.py") for word in words)
+            if any(link.startswith(f"{folder}/") for link in links) or (marked and started):
                 found.append(int(entry.name))
     return found
 
@@ -584,9 +585,7 @@ def test_an_interrupted_command_leaves_a_record_and_no_process(
 
 @pytest.mark.parametrize("start", ["spawn", "fork"])
 @pytest.mark.parametrize("change", ["hang", "hang_with_session"])
-def test_nothing_outlives_a_killed_command(
-    command: Command, tmp_path: Path, start: str, change: str
-) -> None:
+def test_nothing_outlives_a_killed_command(command: Command, tmp_path: Path, start: str, change: str) -> None:
     process = start_hanging(tenants_installed(command, tmp_path), start, change)
     process.kill()
     process.communicate(timeout=60)

@@ -2,7 +2,7 @@
 
 A process that begins a session of its own (``setsid``) is in no group of the worker any more, and once its parent has
 ended, nothing in the system says where it came from. Its environment does: each worker has a mark there, which
-all that it starts inherits, unless they begin with an empty environment. A worker of a benchmarker that itself runs in a
+all that it starts inherits unless it is given another environment. A worker of a benchmarker that itself runs in a
 worker has the marks of both.
 
 This also runs by path next to a worker on another machine or in a container, under any Python from 3.9 on.

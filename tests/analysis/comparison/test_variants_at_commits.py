@@ -15,6 +15,7 @@ from benchmarker.analysis.comparison.sides import checked_out
 from benchmarker.errors import BenchmarkerError
 from tests.analysis.comparison.test_sides import git
 from tests.conftest import Command, Finished, write_distribution
+from tests.support.command_lines import replaced
 
 pytestmark = pytest.mark.framework("numpy")
 
@@ -146,7 +147,11 @@ def test_each_side_is_the_code_of_its_commit(compare: Command) -> None:
             ("--", *WORDS, "--monitors=none"),
             "must include source_control, got none",
         ),
-        (("git:quick", "git:slow"), ("--", *WORDS, "--steps=5,6"), "one run must be asked for, got 2"),
+        (
+            ("git:quick", "git:slow"),
+            ("--", *replaced(WORDS, "--steps=5,6")),
+            "one run must be asked for, got 2",
+        ),
         (
             ("git:quick", "git:slow"),
             ("--", "--framework=unpaced", "--problem=mnist_mlp"),
