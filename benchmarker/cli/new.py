@@ -90,6 +90,8 @@ class Skeleton:
             "distribution": self.distribution,
             "value": f"{module}:{self.class_name}" if self.kind in _ITSELF else module,
             "use": self.use,
+            # The tests of a framework import it, not in the environment that benchmarker makes.
+            "test": '["pytest", "numpy"]' if self.kind == "framework" else '["pytest"]',
         }
         sources = {
             "pyproject.toml": "common/pyproject.toml",

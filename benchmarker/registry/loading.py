@@ -92,6 +92,8 @@ def guarded(entry: PluginEntry, function: Callable[..., Any], expected: type[Any
 
 def _told(entry: PluginEntry, error: BaseException) -> str:
     """Return what went wrong in a plugin, and at which line of its own."""
+    if isinstance(error, SyntaxError):
+        return first_line(error)  # which says where
     if files.is_problem_file(entry.value):
         return first_line(error) + place_below(error, Path(files.described_value(entry.value)).absolute())
     return first_line(error) + own_place(error, files.module_of(entry.value))
