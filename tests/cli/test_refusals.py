@@ -100,6 +100,7 @@ TYPES = [
     ((*MLP, "--seed=,"), "--seed", "','"),
     (("--framework=", "--problem=mnist_mlp"), "--framework", "''"),
     (("--framework=numpy",), "required", "--problem"),
+    (("train", "digits_mlp"), "--framework required, e.g. ", "(see benchmarker train --help)"),
     (("show", "mnist_mlp", "--batch-size=x"), "'x'"),
     (("show", "mnist_mlp", "--set=hidden1=3,4"), "one value of 'hidden1', got 3, 4"),
     (
