@@ -27,7 +27,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     made.add_argument("--quiet", action="store_true", help="hide the installer's output")
     add_permission(made)
     checked = actions.add_parser("check", help="compare every file with what was installed")
-    checked.add_argument("names", nargs="*", metavar="NAME", help="environments; default: all")
+    checked.add_argument(
+        "names", nargs="*", metavar="NAME", help="environments, or frameworks for all of theirs; default: all"
+    )
     removed = actions.add_parser("remove", help="remove managed environments")
     chosen = removed.add_mutually_exclusive_group(required=True)
     chosen.add_argument(
@@ -128,15 +130,11 @@ def _create(arguments: argparse.Namespace) -> int:
 
 
 def _check(arguments: argparse.Namespace) -> int:
-    from benchmarker.errors import UsageError, did_you_mean
-    from benchmarker.execution.environments import list_managed
     from benchmarker.execution.environments.integrity import mark_damaged
+    from benchmarker.execution.environments.managed import find_managed, managed_names
 
-    known = [environment.name for environment in list_managed()]
-    for name in arguments.names:
-        if name not in known:
-            raise UsageError(f"there is no managed environment '{name}'{did_you_mean(name, known)}")
-    found = {name: mark_damaged(name, contents=True) for name in arguments.names or known}
+    finished = filter(find_managed, managed_names(arguments.names or None))
+    found = {name: mark_damaged(name, contents=True) for name in finished}
     if arguments.json:
         print_json(found)
     else:

@@ -43,6 +43,8 @@ def main(arguments: argparse.Namespace) -> int:
     """Write the picture, and print where it is."""
     from benchmarker.analysis import charts
 
+    if arguments.list and arguments.kind is not None:
+        raise UsageError(f"--list shows all kinds of pictures; give it without '{arguments.kind}'")
     if arguments.list:
         print(_kinds_json() if arguments.json else _kinds_text())
         return 0

@@ -33,7 +33,9 @@ def _recipe(arguments: argparse.Namespace) -> Blueprint:
     blueprint = recipe(arguments.recipe)
     values = blueprint.converted.values
     if not arguments.framework and "frameworks" not in values:
-        raise UsageError("--framework required, e.g. --framework=numpy,pytorch (see benchmarker train --help)")
+        raise UsageError(
+            "--framework required, e.g. --framework=numpy,pytorch (see benchmarker train --help)"
+        )
     if arguments.no_early_stop:
         values["training"] = without_early_stop(values["training"])
     if arguments.max_steps is not None:

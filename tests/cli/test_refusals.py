@@ -46,6 +46,7 @@ NAMES = [
     ((*MLP, "--set=hiden1=3"), "a parameter 'hiden1'; did you mean 'hidden1'?", "'mnist_mlp'", "'numpy'"),
     ((*MLP, "--set=numpy.hidden1=3"), "a parameter 'numpy.hidden1'; did you mean 'hidden1'?"),
     (("rnu",), "unknown command 'rnu'; did you mean 'run'?"),
+    (("help", "comapre"), "unknown command 'comapre'; did you mean 'compare'?"),
     (("show", "resnet5"), "unknown problem 'resnet5'; did you mean 'resnet50'?"),
     (("check", "nunpy"), "unknown framework 'nunpy'; did you mean 'numpy'?"),
     (("env", "path", "nunpy"), "unknown framework 'nunpy'; did you mean 'numpy'?"),
@@ -113,6 +114,8 @@ TYPES = [
 ]
 
 SIZES = [
+    (("env", "check", "nothing"), "there is no managed environment 'nothing'"),
+    (("plot", "--list", "speedup"), "--list shows all kinds of pictures; give it without 'speedup'"),
     ((*MLP, "--batch-size=0"), "--batch-size must be a whole number from 1 to 2147483647, got 0"),
     ((*MLP, "--batch-size=4,0"), "--batch-size must be a whole number from 1 to 2147483647, got 0"),
     ((*MLP, "--set=classes=0"), "from 1 to", "0"),

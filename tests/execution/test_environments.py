@@ -20,6 +20,7 @@ from benchmarker import registry
 from benchmarker.api.framework import FrameworkPlugin
 from benchmarker.cache import home
 from benchmarker.cli import env as env_command
+from benchmarker.cli.main import main
 from benchmarker.errors import EnvironmentCreationError, UsageError
 from benchmarker.execution.environments import (
     Interpreter,
@@ -399,7 +400,7 @@ def test_an_old_python_is_told_by_its_version(tmp_path: Path) -> None:
         resolve(make_plugin(), choice=str(old))
 
 
-def test_listing_and_removing(own_home: Path) -> None:
+def test_listing_checking_and_removing(own_home: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert home() == own_home
     keys = [resolve(make_plugin(f"demo-net=={version}")).key for version in ("1.0", "1.1")]
     found = {item.name: item for item in list_managed()}
@@ -407,6 +408,8 @@ def test_listing_and_removing(own_home: Path) -> None:
     first = found[str(keys[0])]
     assert (first.framework, first.requirements) == ("demo", ("demo-net==1.0",))
     assert first.size_bytes > 1000
+    assert main(["env", "check", "demo"]) == 0
+    assert capsys.readouterr().out == "".join(f"{key} is as it was installed\n" for key in sorted(found))
     with pytest.raises(UsageError, match="there is no managed environment 'dem'"):
         remove_managed(["dem"])
     assert remove_managed([str(keys[0])]) == [keys[0]]

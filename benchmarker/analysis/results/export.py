@@ -47,7 +47,7 @@ def export(results: Results, target: Path, kind: str, *, replace: bool = False) 
     Raises
     ------
     UsageError
-        If the file is there already and may not be replaced.
+        If the file is there already and may not be replaced, or its folder is not there.
     StoreError
         If it cannot be written; nothing is left of it.
     BenchmarkerError
@@ -56,6 +56,8 @@ def export(results: Results, target: Path, kind: str, *, replace: bool = False) 
     taken = UsageError(f"an export does not overwrite a file, and '{target}' exists; --force replaces it")
     if target.is_dir():
         raise UsageError(f"an export needs a file, and '{target}' is a folder")
+    if not target.parent.is_dir():
+        raise UsageError(f"an export goes to a folder that exists, got '{target}'")
     if target.exists() and not replace:
         raise taken
     try:

@@ -105,6 +105,23 @@ def list_managed() -> list[ManagedEnvironment]:
     return with_sizes
 
 
+def managed_names(names: list[str] | None = None) -> list[str]:
+    """Return the names of environments, finished or not.
+
+    Parameters
+    ----------
+    names : list of str, optional
+        Names of environments, or of frameworks for all of theirs; every environment by default.
+
+    Raises
+    ------
+    UsageError
+        If one of the names is neither.
+    """
+    present = [path.name for path in sorted(environments_folder().glob("[!.]*")) if path.is_dir()]
+    return present if names is None else [match for name in names for match in _matches(name, present)]
+
+
 def create(recipe: Recipe, progress: Progress) -> ManagedEnvironment:
     """Return the environment of a recipe, made now if it is not there.
 
@@ -140,9 +157,7 @@ def remove_managed(names: list[str] | None = None) -> list[str]:
     UsageError
         If one of the names is neither.
     """
-    folder = environments_folder()
-    present = [path.name for path in sorted(folder.glob("[!.]*")) if path.is_dir()]
-    chosen = present if names is None else [match for name in names for match in _matches(name, present)]
+    folder, chosen = environments_folder(), managed_names(names)
     with _explained():
         for name in chosen:
             with _locked(name, "makes or removes", lambda _: None):

@@ -197,7 +197,7 @@ def test_an_export_that_fails_leaves_what_was_there(results: Results, tmp_path: 
         export(results, target, "jsonl", replace=True)
     assert target.read_text() == "mine"
     assert sorted(tmp_path.rglob("*")) == before
-    with pytest.raises(BenchmarkerError, match="could not be written"):
+    with pytest.raises(UsageError, match="goes to a folder that exists, got '"):
         export(results, tmp_path / "nowhere" / "out.csv", "csv")
 
 
