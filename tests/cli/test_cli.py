@@ -279,3 +279,10 @@ def test_output_to_a_full_disk_is_one_sentence(command: Command, arguments: tupl
         )
     assert done.returncode == 1
     assert done.stderr == "benchmarker: the output could not be written: No space left on device\n"
+
+
+def test_help_of_a_command_is_its_own(command: Command) -> None:
+    done = command("help", "compare")
+    assert (done.status, done.stderr) == (0, "")
+    assert done.stdout == command("compare", "--help").stdout
+    assert done.stdout.startswith("usage: benchmarker compare ")
