@@ -7,6 +7,7 @@ import pytest
 from benchmarker.records.keys import differences, step_key
 from benchmarker.records.validation import validate
 from tests.conftest import Command
+from tests.support.command_lines import replaced
 
 RUN = ("run", "--framework=numpy", "--problem=mnist_mlp", "--mode=inference", "--threads=1", "--batch-size=1")
 
@@ -74,7 +75,7 @@ def test_a_bound_that_no_rate_keeps_is_said_plainly(command: Command) -> None:
     ],
 )
 def test_what_makes_no_sense_is_refused(command: Command, arguments: tuple[str, ...], message: str) -> None:
-    finished = command(*RUN, *arguments)
+    finished = command(*replaced(RUN, *arguments))
     assert finished.status == 2
     assert message in " ".join(finished.stderr.split())
     assert not (command.folder / "results").exists()

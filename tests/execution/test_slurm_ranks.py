@@ -14,6 +14,7 @@ import pytest
 
 from tests.conftest import CACHE_HOME
 from tests.support import launched_runs
+from tests.support.command_lines import replaced
 from tests.support.launched_runs import ended, measuring
 from tests.support.slurm_cluster import NODES, SlurmCluster
 from tests.support.waiting import wait_until
@@ -38,7 +39,7 @@ def allocation(slurm: SlurmCluster, *options: str) -> Iterator[dict[str, str]]:
 
 
 def start(environment: dict[str, str], folder: Path, *options: str) -> subprocess.Popen[str]:
-    return launched_runs.start(environment, folder, "--ranks=2", "--launcher=slurm", *options)
+    return launched_runs.start(environment, folder, "--launcher=slurm", *replaced(("--ranks=2",), *options))
 
 
 def job_of(process: psutil.Process) -> str | None:

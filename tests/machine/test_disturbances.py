@@ -18,6 +18,7 @@ import pytest
 from benchmarker.machine.procfs.counters import disk_transfers
 from benchmarker.machine.trust import disturbed
 from tests.conftest import Command
+from tests.support.command_lines import replaced
 
 pytestmark = [
     pytest.mark.skipif(sys.platform != "linux", reason="needs /proc"),
@@ -89,18 +90,11 @@ def patient(command: Command, distribution: Callable[..., Path], tmp_path: Path)
 
 
 def started(patient: Command, *options: str) -> subprocess.Popen[str]:
-    return patient.start(
-        "--framework=patient",
-        "--problem=mnist_mlp",
-        "--mode=inference",
-        "--batch-size=1",
-        "--threads=1",
-        f"--warmup={WARM_UP}",
-        f"--steps={TIMED_STEPS}",
-        "--no-verify",
-        "--json",
-        *options,
+    usual = (
+        *("--framework=patient", "--problem=mnist_mlp", "--mode=inference", "--batch-size=1", "--threads=1"),
+        *(f"--warmup={WARM_UP}", f"--steps={TIMED_STEPS}", "--no-verify", "--json"),
     )
+    return patient.start(*replaced(usual, *options))
 
 
 def finished(process: subprocess.Popen[str]) -> dict[str, Any]:
