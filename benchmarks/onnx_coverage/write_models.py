@@ -2,11 +2,11 @@
 
 Run in an environment of its own, which needs nothing of benchmarker::
 
-    uv venv models && uv pip install --python models torch transformers timm onnx onnxscript numpy
-    models/bin/python write_models.py FOLDER [--only PART] [--exports dynamo-18,torchscript-17]
+    uv venv models && uv pip install --python models torch torchvision transformers timm onnx onnxscript numpy
+    models/bin/python write_models.py FOLDER [--only PART] [--groups text,images] [--exports dynamo-18]
 
 Each model comes as ``FAMILY@EXPORTER-OPSET.onnx`` with ``FAMILY@EXPORTER-OPSET.npz`` beside it: the inputs by
-name, and the outputs as ``output0`` and so on. What an exporter itself refuses goes to ``refused.json``.
+name, and the outputs as ``output0`` and so on. What an exporter itself refuses goes to ``refused_GROUPS.json``.
 """
 
 from __future__ import annotations
@@ -22,7 +22,11 @@ from typing import Any
 
 import numpy as np
 import torch
+from image_models import images
+from joint_models import joint
+from layer_models import layered, networks
 from more_models import further
+from text_models import text
 
 EXPORTS = ("dynamo-18", "dynamo-20", "torchscript-14", "torchscript-17")
 SMALL = {
@@ -166,6 +170,72 @@ TIMM = (
     "xcit_nano_12_p16_224",
     "mobilevit_xxs",
     "hrnet_w18_small",
+)
+FURTHER_TIMM = (
+    "bat_resnext26ts",
+    "botnet26t_256",
+    "cait_xxs24_224",
+    "coat_tiny",
+    "coatnet_nano_rw_224",
+    "convit_tiny",
+    "convnextv2_atto",
+    "crossvit_tiny_240",
+    "dla46_c",
+    "eca_halonext26ts",
+    "efficientformer_l1",
+    "efficientformerv2_s0",
+    "efficientnet_lite0",
+    "efficientvit_b0",
+    "efficientvit_m0",
+    "ese_vovnet19b_slim_dw",
+    "eva02_tiny_patch14_224",
+    "fastvit_t8",
+    "fbnetc_100",
+    "gcresnext26ts",
+    "gcvit_xxtiny",
+    "gernet_s",
+    "ghostnetv2_100",
+    "gmlp_s16_224",
+    "halonet26t",
+    "hardcorenas_a",
+    "hgnetv2_b0",
+    "inception_next_atto",
+    "lambda_resnet26t",
+    "lcnet_050",
+    "mambaout_femto",
+    "maxvit_rmlp_pico_rw_256",
+    "mnasnet_small",
+    "mobilenetv1_100",
+    "mobilenetv4_conv_small",
+    "mobilevitv2_050",
+    "mvitv2_tiny",
+    "nest_tiny_jx",
+    "nf_regnet_b0",
+    "pit_ti_224",
+    "pvt_v2_b0",
+    "repghostnet_050",
+    "repvit_m0_9",
+    "resmlp_12_224",
+    "resnest14d",
+    "rexnet_100",
+    "semnasnet_075",
+    "sequencer2d_s",
+    "shvit_s1",
+    "skresnet18",
+    "starnet_s050",
+    "swiftformer_xs",
+    "test_byobnet",
+    "test_efficientnet_evos",
+    "test_nfnet",
+    "test_vit3",
+    "tf_efficientnetv2_b0",
+    "tf_mobilenetv3_small_minimal_100",
+    "tiny_vit_5m_224",
+    "tnt_s_legacy_patch16_224",
+    "twins_pcpvt_small",
+    "vit_relpos_small_patch16_rpn_224",
+    "vit_tiny_r_s16_p8_224",
+    "volo_d1_224",
 )
 
 
@@ -329,29 +399,36 @@ def declare_vision_operators() -> None:
     VISION_OPERATORS.append(library)
 
 
-def timm_models() -> dict[str, Callable[[], tuple[Any, dict[str, Any]]]]:
+def timm_models(names: tuple[str, ...]) -> dict[str, Callable[[], tuple[Any, dict[str, Any]]]]:
     """Return image models of timm."""
 
     def make(name: str) -> tuple[Any, dict[str, Any]]:
         import timm
 
-        fixed = "224" in name or name.startswith(("levit", "visformer"))
-        size = 224 if fixed else 64
-        return timm.create_model(name, num_classes=10), {"x": torch.randn(1, 3, size, size)}
+        model = timm.create_model(name, num_classes=10)
+        given = model.pretrained_cfg
+        fixed = given.get("fixed_input_size") or "224" in name or name.startswith(("levit", "visformer"))
+        size = given["input_size"][-1] if fixed else 64
+        return model, {"x": torch.randn(1, 3, size, size)}
 
-    return {f"timm_{name}": lambda name=name: make(name) for name in TIMM}
+    return {f"timm_{name}": lambda name=name: make(name) for name in names}
 
 
-def families() -> dict[str, Callable[[], tuple[Any, dict[str, Any]]]]:
-    """Return what makes each model."""
-    return {
-        **plain(),
-        **{name: lambda row=row: language(*row) for name, row in LANGUAGE.items()},
-        **{name: lambda row=row: vision(*row) for name, row in VISION.items()},
-        **others(),
-        **further(),
-        **timm_models(),
-    }
+GROUPS: dict[str, Callable[[], dict[str, Callable[[], tuple[Any, dict[str, Any]]]]]] = {
+    "plain": plain,
+    "language": lambda: {name: lambda row=row: language(*row) for name, row in LANGUAGE.items()},
+    "vision": lambda: {name: lambda row=row: vision(*row) for name, row in VISION.items()},
+    "others": others,
+    "further": further,
+    "timm": lambda: timm_models(TIMM),
+    "text": text,
+    "images": images,
+    "joint": joint,
+    "layers": layered,
+    "torchvision": networks,
+    "further_timm": lambda: timm_models(FURTHER_TIMM),
+}
+"""What makes each model."""
 
 
 def flat(value: Any) -> Iterator[torch.Tensor]:
@@ -405,13 +482,15 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=inspect.getdoc(sys.modules[__name__]))
     parser.add_argument("folder", type=Path)
     parser.add_argument("--only", default="")
+    parser.add_argument("--groups", default=",".join(GROUPS))
     parser.add_argument("--exports", default=",".join(EXPORTS))
     asked = parser.parse_args()
     asked.folder.mkdir(parents=True, exist_ok=True)
     warnings.simplefilter("ignore")
     declare_vision_operators()
     refused: dict[str, str] = {}
-    for family, make in families().items():
+    models = {family: make for name in asked.groups.split(",") for family, make in GROUPS[name]().items()}
+    for family, make in models.items():
         if asked.only not in family:
             continue
         for export in asked.exports.split(","):
@@ -424,7 +503,8 @@ def main() -> None:
                     f"{type(error).__name__}: {str(error).strip().splitlines()[:1]}"
                 )
             print(family, export, refused.get(f"{family}@{export}", "written"), flush=True)
-    (asked.folder / "refused.json").write_text(json.dumps(refused, indent=1), encoding="utf-8")
+    target = asked.folder / f"refused_{asked.groups.replace(',', '_')}.json"
+    target.write_text(json.dumps(refused, indent=1), encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -78,6 +78,72 @@ MODELS = {
         y = AveragePool <kernel_shape = [3, 3], strides = [2, 2], pads = [1, 1, 0, 0], ceil_mode = 1> (x)
         z, at = MaxPool <kernel_shape = [2, 3], dilations = [2, 1], strides = [1, 2]> (x)
     }""",
+    "blocks": """agraph (float[2, 12, 12] x, float[1, 8, 6] y) => (float[A, B, C, D] w, float[E, F, G, H] z) {
+        sizes = Constant <value = int64[2] {6, 5}> ()
+        block = Constant <value = int64[2] {2, 2}> ()
+        w = Col2Im <strides = [2, 1], pads = [0, 0, 1, 0]> (x, sizes, block)
+        wide = Constant <value = int64[2] {4, 5}> ()
+        row = Constant <value = int64[2] {1, 4}> ()
+        z = Col2Im <dilations = [1, 1], strides = [1, 2], pads = [0, 0, 0, 1]> (y, wide, row)
+    }""",
+    "unpooled": """agraph (float[2, 3, 6, 4] x) => (float[A, B, C, D] y, float[E, F, G, H] z) {
+        top, at = MaxPool <kernel_shape = [2, 2], strides = [2, 2]> (x)
+        y = MaxUnpool <kernel_shape = [2, 2], strides = [2, 2]> (top, at)
+        sizes = Constant <value = int64[4] {2, 3, 6, 4}> ()
+        z = MaxUnpool <kernel_shape = [2, 2], strides = [2, 2]> (top, at, sizes)
+    }""",
+    "determinants": """agraph (float[2, 3, 4, 4] x, float[3, 3] y) => (float[A, B] d, float e, float zero) {
+        d = Det (x)
+        e = Det (y)
+        nothing = Sub (y, y)
+        zero = Det (nothing)
+    }""",
+    "bits": """agraph (int64[3, 4] a, int64[4] b) => (int64[N, M] x, int64[N, M] y, int64[N, M] z, int64[N, M] w) {
+        far = Constant <value = int64[4] {-7, 123456789012, -1, 40}> ()
+        c = Mul (b, far)
+        few = Constant <value = int64 {5}> ()
+        p = Mul (a, few)
+        x = BitwiseAnd (p, c)
+        y = BitwiseOr (p, c)
+        z = BitwiseXor (c, p)
+        mask = Constant <value = int64 {6}> ()
+        w = BitwiseAnd (c, mask)
+    }""",
+    "ordered": """agraph (int64[3, 6] n) => (int64[A, B] y, int64[A, B] at, int64[C, D] z, int64[C, D] low) {
+        four = Constant <value = int64[1] {4}> ()
+        y, at = TopK (n, four)
+        two = Constant <value = int64[1] {2}> ()
+        z, low = TopK <axis = 0, largest = 0> (n, two)
+    }""",
+    "turned_back": """agraph (float[2, 6, 3, 2] x, float[5, 2] y) => (float[A, B, C, D] w, float[E, F] z) {
+        w = DFT <axis = 1, inverse = 1> (x)
+        whole = Constant <value = int64 {8}> ()
+        z = DFT <axis = 0, inverse = 1> (y, whole)
+    }""",
+    "remainders": """agraph (float[3, 4] x, float[4] y) => (float[N, M] z, float[N, M] w) {
+        z = Mod <fmod = 1> (x, y)
+        half = Constant <value = float {0.5}> ()
+        w = Mod <fmod = 1> (x, half)
+    }""",
+    "curved": """agraph (float[2, 3, 5, 4] x, float[2, 3, 6, 2] grid) => (float[A] y, float[B] z, float[C] w) {
+        y = GridSample <mode = "bicubic"> (x, grid)
+        z = GridSample <mode = "bicubic", padding_mode = "border", align_corners = 1> (x, grid)
+        w = GridSample <mode = "bicubic", padding_mode = "reflection"> (x, grid)
+    }""",
+    "folded": """agraph (float[4, 6] x) => (float[A, B] y, float[C, D] z) {
+        some = Constant <value = int64[3] {5, 1, 9}> ()
+        one = Constant <value = int64 {1}> ()
+        three = Constant <value = int64 {3}> ()
+        kept = Clip (some, one, three)
+        two = Constant <value = int64[1] {2}> ()
+        largest, at = TopK (kept, two)
+        y = Gather <axis = 1> (x, at)
+        base = Constant <value = int64[2] {1, 1}> ()
+        place = Constant <value = int64[1] {1}> ()
+        size = Constant <value = int64[1] {24}> ()
+        shape = ScatterElements (base, place, size)
+        z = Reshape (x, shape)
+    }""",
     "angles": """agraph (float[4, 5] x) => (float[N, M] y, float[N, M] z, float[N, M] s, float[N, M] h) {
         y = Atan (x)
         t = Tanh (x)

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 def _attention(call: Call) -> Result:
-    _check(call)
+    call.absent(6, "lengths of the keys")
     q = _heads(call, 0, "q_num_heads")
     k, v = _heads(call, 1, "kv_num_heads"), _heads(call, 2, "kv_num_heads")
     before = call.shape(4)[2] if call.has(4) else 0
@@ -31,37 +31,56 @@ def _attention(call: Call) -> Result:
     present = (k, v)
     groups = q.shape[1] // k.shape[1]
     wide_k, wide_v = (_each_group(call, tensor, groups) for tensor in present)
-    causal = bool(call.attribute("is_causal", 0))
+    near = _near(call, q.shape[2], k.shape[2], before)
+    written_out = bool(call.attribute("softcap", 0.0)) or call.uses(3)
+    seen = _seen(call, k.shape[2], near)
     # The vocabulary's own causal mask is of as many queries as keys.
-    square = causal and q.shape[2] == k.shape[2] and not before
-    seen = _seen(call, q.shape[2], k.shape[2], before if causal else None)
-    square = square and seen is None
+    square = seen is None and not written_out and _is_causal_square(call, q.shape[2], k.shape[2], before)
     if seen is None:
-        mask = _mask(call, q.shape, k.shape[2], before if causal and not square else None)
+        mask = _mask(call, k.shape[2], None if square else near)
     else:
         mask = call.net.where(seen, _number(call, 0.0), _number(call, MIN_FLOAT32))
     scale = call.attribute("scale") or 1.0 / math.sqrt(q.shape[-1])
-    y = call.net.attention(q, wide_k, wide_v, mask, scale=scale, is_causal=square)
-    if seen is not None:
-        # A query that sees no key gets nothing.
-        some = call.net.reduce_max(
-            cast(call.net, seen, "float32"), axes=(len(seen.shape) - 1,), keepdims=True
-        )
-        y = call.net.mul(y, some)
+    # A query that sees no key gets nothing.
+    some = None if seen is None else _sees_some(call, seen)
+    scores: Value | None = None
+    if written_out:
+        y, scores = _written_out(call, (q, wide_k, wide_v), mask, some, scale)
+    else:
+        y = call.net.attention(q, wide_k, wide_v, mask, scale=scale, is_causal=square)
+        y = y if some is None else call.net.mul(y, some)
     if len(call.shape(0)) == 3:
         count, heads, length, width = y.shape
         moved = call.net.transpose(y, perm=(0, 2, 1, 3))
         y = call.net.reshape(moved, shape=(count, length, heads * width))
-    return (y, *present)
+    return (y, *present, scores)
 
 
-def _check(call: Call) -> None:
-    if call.attribute("softcap", 0.0):
-        raise Unsupported("with a softcap")
-    for name in ("left_window_size", "right_window_size"):
-        call.only(name, -1)
-    call.absent(6, "lengths of the keys")
-    call.unused(3, "scores")
+def _is_causal_square(call: Call, queries: int, keys: int, before: int) -> bool:
+    """Whether all that limits what a query sees is that keys do not come after it."""
+    windows = [call.attribute(name, -1) for name in ("left_window_size", "right_window_size")]
+    return bool(call.attribute("is_causal", 0)) and queries == keys and not before and max(windows) < 0
+
+
+def _sees_some(call: Call, seen: Value) -> Value:
+    found: Value = call.net.reduce_max(
+        cast(call.net, seen, "float32"), axes=(len(seen.shape) - 1,), keepdims=True
+    )
+    return found
+
+
+def _written_out(
+    call: Call, operands: tuple[Value, Value, Value], mask: Value | None, some: Value | None, scale: float
+) -> tuple[Value, Value]:
+    """Return attention whose scores are capped before the mask is added, and the scores as the node shows them."""
+    net, (q, k, v), cap = call.net, operands, call.attribute("softcap", 0.0)
+    plain = net.matmul(net.affine(q, alpha=scale), net.transpose(k, perm=(0, 1, 3, 2)))
+    capped = net.affine(net.tanh(net.affine(plain, alpha=1.0 / cap)), alpha=cap) if cap else plain
+    added = capped if mask is None else net.add(capped, mask)
+    shares = net.softmax(added, axis=-1)
+    shares = shares if some is None else net.mul(shares, some)
+    shown: Value = (plain, capped, added, shares)[call.attribute("qk_matmul_output_mode", 0)]
+    return net.matmul(shares, v), shown
 
 
 def _heads(call: Call, position: int, name: str) -> Value:
@@ -90,7 +109,7 @@ def _number(call: Call, number: float) -> Value:
     return call.table(np.float32(number), "zero" if number == 0 else "lowest")
 
 
-def _seen(call: Call, queries: int, keys: int, before: int | None) -> Value | None:
+def _seen(call: Call, keys: int, near: Array | None) -> Value | None:
     """Return which keys a query sees, where a mask of truth values that a run decides tells it."""
     given = call.operand(3) if call.has(3) else None
     if not isinstance(given, Value) or given.type.dtype != "bool":
@@ -98,29 +117,28 @@ def _seen(call: Call, queries: int, keys: int, before: int | None) -> Value | No
     if given.shape[-1] != keys:
         raise Unsupported("with a mask of fewer keys")
     mask = reshaped(call, given, (1,) * (4 - len(given.shape)) + given.shape)
-    if before is None:
+    if near is None:
         return mask
-    earlier = call.table(np.isfinite(_causal(queries, keys, before)), "earlier")
-    found: Value = call.net.logical_and(mask, earlier)
+    found: Value = call.net.logical_and(mask, call.table(near, "near"))
     return found
 
 
-def _mask(call: Call, queries: tuple[int, ...], keys: int, before: int | None) -> Value | None:
-    """Return what is added to the scores; ``before`` keys come before the first query of a causal mask."""
-    causal = None if before is None else _causal(queries[2], keys, before)
+def _mask(call: Call, keys: int, near: Array | None) -> Value | None:
+    """Return what is added to the scores: the node's own mask, and that of the keys that are not near."""
+    far = None if near is None else _additive(near)
     if not call.has(3):
-        return None if causal is None else call.table(causal, "causal")
+        return None if far is None else call.table(far, "far")
     given = call.operand(3)
     if isinstance(given, Value):
         mask = call.tensor(3)
         if mask.shape[-1] != keys:
             raise Unsupported("with a mask of fewer keys")
         mask = reshaped(call, mask, (1,) * (4 - len(mask.shape)) + mask.shape)
-        return mask if causal is None else call.net.add(mask, call.table(causal, "causal"))
+        return mask if far is None else call.net.add(mask, call.table(far, "far"))
     array = _additive(given.array)
     missing = keys - array.shape[-1]
     array = np.pad(array, [(0, 0)] * (array.ndim - 1) + [(0, missing)], constant_values=-np.inf)
-    whole = array if causal is None else array + causal
+    whole = array if far is None else array + far
     if np.isneginf(whole).all(axis=-1).any():
         raise Unsupported("with queries that see no key")
     return call.table(whole.reshape((1,) * (4 - whole.ndim) + whole.shape), "mask")
@@ -132,9 +150,18 @@ def _additive(mask: Array) -> Array:
     return mask.astype(np.float32)
 
 
-def _causal(queries: int, keys: int, before: int) -> Array:
-    seen = np.arange(keys) <= np.arange(queries)[:, None] + before
-    return np.where(seen, np.float32(0), np.float32(-np.inf)).reshape(1, 1, queries, keys)
+def _near(call: Call, queries: int, keys: int, before: int) -> Array | None:
+    """Return which keys a query sees by where both stand, ``before`` keys before the first query; None if all."""
+    left, right = call.attribute("left_window_size", -1), call.attribute("right_window_size", -1)
+    away = np.arange(keys) - np.arange(queries)[:, None] - before
+    seen = np.ones(away.shape, bool)
+    if call.attribute("is_causal", 0):
+        seen &= away <= 0
+    if left >= 0:
+        seen &= away >= -left
+    if right >= 0:
+        seen &= away <= right
+    return None if seen.all() else seen.reshape(1, 1, queries, keys)
 
 
 def _rotary_embedding(call: Call) -> Result:

@@ -9,7 +9,7 @@ from functools import partial
 import numpy as np
 
 from benchmarker.graph.onnx.reader.call import Call, Handler, Result
-from benchmarker.graph.onnx.reader.values import Unsupported
+from benchmarker.graph.onnx.reader.values import Known, Unsupported
 from benchmarker.graph.recorder import Recorder, Value
 
 MIN_FLOAT32, MAX_FLOAT32 = float(np.finfo(np.float32).min), float(np.finfo(np.float32).max)
@@ -52,8 +52,8 @@ def _mod(call: Call) -> Result:
     if not call.is_real(0):
         a, b = call.typed(0, "int64"), call.typed(1, "int64")
         return net.sub(a, net.mul(b, net.integer_div(a, b))) if call.attribute("fmod", 0) else net.mod(a, b)
-    divisor = call.known(1, "a divisor")
-    if not np.isfinite(divisor).all() or not np.all(divisor):
+    given = call.operand(1)
+    if isinstance(given, Known) and (not np.isfinite(given.array).all() or not np.all(given.array)):
         raise Unsupported("by what is not finite, or 0")
     a, b = call.tensor(0), call.tensor(1)
     quotient = net.div(a, b)

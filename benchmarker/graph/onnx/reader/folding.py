@@ -153,9 +153,38 @@ def _gather_elements(call: Call, arrays: list[Array]) -> Any:
 
 
 def _gather_nd(call: Call, arrays: list[Array]) -> Any:
-    if call.attribute("batch_dims", 0):
-        raise Unsupported("with batch_dims")
-    return arrays[0][tuple(np.moveaxis(arrays[1], -1, 0))]
+    x, places = arrays
+    batch = call.attribute("batch_dims", 0)
+    samples = np.ix_(*map(np.arange, places.shape[: max(batch, 0)])) if batch else ()
+    apart = [grid.reshape(*grid.shape, *(1,) * (places.ndim - 1 - batch)) for grid in samples]
+    return x[(*apart, *np.moveaxis(places, -1, 0))]
+
+
+def _scatter_elements(call: Call, arrays: list[Array]) -> Any:
+    call.only("reduction", "none")
+    found = arrays[0].copy()
+    np.put_along_axis(found, arrays[1], arrays[2], call.attribute("axis", 0))
+    return found
+
+
+def _clip(call: Call, arrays: list[Array]) -> Any:
+    found, given = arrays[0], iter(arrays[1:])
+    low = next(given) if call.has(1) else call.attribute("min")
+    high = next(given) if call.has(2) else call.attribute("max")
+    found = found if low is None else np.maximum(found, low)
+    return (found if high is None else np.minimum(found, high)).astype(arrays[0].dtype)
+
+
+def _top_k(call: Call, arrays: list[Array]) -> Any:
+    x, axis = arrays[0], call.attribute("axis", -1)
+    count = int(arrays[1].reshape(-1)[0]) if call.opset >= 10 else call.attribute("k")
+    # Of equals the first comes first, also in the order from the largest.
+    order = np.argsort(x, axis, kind="stable")
+    if call.attribute("largest", 1):
+        turned = np.flip(np.argsort(np.flip(x, axis), axis, kind="stable"), axis)
+        order = x.shape[axis] - 1 - turned
+    places = np.take(order, np.arange(count), axis)
+    return np.take_along_axis(x, places, axis), places.astype(np.int64)
 
 
 def _scatter_nd(call: Call, arrays: list[Array]) -> Any:
@@ -194,6 +223,11 @@ def _one_hot(call: Call, arrays: list[Array]) -> Any:
     places = np.arange(depth).reshape(-1, *(1,) * (indices.ndim - axis))
     hit = np.expand_dims(np.where(indices < 0, indices + depth, indices), axis) == places
     return np.where(hit, values[1], values[0])
+
+
+def _is_inf(call: Call, arrays: list[Array]) -> Any:
+    below, above = call.attribute("detect_negative", 1), call.attribute("detect_positive", 1)
+    return (np.isneginf(arrays[0]) & bool(below)) | (np.isposinf(arrays[0]) & bool(above))
 
 
 def _mod(call: Call, arrays: list[Array]) -> Any:
@@ -238,6 +272,10 @@ _FUNCTIONS: Mapping[str, Callable[..., Any]] = {
     "Abs": np.abs,
     "Add": np.add,
     "And": np.logical_and,
+    "BitwiseAnd": np.bitwise_and,
+    "BitwiseNot": np.invert,
+    "BitwiseOr": np.bitwise_or,
+    "BitwiseXor": np.bitwise_xor,
     "Ceil": np.ceil,
     "Cos": np.cos,
     "Equal": np.equal,
@@ -272,6 +310,7 @@ FOLDS: Mapping[str, Fold] = {
     "ArgMin": partial(_arg, np.argmin),
     "BlackmanWindow": partial(_window, np.blackman),
     "CastLike": lambda call, arrays: arrays[0].astype(arrays[1].dtype),
+    "Clip": _clip,
     "Compress": _compress,
     "Concat": lambda call, arrays: np.concatenate(arrays, call.attribute("axis")),
     "Constant": _constant,
@@ -288,6 +327,7 @@ FOLDS: Mapping[str, Fold] = {
     "GatherND": _gather_nd,
     "HammingWindow": partial(_window, _hamming),
     "HannWindow": partial(_window, np.hanning),
+    "IsInf": _is_inf,
     "MatMul": _matmul,
     "Max": partial(_joined, np.maximum),
     "Min": partial(_joined, np.minimum),
@@ -296,16 +336,19 @@ FOLDS: Mapping[str, Fold] = {
     "OneHot": _one_hot,
     "Range": _range,
     "ReduceMax": partial(_reduce, np.max, 18),
+    "ReduceMean": partial(_reduce, np.mean, 18),
     "ReduceMin": partial(_reduce, np.min, 18),
     "ReduceProd": partial(_reduce, np.prod, 18),
     "ReduceSum": partial(_reduce, np.sum, 13),
     "Reshape": _reshape,
+    "ScatterElements": _scatter_elements,
     "ScatterND": _scatter_nd,
     "Slice": _slice,
     "Split": _split,
     "Squeeze": _squeeze,
     "Sum": partial(_joined, np.add),
     "Tile": _tile,
+    "TopK": _top_k,
     "Transpose": _transpose,
     "Trilu": _trilu,
     "Unsqueeze": _unsqueeze,

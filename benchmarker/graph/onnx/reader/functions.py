@@ -11,11 +11,14 @@ import numpy as np
 from benchmarker.graph.onnx.reader.call import Call, Handler, Result
 from benchmarker.graph.onnx.reader.elementwise import cast
 from benchmarker.graph.onnx.reader.shaping import cut, positive, reshaped
+from benchmarker.graph.onnx.reader.values import Unsupported
 from benchmarker.graph.recorder import Value
 
 _NEWTON_STEPS = 3
 """From an error of 0.005 to less than 1e-15."""
 _LARGE = 1e18
+_MAX_PIVOTS = 32
+"""Of a determinant that is written out."""
 
 
 def _zero(call: Call) -> Value:
@@ -193,6 +196,35 @@ def _cumulative_product(call: Call) -> Result:
     return x if turned is None else net.gather(x, call.table(turned, "turned"), axis=axis)
 
 
+def _determinant(call: Call) -> Result:
+    """Return the determinants of matrices ``(..., n, n)``: the largest number of a column is divided by."""
+    x, net = call.tensor(0), call.net
+    size, batch = x.shape[-1], x.shape[:-2]
+    if size > _MAX_PIVOTS:
+        raise Unsupported(f"of {size} rows, of which there may be {_MAX_PIVOTS}")
+    row, column = len(batch), len(batch) + 1
+    one, minus = (call.table(np.float32(n), f"number{n}") for n in (1, -1))
+    found = call.table(np.ones(batch, np.float32), "ones")
+    for left in range(size, 0, -1):
+        first = reshaped(call, cut(call, x, column, 0, 1), (*batch, left))
+        place = net.arg_max(net.abs(first), axis=row, keepdims=True)
+        hot = cast(net, net.equal(place, call.table(np.arange(left), f"rows{left}")), "float32")
+        pivot = net.matmul(reshaped(call, hot, (*batch, 1, left)), x)
+        number = reshaped(call, cut(call, pivot, column, 0, 1), batch)
+        swapped = net.less(call.table(np.array(0), "top"), reshaped(call, place, batch))
+        found = net.mul(found, net.mul(net.where(swapped, minus, one), number))
+        if left == 1:
+            break
+        # The pivot's row changes places with the first.
+        apart = net.sub(pivot, cut(call, x, row, 0, 1))
+        rest = net.sub(x, net.mul(reshaped(call, hot, (*batch, left, 1)), apart))
+        rest = cut(call, rest, row, 1, left)
+        safe = net.where(net.equal(number, _zero(call)), one, number)
+        shares = net.div(cut(call, rest, column, 0, 1), reshaped(call, safe, (*batch, 1, 1)))
+        x = net.sub(cut(call, rest, column, 1, left), net.mul(shares, cut(call, pivot, column, 1, left)))
+    return found
+
+
 HANDLERS: Mapping[str, Handler] = {
     "Acos": _arc_cosine,
     "Acosh": _inverse_hyperbolic_cosine,
@@ -202,6 +234,7 @@ HANDLERS: Mapping[str, Handler] = {
     "Atanh": _inverse_hyperbolic_tangent,
     "Cosh": partial(_hyperbolic, False),
     "CumProd": _cumulative_product,
+    "Det": _determinant,
     "Hardmax": _hardmax,
     "LRN": _response_normalization,
     "LpNormalization": _lp_normalization,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -61,6 +62,52 @@ def _not(call: Call) -> Result:
     return net.sub(call.table(highest, "ones"), x)
 
 
+def _bits_of(call: Call) -> list[int]:
+    """Return the places of the bits that both operands can have; all but the sign's."""
+    known = [found.array for found in map(call.operand, (0, 1)) if isinstance(found, Known)]
+    masks = [int(np.bitwise_or.reduce(array.reshape(-1))) for array in known if array.size and array.min() >= 0]
+    if masks:
+        return [place for place in range(_MOST + 1) if all(mask >> place & 1 for mask in masks)]
+    kinds = [kind for kind in (_kind(call, 0), _kind(call, 1)) if kind is not None]
+    return list(range(min([8 * kind.itemsize for kind in kinds] + [_MOST + 1])))
+
+
+def _both(call: Call) -> Value:
+    """Return the bits that two integers share."""
+    net, a, b = call.net, call.typed(0, "int64"), call.typed(1, "int64")
+    zero, two = call.table(np.array(0), "zero"), call.table(np.array(2), "two")
+    places = _bits_of(call)
+    powers = call.table(2 ** np.array(places or [0], np.int64), "powers")
+
+    def bit(x: Value) -> Value:
+        wide = reshaped(call, x, (*x.shape, 1))
+        # Towards minus infinity, where division goes towards 0.
+        whole = net.integer_div(net.sub(wide, net.mod(wide, powers)), powers)
+        found: Value = net.mod(whole, two)
+        return found
+
+    shared = net.mul(net.mul(bit(a), bit(b)), powers)
+    total = net.reduce_sum(shared, axes=(len(shared.shape) - 1,))
+    total = total if places else net.mul(total, zero)
+    if len(places) <= _MOST:
+        return total  # type: ignore[no-any-return]
+    both = net.logical_and(net.less(a, zero), net.less(b, zero))
+    sign = net.where(both, call.table(np.array(-(2**63)), "sign"), zero)
+    found: Value = net.add(total, sign)
+    return found
+
+
+def _bitwise(shares: int, call: Call) -> Result:
+    """Return ``And``, or the sum of both operands less so many times what they share: ``Or`` and ``Xor``."""
+    net, both = call.net, _both(call)
+    if not shares:
+        return both
+    total = net.add(call.typed(0, "int64"), call.typed(1, "int64"))
+    for _ in range(shares):
+        total = net.sub(total, both)
+    return total
+
+
 def _reverse_sequence(call: Call) -> Result:
     """Return sequences of which the first so many steps are in the opposite order."""
     net, x = call.net, call.any_tensor(0)
@@ -84,7 +131,10 @@ def _reverse_sequence(call: Call) -> Result:
 
 HANDLERS: Mapping[str, Handler] = {
     "BitShift": _shift,
+    "BitwiseAnd": partial(_bitwise, 0),
     "BitwiseNot": _not,
+    "BitwiseOr": partial(_bitwise, 1),
+    "BitwiseXor": partial(_bitwise, 2),
     "ReverseSequence": _reverse_sequence,
 }
 """How each ONNX operator is written in ours."""

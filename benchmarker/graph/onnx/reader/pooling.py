@@ -16,7 +16,7 @@ from benchmarker.graph.onnx.reader.shaping import reshaped
 from benchmarker.graph.onnx.reader.values import Unsupported
 from benchmarker.graph.onnx.reader.windows import pads_of, spatial
 from benchmarker.graph.recorder import Value
-from benchmarker.graph.windows import Shape
+from benchmarker.graph.windows import Shape, halves
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -171,6 +171,27 @@ def _with_places(call: Call, x: Value, windows: Windows) -> tuple[Value, Value]:
     return reshaped(call, net.reduce_max(joined, axes=(3,)), shape), places
 
 
+def _max_unpool(call: Call) -> Result:
+    """Return an image with maxima at the places where they were found, and 0 elsewhere."""
+    x, net = call.tensor(0), call.net
+    kernel, rank = tuple(call.attribute("kernel_shape")), len(x.shape) - 2
+    strides, pads = spatial(call, "strides", rank), spatial(call, "pads", 2 * rank, 0)
+    begins, ends = halves(pads)
+    sizes = tuple(
+        (n - 1) * s - b - e + k for n, s, b, e, k in zip(x.shape[2:], strides, begins, ends, kernel)
+    )
+    count, inferred = math.prod(x.shape), (*x.shape[:2], *sizes)
+    nothing = call.table(np.zeros(math.prod(inferred), np.float32), "nothing")
+    places = reshaped(call, call.typed(1, "int64"), (count, 1))
+    found = net.scatter_nd(nothing, places, reshaped(call, x, (count,)))
+    image: Value = reshaped(call, found, inferred)
+    shape = call.integers(2, "a shape") if call.has(2) else inferred
+    if shape == inferred:
+        return image
+    more = tuple(wanted - size for wanted, size in zip(shape, inferred))
+    return net.pad(image, pads=(*(0,) * len(shape), *more), value=0.0)
+
+
 def _average_pool(call: Call) -> Result:
     x, net = call.tensor(0), call.net
     windows, counted = windows_of(call, x), bool(call.attribute("count_include_pad", 0))
@@ -230,5 +251,6 @@ HANDLERS: Mapping[str, Handler] = {
     "GlobalMaxPool": _global_max_pool,
     "LpPool": _lp_pool,
     "MaxPool": _max_pool,
+    "MaxUnpool": _max_unpool,
 }
 """How each ONNX operator is written in ours."""

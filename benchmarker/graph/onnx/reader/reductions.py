@@ -76,26 +76,34 @@ def _reduction(reduce: Reduction, since: int, call: Call) -> Result:
 
 
 def _top_k(call: Call) -> Result:
-    """Return the largest elements and their places; the smallest are the largest of the negative."""
-    x, net = call.tensor(0), call.net
+    """Return the largest elements and their places; the smallest are the largest of the negative.
+
+    Integers are ordered as real numbers, which is exact up to 2^24 in float32.
+    """
+    x, net = call.any_tensor(0), call.net
     count = call.attribute("k") if call.opset < 10 else int(call.number(1, "a count"))
     rank = len(x.shape)
     (axis,) = positive((call.attribute("axis", -1),), rank)
     order = tuple(range(rank))
     perm = (*order[:axis], *order[axis + 1 :], axis)
     x = x if perm == order else net.transpose(x, perm=perm)
-    smallest = not call.attribute("largest", 1)
-    x = negated(call, x) if smallest else x
+    smallest, real = not call.attribute("largest", 1), x.type.dtype == "float32"
+    keys = cast(net, x, "float32")
+    keys = negated(call, keys) if smallest else keys
 
     def turned_back(y: Value) -> Value:
         back = tuple(int(place) for place in np.argsort(perm))
         found: Value = y if perm == order else net.transpose(y, perm=back)
         return found
 
-    top = net.top_k(x, k=count) if call.uses(0) else None
-    if top is not None:
-        top = turned_back(negated(call, top) if smallest else top)
-    return top, turned_back(net.top_k_indices(x, k=count)) if call.uses(1) else None
+    places = net.top_k_indices(keys, k=count) if call.uses(1) or not real else None
+    top = None
+    if not real:
+        top = net.gather_elements(x, places, axis=rank - 1)
+    elif call.uses(0):
+        top = net.top_k(keys, k=count)
+        top = negated(call, top) if smallest else top
+    return top if top is None else turned_back(top), turned_back(places) if call.uses(1) else None
 
 
 def _extreme_place(smallest: bool, call: Call) -> Result:

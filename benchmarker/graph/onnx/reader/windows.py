@@ -84,6 +84,35 @@ def _transposed_pads(call: Call, sizes: Sequence[int], strides: Sequence[int], f
     return (*less, *more) if mode == "SAME_UPPER" else (*more, *less)
 
 
+def _col2im(call: Call) -> Result:
+    """Return images ``(N, C, *spatial)`` of which each pixel is the sum of what blocks ``(N, C * block, L)`` say of it.
+
+    That is a transposed convolution of each channel with filters that put an element where it belongs.
+    """
+    x, sizes, block = call.tensor(0), call.integers(1, "a shape"), call.integers(2, "a block")
+    rank, elements = len(sizes), int(np.prod(block))
+    strides, dilations = spatial(call, "strides", rank), spatial(call, "dilations", rank)
+    pads = spatial(call, "pads", 2 * rank, 0)
+    free = [
+        size + begin + end - ((n - 1) * d + 1)
+        for size, begin, end, n, d in zip(sizes, *halves(pads), block, dilations)
+    ]
+    count = tuple(room // stride + 1 for room, stride in zip(free, strides))
+    channels = x.shape[1] // elements
+    filters = np.tile(np.eye(elements, dtype=np.float32).reshape(elements, 1, *block), (channels, *(1,) * (rank + 1)))
+    found: Value = call.net.conv_transpose(
+        call.net.reshape(x, shape=(x.shape[0], x.shape[1], *count)),
+        call.table(filters, "places"),
+        None,
+        strides=strides,
+        pads=pads,
+        output_padding=tuple(room % stride for room, stride in zip(free, strides)),
+        dilations=dilations,
+        group=channels,
+    )
+    return found
+
+
 def _resize(call: Call) -> Result:
     x = call.tensor(0)
     axes = _resizings(call, x.shape)
@@ -168,6 +197,7 @@ def _is_native(axis: Resizing) -> bool:
 
 
 HANDLERS: Mapping[str, Handler] = {
+    "Col2Im": _col2im,
     "Conv": _conv,
     "ConvTranspose": _conv_transpose,
     "Resize": _resize,
