@@ -5,7 +5,8 @@ own interpreter, and compares all outputs with those of the exporter's framework
 opset with a column for each engine, and what stopped the models that are not right. A cell is how many are right, of
 how many whose operators the engine has where it lacks those of some::
 
-    python -m benchmarks.onnx_coverage.coverage FOLDER [--engines numpy,pytorch] [--only PART] [--json FILE]
+    python -m benchmarks.onnx_coverage.coverage FOLDER [--engines numpy,pytorch] [--only PART] [--every N]
+        [--json FILE]
 """
 
 from __future__ import annotations
@@ -28,7 +29,13 @@ from benchmarker.execution.environments import resolve
 
 LIBRARIES = ("onednn", "openblas")
 """Run single operators, no networks."""
-SOURCES = {"keras": "Keras", "sklearn": "scikit-learn", "timm": "timm", "torch": "PyTorch's own layers"}
+SOURCES = {
+    "keras": "Keras",
+    "sklearn": "scikit-learn",
+    "timm": "timm",
+    "torch": "PyTorch's own layers",
+    "torchvision": "torchvision",
+}
 """What the first word of a model's name says; other names are models of transformers."""
 REFUSED = f"{UnsupportedError.__name__}: "
 ROOT = Path(__file__).resolve().parents[2]
@@ -140,10 +147,11 @@ def main() -> None:
     parser.add_argument("folder", type=Path)
     parser.add_argument("--engines", default=",".join(engines()))
     parser.add_argument("--only", default="")
+    parser.add_argument("--every", type=int, default=1, help="take only every so many models, in their order")
     parser.add_argument("--json", type=Path, help="a file for the verdict on every model")
     asked = parser.parse_args()
     paths = [p for p in sorted(asked.folder.glob("*.onnx")) if asked.only in p.stem]
-    paths = [p for p in paths if p.with_suffix(".npz").exists()]
+    paths = [p for p in paths if p.with_suffix(".npz").exists()][:: asked.every]
     with tempfile.TemporaryDirectory(prefix="onnx-coverage-") as made:
         folder = Path(made)
         refusals = {path.stem: imported(path, folder) for path in paths}

@@ -357,9 +357,7 @@ def _letters() -> Made:
         "num_bpe_labels": 13,
         "num_wordpiece_labels": 17,
     }
-    return model(
-        "MgpstrForSceneTextRecognition", config, {"pixel_values": torch.randn(2, 3, 16, 32)}
-    )
+    return model("MgpstrForSceneTextRecognition", config, {"pixel_values": torch.randn(2, 3, 16, 32)})
 
 
 def _prompted() -> Made:
@@ -371,9 +369,7 @@ def _prompted() -> Made:
         "merge_index": 0,
         "intermediate_hidden_state_indices": [0, 1],
     }
-    half = {
-        k: torch.randn(2, 3, 32, 32) for k in ("pixel_values", "prompt_pixel_values", "prompt_masks")
-    }
+    half = {k: torch.randn(2, 3, 32, 32) for k in ("pixel_values", "prompt_pixel_values", "prompt_masks")}
     return model("SegGptModel", config, half)
 
 

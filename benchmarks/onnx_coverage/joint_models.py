@@ -354,9 +354,7 @@ def joint() -> dict[str, Callable[[], Made]]:
     }
     found: dict[str, Callable[[], Made]] = {
         "align": _align,
-        "altclip": lambda: _both(
-            "AltCLIPModel", text_config={**TEXT, "project_dim": 16}, projection_dim=16
-        ),
+        "altclip": lambda: _both("AltCLIPModel", text_config={**TEXT, "project_dim": 16}, projection_dim=16),
         "aimv2_both": lambda: _both("Aimv2Model"),
         "autoformer": lambda: _forecast("AutoformerModel", label_length=3, moving_average=5),
         "blip": lambda: _both("BlipModel", text_config={**TEXT, "encoder_hidden_size": 32}),

@@ -30,9 +30,13 @@ class Inception(nn.Module):
         super().__init__()
         self.one = nn.Conv2d(8, 8, 1)
         self.three = nn.Sequential(nn.Conv2d(8, 4, 1), nn.ReLU6(), nn.Conv2d(4, 8, 3, padding=1, bias=False))
-        self.apart = nn.Sequential(nn.Conv2d(8, 8, (1, 5), padding=(0, 2)), nn.Conv2d(8, 8, (5, 1), padding=(2, 0)))
+        self.apart = nn.Sequential(
+            nn.Conv2d(8, 8, (1, 5), padding=(0, 2)), nn.Conv2d(8, 8, (5, 1), padding=(2, 0))
+        )
         self.pooled = nn.Sequential(nn.AvgPool2d(3, 1, 1), nn.Conv2d(8, 8, 1))
-        self.weigh = nn.Sequential(nn.AdaptiveAvgPool2d(1), nn.Conv2d(32, 8, 1), nn.ReLU(), nn.Conv2d(8, 32, 1))
+        self.weigh = nn.Sequential(
+            nn.AdaptiveAvgPool2d(1), nn.Conv2d(32, 8, 1), nn.ReLU(), nn.Conv2d(8, 32, 1)
+        )
         self.shuffle = nn.ChannelShuffle(4)
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
@@ -110,7 +114,9 @@ class Attending(nn.Module):
     def forward(self, source: torch.Tensor, target: torch.Tensor, absent: torch.Tensor) -> torch.Tensor:
         """Return features of the target."""
         mask = nn.Transformer.generate_square_subsequent_mask(target.shape[1])
-        return self.both(source, target, tgt_mask=mask, src_key_padding_mask=absent, memory_key_padding_mask=absent)
+        return self.both(
+            source, target, tgt_mask=mask, src_key_padding_mask=absent, memory_key_padding_mask=absent
+        )
 
 
 class GraphAttention(nn.Module):
@@ -218,7 +224,10 @@ class Bags(nn.Module):
         products = torch.bmm(stacked, stacked.transpose(1, 2))
         upper = torch.triu_indices(3, 3, 1)
         meet = products[:, upper[0], upper[1]]
-        return torch.cat([meet, self.bilinear(rows[0], rows[1]), functional.cosine_similarity(rows[1], rows[2])[:, None]], 1)
+        return torch.cat(
+            [meet, self.bilinear(rows[0], rows[1]), functional.cosine_similarity(rows[1], rows[2])[:, None]],
+            1,
+        )
 
 
 def _elements(x: torch.Tensor, y: torch.Tensor) -> tuple[torch.Tensor, ...]:
@@ -236,7 +245,11 @@ def _elements(x: torch.Tensor, y: torch.Tensor) -> tuple[torch.Tensor, ...]:
         torch.logaddexp(x, y),
         torch.acos(small) + torch.asin(small) + torch.atanh(small) + torch.cosh(small) + torch.tan(small),
         torch.frac(x) + torch.trunc(x) + torch.round(x) + torch.ceil(x),
-        torch.rsqrt(x.abs() + 1) + torch.square(x) + torch.exp2(x) + torch.log2(x.abs() + 1) + torch.log10(x.abs() + 1),
+        torch.rsqrt(x.abs() + 1)
+        + torch.square(x)
+        + torch.exp2(x)
+        + torch.log2(x.abs() + 1)
+        + torch.log10(x.abs() + 1),
         torch.special.expit(x) + torch.sinc(x) + torch.logit(small.abs() * 0.5 + 0.1),
         torch.heaviside(x, y) + torch.sign(x) * torch.signbit(y),
         torch.where(torch.isfinite(x / y.round()), x, y),

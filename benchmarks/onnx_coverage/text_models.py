@@ -436,9 +436,7 @@ def _cached(name: str, config: Mapping[str, Any], layers: int, heads: int) -> Ma
             return (found.logits, *grown)
 
     past = {
-        f"{kind}{layer}": torch.randn(2, heads, 5, 8)
-        for layer in range(layers)
-        for kind in ("key", "value")
+        f"{kind}{layer}": torch.randn(2, heads, 5, 8) for layer in range(layers) for kind in ("key", "value")
     }
     return Step(), {"input": torch.randint(3, 97, (2, 1)), **past}
 

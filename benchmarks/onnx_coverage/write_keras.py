@@ -95,13 +95,114 @@ def _convolutional_1d() -> Any:
     return keras.Model(x, layers.GlobalMaxPooling1D()(layers.ZeroPadding1D(1)(y)))
 
 
+def _volume() -> Any:
+    x = keras.Input((8, 8, 8, 2))
+    y = layers.Conv3D(4, 3, padding="same", activation="relu")(x)
+    y = layers.BatchNormalization()(layers.MaxPooling3D()(y))
+    y = layers.Conv3DTranspose(4, 2, strides=2)(y)
+    y = layers.AveragePooling3D()(layers.UpSampling3D(1)(y))
+    return keras.Model(x, layers.Dense(3)(layers.GlobalAveragePooling3D()(y)))
+
+
+def _weather() -> Any:
+    x = keras.Input((3, 8, 8, 2))
+    y = layers.ConvLSTM2D(4, 3, padding="same", return_sequences=True)(x)
+    y = layers.TimeDistributed(layers.Conv2D(3, 1))(y)
+    return keras.Model(x, layers.Conv3D(1, 3, padding="same")(y))
+
+
+def _masked_words() -> Any:
+    x = keras.Input((12,), dtype="int32")
+    y = layers.Embedding(97, 8, mask_zero=True)(x)
+    y = layers.Bidirectional(layers.GRU(6, return_sequences=True))(y)
+    return keras.Model(x, layers.Dense(3, activation="softmax")(layers.LSTM(5)(y)))
+
+
+def _attending() -> Any:
+    x = sequence()
+    keys = layers.Dense(8)(x)
+    y = layers.Attention(use_scale=True)([x, keys])
+    z = layers.AdditiveAttention()([x, keys])
+    g = layers.GroupQueryAttention(4, 4, 2)(x, keys)
+    y = layers.RMSNormalization()(layers.Concatenate()([y, z, g]))
+    return keras.Model(x, layers.Dense(3)(layers.GlobalMaxPooling1D()(y)))
+
+
+def _merged() -> Any:
+    x = keras.Input((10,))
+    a, b = layers.Dense(6, activation="tanh")(x), layers.Dense(6, activation="exponential")(x)
+    parts = [layers.Add()([a, b]), layers.Subtract()([a, b]), layers.Multiply()([a, b])]
+    parts += [layers.Maximum()([a, b]), layers.Minimum()([a, b]), layers.Average()([a, b])]
+    parts += [layers.Dot(1, normalize=True)([a, b]), layers.RepeatVector(2)(a)]
+    parts[-1] = layers.Flatten()(layers.Permute((2, 1))(parts[-1]))
+    return keras.Model(x, layers.Concatenate()(parts))
+
+
+def _prepared() -> Any:
+    x = image()
+    y = layers.Normalization(mean=[0.1, 0.2, 0.3], variance=[1.0, 2.0, 0.5])(layers.Rescaling(0.5, -0.1)(x))
+    y = layers.CenterCrop(48, 40)(layers.Resizing(56, 72)(y))
+    y = layers.ZeroPadding2D((1, 2))(layers.Cropping2D(((1, 2), (3, 0)))(layers.RandomFlip()(y)))
+    y = layers.GaussianNoise(0.1)(layers.DepthwiseConv2D(3, depth_multiplier=2)(y))
+    return keras.Model(x, layers.GlobalMaxPooling2D(keepdims=True)(y))
+
+
+def _signal() -> Any:
+    x = sequence()
+    y = layers.SeparableConv1D(8, 3, padding="same")(layers.ReLU(4.0, 0.1, 0.2)(x))
+    y = layers.Conv1DTranspose(6, 4, strides=2, padding="same")(y)
+    y = layers.Cropping1D(1)(layers.AveragePooling1D(2)(layers.DepthwiseConv1D(3)(y)))
+    y = layers.LayerNormalization(axis=(1, 2))(layers.Softmax(axis=1)(y))
+    return keras.Model(x, layers.Reshape((-1, 2))(y))
+
+
+def _mixer() -> Any:
+    x = image()
+    y = layers.Reshape((64, 16))(layers.Conv2D(16, 8, strides=8)(x))
+    z = layers.Permute((2, 1))(layers.LayerNormalization()(y))
+    y = y + layers.Permute((2, 1))(layers.Dense(64)(layers.Dense(8, activation="gelu")(z)))
+    z = layers.EinsumDense("bij,jk->bik", output_shape=(None, 16), bias_axes="k")(y)
+    return keras.Model(x, layers.Dense(3)(layers.GlobalAveragePooling1D()(y * keras.ops.sigmoid(z))))
+
+
+def _operations() -> Any:
+    o, x = keras.ops, sequence()
+    y = o.cumsum(o.roll(x, 2, axis=1), axis=1) + o.flip(x, axis=2)
+    top, at = o.top_k(y, 3)
+    hot = o.one_hot(o.argmax(y, axis=-1), 8)
+    chosen = o.where(o.logical_and(y > 0, y < 1), o.square(y), o.clip(y, -2.0, 0.5))
+    norm = o.sqrt(o.sum(o.square(y), axis=-1, keepdims=True) + 1e-3)
+    parts = [top, o.cast(at, "float32"), hot, chosen, y / norm, o.einsum("bij,bkj->bik", y, y)]
+    return keras.Model(x, layers.Concatenate()([*parts, o.logsumexp(y, axis=-1, keepdims=True)]))
+
+
+def _without_top(kind: Any, size: int = SIZE, **more: Any) -> Any:
+    return kind(weights=None, include_top=False, pooling="avg", input_shape=(size, size, 3), **more)
+
+
 MODELS = {
+    "attending": _attending,
+    "efficientnet2": lambda: _without_top(applications.EfficientNetV2B0),
+    "inception": lambda: _without_top(applications.InceptionV3, 96),
+    "masked_words": _masked_words,
+    "merged": _merged,
+    "mixer": _mixer,
+    "mobilenet1": lambda: _without_top(applications.MobileNet, alpha=0.25),
+    "mobilenet3_large": lambda: _without_top(applications.MobileNetV3Large, minimalistic=True),
+    "operations": _operations,
+    "prepared": _prepared,
+    "resnet1": lambda: _without_top(applications.ResNet50),
+    "signal": _signal,
+    "vgg": lambda: _without_top(applications.VGG16),
+    "volume": _volume,
+    "weather": _weather,
     "plain": _plain,
     "convolutional": _convolutional,
     "convolutional_1d": _convolutional_1d,
     "unet": _unet,
     "transformer": _transformer,
     "lstm": lambda: _recurrent(layers.LSTM(8)),
+    "stacked_cells": lambda: _recurrent(layers.RNN([layers.GRUCell(6), layers.LSTMCell(5)])),
     "lstm_stacked": lambda: _recurrent(layers.LSTM(8, return_sequences=True), layers.LSTM(6)),
     "gru": lambda: _recurrent(layers.GRU(8)),
     "gru_before": lambda: _recurrent(layers.GRU(8, reset_after=False)),

@@ -25,13 +25,21 @@ import numpy as np
 import onnxruntime
 from skl2onnx import to_onnx
 from sklearn import (
+    calibration,
     cluster,
+    compose,
+    cross_decomposition,
     decomposition,
+    discriminant_analysis,
     ensemble,
+    feature_selection,
     gaussian_process,
     impute,
     linear_model,
     mixture,
+    model_selection,
+    multiclass,
+    multioutput,
     naive_bayes,
     neighbors,
     neural_network,
@@ -69,6 +77,29 @@ def regressors() -> dict[str, Any]:
         "neighbors_regressor": neighbors.KNeighborsRegressor(4),
         "mlp_regressor": neural_network.MLPRegressor(hidden_layer_sizes=(8, 8), max_iter=50),
         "gaussian_process": gaussian_process.GaussianProcessRegressor(),
+        "ard": linear_model.ARDRegression(),
+        "bayesian_ridge": linear_model.BayesianRidge(),
+        "elastic_net": linear_model.ElasticNet(alpha=0.01),
+        "elastic_net_searched": linear_model.ElasticNetCV(),
+        "extra_tree_regressor": tree.ExtraTreeRegressor(max_depth=5),
+        "huber": linear_model.HuberRegressor(),
+        "lars": linear_model.Lars(),
+        "lasso_lars": linear_model.LassoLars(alpha=0.001),
+        "linear_scaled": pipeline.make_pipeline(preprocessing.StandardScaler(), linear_model.Lasso(0.01)),
+        "matching_pursuit": linear_model.OrthogonalMatchingPursuit(),
+        "nu_svr": svm.NuSVR(),
+        "partial_squares": cross_decomposition.PLSRegression(2),
+        "quantile": linear_model.QuantileRegressor(solver="highs"),
+        "radius_regressor": neighbors.RadiusNeighborsRegressor(4.0),
+        "random_consensus": linear_model.RANSACRegressor(),
+        "searched_ridge": model_selection.GridSearchCV(linear_model.Ridge(), {"alpha": [0.1, 1.0]}),
+        "stacked_regressor": ensemble.StackingRegressor(
+            [("a", linear_model.Ridge()), ("b", tree.DecisionTreeRegressor(max_depth=3))]
+        ),
+        "svr_linear": svm.SVR(kernel="linear"),
+        "svr_sigmoid": svm.SVR(kernel="sigmoid"),
+        "theil_sen": linear_model.TheilSenRegressor(),
+        "weighted_neighbors": neighbors.KNeighborsRegressor(4, weights="distance"),
         "voting_regressor": ensemble.VotingRegressor(
             [("a", linear_model.Ridge()), ("b", tree.DecisionTreeRegressor(max_depth=3))]
         ),
@@ -101,6 +132,28 @@ def classifiers() -> dict[str, Any]:
             voting="soft",
             flatten_transform=False,
         ),
+        "calibrated": calibration.CalibratedClassifierCV(linear_model.LogisticRegression(), cv=2),
+        "calibrated_isotonic": calibration.CalibratedClassifierCV(
+            naive_bayes.GaussianNB(), cv=2, method="isotonic"
+        ),
+        "extra_tree_classifier": tree.ExtraTreeClassifier(max_depth=5),
+        "gaussian_process_classifier": gaussian_process.GaussianProcessClassifier(),
+        "linear_discriminant": discriminant_analysis.LinearDiscriminantAnalysis(),
+        "logistic_searched": linear_model.LogisticRegressionCV(
+            Cs=3, l1_ratios=(0,), use_legacy_attributes=False
+        ),
+        "mlp_tanh": neural_network.MLPClassifier((6,), activation="tanh", max_iter=50),
+        "nu_svc": svm.NuSVC(nu=0.3),
+        "one_against_one": multiclass.OneVsOneClassifier(linear_model.LogisticRegression()),
+        "one_against_rest": multiclass.OneVsRestClassifier(linear_model.LogisticRegression()),
+        "quadratic_discriminant": discriminant_analysis.QuadraticDiscriminantAnalysis(),
+        "radius_classifier": neighbors.RadiusNeighborsClassifier(4.0),
+        "sgd_hinge": linear_model.SGDClassifier(),
+        "stacked_classifier": ensemble.StackingClassifier(
+            [("a", linear_model.LogisticRegression()), ("b", tree.DecisionTreeClassifier(max_depth=3))]
+        ),
+        "svc_linear": svm.SVC(kernel="linear"),
+        "svc_poly": svm.SVC(kernel="poly"),
         "scaled_logistic": pipeline.make_pipeline(
             preprocessing.StandardScaler(), linear_model.LogisticRegression()
         ),
@@ -128,8 +181,32 @@ def transformers() -> dict[str, Any]:
         "mixture": mixture.GaussianMixture(3),
         "projection": random_projection.GaussianRandomProjection(3),
         "imputer": impute.SimpleImputer(),
+        "median_imputer": impute.SimpleImputer(strategy="median"),
+        "neighbors_imputer": impute.KNNImputer(n_neighbors=3),
         "isolation": ensemble.IsolationForest(n_estimators=6),
         "one_class": svm.OneClassSVM(),
+        "bayesian_mixture": mixture.BayesianGaussianMixture(n_components=3),
+        "factors": decomposition.FactorAnalysis(3),
+        "incremental_pca": decomposition.IncrementalPCA(3),
+        "independent": decomposition.FastICA(3),
+        "kernel_pca": decomposition.KernelPCA(3, kernel="rbf"),
+        "mini_batch_kmeans": cluster.MiniBatchKMeans(4),
+        "mixture_tied": mixture.GaussianMixture(3, covariance_type="tied"),
+        "neighborhood": neighbors.NeighborhoodComponentsAnalysis(3, max_iter=5),
+        "one_class_linear": linear_model.SGDOneClassSVM(),
+        "outliers": neighbors.LocalOutlierFactor(novelty=True),
+        "pca_whitened": decomposition.PCA(3, whiten=True),
+        "quantiles": preprocessing.QuantileTransformer(n_quantiles=20),
+        "sides": pipeline.make_union(preprocessing.StandardScaler(), decomposition.PCA(2)),
+        "tree_places": ensemble.RandomTreesEmbedding(4, max_depth=3, sparse_output=False),
+        "variance": feature_selection.VarianceThreshold(0.5),
+        "columns": compose.make_column_transformer(
+            (preprocessing.StandardScaler(), [0, 1, 2]), (preprocessing.MinMaxScaler(), [3, 4])
+        ),
+        "discretizer_hot": preprocessing.KBinsDiscretizer(4, encode="onehot-dense"),
+        "power_box": pipeline.make_pipeline(
+            preprocessing.MinMaxScaler((1, 2)), preprocessing.PowerTransformer("box-cox")
+        ),
     }
 
 
@@ -149,11 +226,45 @@ def fitted() -> dict[str, Callable[[], tuple[Any, Any]]]:
     for name, model in classifiers().items():
         found[name] = lambda model=model: (model.fit(x, classes), x[:8])
     for name, model in transformers().items():
-        rows = holes if name == "imputer" else x
+        rows = holes if name.endswith("imputer") else x
         found[name] = lambda model=model, rows=rows: (model.fit(rows), rows[:8])
     found["binary_logistic"] = lambda: (linear_model.LogisticRegression().fit(x, signs), x[:8])
     found["binary_forest"] = lambda: (ensemble.RandomForestClassifier(6).fit(x, signs), x[:8])
     found["binary_svc"] = lambda: (svm.SVC(probability=True).fit(x, signs), x[:8])
+    positive, both = np.abs(x), np.stack([number, -2 * number + x[:, 1]], 1)
+    counts = np.floor(3 * positive).astype(np.float32)
+    for name, model in {
+        "gamma_regressor": linear_model.GammaRegressor(),
+        "poisson": linear_model.PoissonRegressor(),
+        "tweedie": linear_model.TweedieRegressor(power=1.5),
+    }.items():
+        found[name] = lambda model=model: (model.fit(x, np.exp(number / 4)), x[:8])
+    for name, model in {
+        "multinomial_nb": naive_bayes.MultinomialNB(),
+        "complement_nb": naive_bayes.ComplementNB(),
+    }.items():
+        found[name] = lambda model=model: (model.fit(counts, classes), counts[:8])
+    for name, model in {
+        "linear_two": linear_model.LinearRegression(),
+        "multi_task_lasso": linear_model.MultiTaskLasso(0.01),
+        "neighbors_two": neighbors.KNeighborsRegressor(3),
+        "forest_two": ensemble.RandomForestRegressor(6, max_depth=4),
+        "mlp_two": neural_network.MLPRegressor((6,), max_iter=50),
+        "multi_output": multioutput.MultiOutputRegressor(linear_model.Ridge()),
+    }.items():
+        found[name] = lambda model=model: (model.fit(x, both), x[:8])
+    best = feature_selection.SelectKBest(k=3)
+    found["best"] = lambda: (best.fit(x, classes), x[:8])
+    share = feature_selection.SelectPercentile(percentile=50)
+    found["percentile"] = lambda: (share.fit(x, classes), x[:8])
+    found["binary_boosting"] = lambda: (
+        ensemble.GradientBoostingClassifier(n_estimators=6).fit(x, signs),
+        x[:8],
+    )
+    found["binary_hist"] = lambda: (ensemble.HistGradientBoostingClassifier(max_iter=6).fit(x, signs), x[:8])
+    found["binary_mlp"] = lambda: (neural_network.MLPClassifier((6,), max_iter=50).fit(x, signs), x[:8])
+    found["binary_linear_svc"] = lambda: (svm.LinearSVC().fit(x, signs), x[:8])
+    found["categorical_nb"] = lambda: (naive_bayes.CategoricalNB().fit(places, classes), places[:8])
     found["one_hot"] = lambda: (preprocessing.OneHotEncoder(sparse_output=False).fit(places), places[:8])
     found["ordinal"] = lambda: (preprocessing.OrdinalEncoder().fit(places), places[:8])
     return found

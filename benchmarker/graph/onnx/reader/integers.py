@@ -62,21 +62,24 @@ def _not(call: Call) -> Result:
     return net.sub(call.table(highest, "ones"), x)
 
 
-def _bits_of(call: Call) -> list[int]:
-    """Return the places of the bits that both operands can have; all but the sign's."""
+def _bits_of(call: Call) -> tuple[list[int], int | None]:
+    """Return the places of the bits that both operands can have, and that of the sign if they can be negative."""
     known = [found.array for found in map(call.operand, (0, 1)) if isinstance(found, Known)]
     masks = [int(np.bitwise_or.reduce(array.reshape(-1))) for array in known if array.size and array.min() >= 0]
     if masks:
-        return [place for place in range(_MOST + 1) if all(mask >> place & 1 for mask in masks)]
+        return [place for place in range(_MOST + 1) if all(mask >> place & 1 for mask in masks)], None
     kinds = [kind for kind in (_kind(call, 0), _kind(call, 1)) if kind is not None]
-    return list(range(min([8 * kind.itemsize for kind in kinds] + [_MOST + 1])))
+    kind = min(kinds, key=lambda kind: int(kind.itemsize), default=np.dtype(np.int64))
+    signed = kind.kind == "i"
+    bits = 8 * kind.itemsize
+    return list(range(min(bits - signed, _MOST + 1))), bits - 1 if signed else None
 
 
 def _both(call: Call) -> Value:
     """Return the bits that two integers share."""
     net, a, b = call.net, call.typed(0, "int64"), call.typed(1, "int64")
     zero, two = call.table(np.array(0), "zero"), call.table(np.array(2), "two")
-    places = _bits_of(call)
+    places, sign = _bits_of(call)
     powers = call.table(2 ** np.array(places or [0], np.int64), "powers")
 
     def bit(x: Value) -> Value:
@@ -87,13 +90,12 @@ def _both(call: Call) -> Value:
         return found
 
     shared = net.mul(net.mul(bit(a), bit(b)), powers)
-    total = net.reduce_sum(shared, axes=(len(shared.shape) - 1,))
-    total = total if places else net.mul(total, zero)
-    if len(places) <= _MOST:
-        return total  # type: ignore[no-any-return]
-    both = net.logical_and(net.less(a, zero), net.less(b, zero))
-    sign = net.where(both, call.table(np.array(-(2**63)), "sign"), zero)
-    found: Value = net.add(total, sign)
+    found: Value = net.reduce_sum(shared, axes=(len(shared.shape) - 1,))
+    if not places:
+        found = net.mul(found, zero)
+    if sign is not None:
+        both = net.logical_and(net.less(a, zero), net.less(b, zero))
+        found = net.add(found, net.where(both, call.table(np.array(-(2**sign)), "sign"), zero))
     return found
 
 

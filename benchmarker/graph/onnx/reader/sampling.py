@@ -74,10 +74,12 @@ class _Axis:
 
         def near(x: Value) -> Value:
             bend = net.mul(net.mul(x, x), net.affine(x, alpha=a + 2, beta=-(a + 3)))
-            return net.affine(bend, beta=1.0)  # type: ignore[no-any-return]
+            found: Value = net.affine(bend, beta=1.0)
+            return found
 
         def far(x: Value, y: Value) -> Value:
-            return net.affine(net.mul(x, net.mul(y, y)), alpha=a)  # type: ignore[no-any-return]
+            found: Value = net.affine(net.mul(x, net.mul(y, y)), alpha=a)
+            return found
 
         weights = (far(t, s), near(t), near(s), far(s, t))
         places = [net.affine(below, beta=float(n)) for n in (-1, 0, 1, 2)]
