@@ -97,7 +97,7 @@ class Stepping(nn.Module):
             step = self.head(g)
             found.append(step)
         state = memory = torch.zeros(image.shape[0], 4, *image.shape[-2:])
-        for t in range(3):
+        for _ in range(3):
             i, f, o, n = self.gates(torch.cat([image, state], 1)).chunk(4, 1)
             memory = f.sigmoid() * memory + i.sigmoid() * n.tanh()
             state = o.sigmoid() * memory.tanh()

@@ -1,4 +1,4 @@
-"""Further models of transformers over text for ``write_models.py``: encoders, decoders, pairs of both, and their heads."""
+"""Further models of transformers over text for ``write_models.py``: encoders, decoders, both, and their heads."""
 
 from __future__ import annotations
 

@@ -14,7 +14,6 @@ from benchmarker.graph.onnx.reader.shaping import cut, reshaped
 from benchmarker.graph.onnx.reader.values import Unsupported
 from benchmarker.graph.recorder import Value
 
-
 _SHARPNESS = -0.75
 """Of cubic interpolation (Keys 1981), as ONNX and PyTorch have it."""
 Corner = tuple[Value, Value]
@@ -93,8 +92,8 @@ class _Axis:
 
 
 _MODES = {
-    **{name: "linear" for name in ("linear", "bilinear")},
-    **{name: "cubic" for name in ("cubic", "bicubic")},
+    **dict.fromkeys(("linear", "bilinear"), "linear"),
+    **dict.fromkeys(("cubic", "bicubic"), "cubic"),
     "nearest": "nearest",
 }
 

@@ -25,7 +25,7 @@ def transformed(call: Call, x: Value, *, onesided: bool) -> Value:
 
 
 def _turned(call: Call, x: Value, places: Array, size: int, sign: int, weights: Array | float) -> Value:
-    """Return sums ``(..., rows, 2)`` of ``(..., n, parts)``, each part turned by so many of ``size`` parts of a circle."""
+    """Return sums ``(..., rows, 2)`` of ``(..., n, parts)``, each turned by so many ``size``-ths of a circle."""
     net, parts, last = call.net, x.shape[-1], len(x.shape) - 1
     angles = 2 * np.pi * (places % size) / size
     cosines = call.table((weights * np.cos(angles)).astype(np.float32), "cosines")
@@ -70,10 +70,7 @@ def _fourier(call: Call) -> Result:
     perm = (*(n for n in range(rank - 1) if n != axis), axis, rank - 1)
     same = perm == tuple(range(rank))
     x = x if same else net.transpose(x, perm=perm)
-    if inverse:
-        y = _back(call, x, size=length, onesided=onesided)
-    else:
-        y = transformed(call, x, onesided=onesided)
+    y = _back(call, x, size=length, onesided=onesided) if inverse else transformed(call, x, onesided=onesided)
     return y if same else net.transpose(y, perm=tuple(int(n) for n in np.argsort(perm)))
 
 

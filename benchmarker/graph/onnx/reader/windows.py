@@ -99,7 +99,9 @@ def _col2im(call: Call) -> Result:
     ]
     count = tuple(room // stride + 1 for room, stride in zip(free, strides))
     channels = x.shape[1] // elements
-    filters = np.tile(np.eye(elements, dtype=np.float32).reshape(elements, 1, *block), (channels, *(1,) * (rank + 1)))
+    filters = np.tile(
+        np.eye(elements, dtype=np.float32).reshape(elements, 1, *block), (channels, *(1,) * (rank + 1))
+    )
     found: Value = call.net.conv_transpose(
         call.net.reshape(x, shape=(x.shape[0], x.shape[1], *count)),
         call.table(filters, "places"),
