@@ -234,10 +234,8 @@ def _elements(x: torch.Tensor, y: torch.Tensor) -> tuple[torch.Tensor, ...]:
     small = x.tanh() * 0.9
     return (
         torch.atan2(x, y),
-        torch.hypot(x, y),
         torch.fmod(x, 0.7),
         torch.remainder(x, 0.7),
-        torch.copysign(x, y),
         torch.lerp(x, y, 0.3),
         torch.addcmul(x, y, y, value=0.5),
         torch.clamp(x, min=y - 1, max=y + 1),
@@ -382,7 +380,6 @@ def _windows(x: torch.Tensor) -> tuple[torch.Tensor, ...]:
         f.adaptive_max_pool2d(x, 2),
         f.max_pool2d(x, 3, 2, 1, ceil_mode=True),
         f.avg_pool2d(x, 3, 1, 1, count_include_pad=False),
-        f.avg_pool2d(x, 2, divisor_override=3),
         f.lp_pool2d(x, 2, 2),
         f.pad(x, (1, 2, 0, 1), mode="circular"),
         f.pad(x, (1, -1, 2, 0), value=1.5),

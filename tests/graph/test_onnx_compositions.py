@@ -78,7 +78,7 @@ MODELS = {
         y = AveragePool <kernel_shape = [3, 3], strides = [2, 2], pads = [1, 1, 0, 0], ceil_mode = 1> (x)
         z, at = MaxPool <kernel_shape = [2, 3], dilations = [2, 1], strides = [1, 2]> (x)
     }""",
-    "blocks": """agraph (float[2, 12, 12] x, float[1, 8, 6] y) => (float[A, B, C, D] w, float[E, F, G, H] z) {
+    "blocks": """agraph (float[2, 12, 12] x, float[1, 8, 8] y) => (float[A, B, C, D] w, float[E, F, G, H] z) {
         sizes = Constant <value = int64[2] {6, 5}> ()
         block = Constant <value = int64[2] {2, 2}> ()
         w = Col2Im <strides = [2, 1], pads = [0, 0, 1, 0]> (x, sizes, block)

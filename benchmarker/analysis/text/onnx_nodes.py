@@ -23,8 +23,9 @@ the same for one framework.
 The package `onnx` comes with a test for each operator and each way to use it: a model of one operator (or, with
 `_expanded` in the name, of the operators that define it), inputs, and expected outputs. Each test of an
 operator that `--problem=onnx:MODEL` supports is imported in the same way and run as a program of the framework, in
-float32; outputs may differ by the ONNX project's own tolerance, 1e-3 of the value plus 1e-7. A test is `folded` if
-its outputs are known from constants and shapes alone: it is right, but no framework took part. It is `unsupported` if
+float32; outputs may differ by the ONNX project's own tolerance, 1e-3 of the value plus 1e-7, or by the rounding of the
+output's largest number where that is more. A test is `folded` if its outputs are known from constants and shapes alone:
+it is right, but no framework took part. It is `unsupported` if
 the importer refuses this use of the operator, or the framework lacks the operator.
 """
 

@@ -17,14 +17,29 @@ _MOST = 62
 """Places by which an integer of the graph, which has 64 bits and a sign, can be shifted."""
 
 
+_SAME_TYPE = frozenset(
+    "Abs Add BitShift BitwiseAnd BitwiseNot BitwiseOr BitwiseXor Concat Div Expand Flatten Gather Identity Max Min Mod "
+    "Mul Neg Reshape Slice Squeeze Sub Transpose Unsqueeze".split()
+)
+"""Operators whose result has the type of their first input."""
+_CAST_TYPES = {2: "uint8", 3: "int8", 4: "uint16", 5: "int16", 6: "int32", 7: "int64", 12: "uint32", 13: "uint64"}
+
+
 def _kind(call: Call, position: int) -> Any:
     """Return the type that integers have in the model, None where the file does not tell it."""
     found = call.operand(position)
     if isinstance(found, Known):
         return found.array.dtype
     declared = {tensor.name: tensor.dtype for tensor in call.model.inputs}
-    name = declared.get(call.node.inputs[position])
-    return np.dtype(name) if name else None
+    makers = {name: node for node in call.model.nodes for name in node.outputs}
+    name = call.node.inputs[position]
+    while name in makers and makers[name].operator in _SAME_TYPE:
+        name = makers[name].inputs[0]
+    if name in makers and makers[name].operator == "Cast":
+        kind = _CAST_TYPES.get(makers[name].attributes["to"])
+    else:
+        kind = declared.get(name)
+    return np.dtype(kind) if kind else None
 
 
 def _shift(call: Call) -> Result:

@@ -97,13 +97,13 @@ def _top_k(call: Call) -> Result:
         return found
 
     places = net.top_k_indices(keys, k=count) if call.uses(1) or not real else None
-    top = None
+    top: Value | None = None
     if not real:
         top = net.gather_elements(x, places, axis=rank - 1)
     elif call.uses(0):
         top = net.top_k(keys, k=count)
         top = negated(call, top) if smallest else top
-    return top if top is None else turned_back(top), turned_back(places) if call.uses(1) else None
+    return tuple(found if found is None else turned_back(found) for found in (top, places))
 
 
 def _extreme_place(smallest: bool, call: Call) -> Result:
