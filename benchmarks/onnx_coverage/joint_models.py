@@ -28,9 +28,9 @@ def _align() -> Made:
         "image_size": 64,
         "width_coefficient": 0.2,
         "depth_coefficient": 0.2,
-        "hidden_dim": 32,
+        "hidden_dim": 64,
     }
-    config = {"text_config": BASE, "vision_config": vision, "projection_dim": 32}
+    config = {"text_config": BASE, "vision_config": vision, "projection_dim": 64}
     return model("AlignModel", config, {"input_ids": tokens(), **_pixels(64)})
 
 
@@ -66,7 +66,7 @@ def _groupvit() -> Made:
 
 def _owlvit(name: str) -> Made:
     text = {**TEXT, "max_position_embeddings": 12}
-    config = {"text_config": text, "vision_config": IMAGES, "projection_dim": 16}
+    config = {"text_config": text, "vision_config": IMAGES, "projection_dim": 32}
     return model(name, config, {"input_ids": tokens(), **_pixels()})
 
 

@@ -103,8 +103,8 @@ DECODERS: Mapping[str, tuple[str, dict[str, Any]]] = {
     "bamba": ("BambaModel", {**STATES, "attn_layer_indices": [1]}),
     "biogpt": ("BioGptModel", {**BASE, "pad_token_id": 0}),
     "bitnet": ("BitNetModel", CAUSAL),
-    "cohere2": ("Cohere2Model", {**GATED, "sliding_window": 4}),
-    "cwm": ("CwmModel", {**GATED, "sliding_window": 4}),
+    "cohere2": ("Cohere2Model", {**GATED, "sliding_window": 6}),
+    "cwm": ("CwmModel", {**GATED, "sliding_window": 6}),
     "dbrx": (
         "DbrxModel",
         {
@@ -113,7 +113,7 @@ DECODERS: Mapping[str, tuple[str, dict[str, Any]]] = {
             "n_layers": 2,
             "max_seq_len": 64,
             "vocab_size": 97,
-            "attn_config": {"kv_n_heads": 2, "clip_qkv": 8.0},
+            "attn_config": {"kv_n_heads": 2, "clip_qkv": 8.0, "rope_theta": 10000.0},
             "ffn_config": {"hidden_size": 32, "ffn_hidden_size": 24, "moe_num_experts": 4, "moe_top_k": 2},
         },
     ),
@@ -124,7 +124,7 @@ DECODERS: Mapping[str, tuple[str, dict[str, Any]]] = {
     "dots1": ("Dots1Model", {**EXPERTS, "n_shared_experts": 1}),
     "ernie4_5": ("Ernie4_5Model", GATED),
     "ernie4_5_moe": ("Ernie4_5_MoeModel", EXPERTS),
-    "exaone4": ("Exaone4Model", {**CAUSAL, "sliding_window": 4}),
+    "exaone4": ("Exaone4Model", {**CAUSAL, "sliding_window": 6}),
     "falcon_alibi": (
         "FalconModel",
         {**BASE, "alibi": True, "new_decoder_architecture": False, "multi_query": True},
@@ -153,7 +153,7 @@ DECODERS: Mapping[str, tuple[str, dict[str, Any]]] = {
     "glm4": ("Glm4Model", GATED),
     "glm4_moe": ("Glm4MoeModel", EXPERTS),
     "gpt_neox_japanese": ("GPTNeoXJapaneseModel", BASE),
-    "gpt_oss": ("GptOssModel", {**EXPERTS, "sliding_window": 4}),
+    "gpt_oss": ("GptOssModel", {**EXPERTS, "sliding_window": 6}),
     "granitemoe": ("GraniteMoeModel", EXPERTS),
     "granitemoehybrid": (
         "GraniteMoeHybridModel",
@@ -184,11 +184,11 @@ DECODERS: Mapping[str, tuple[str, dict[str, Any]]] = {
     ),
     "minicpm3": ("MiniCPM3Model", {**LATENT, "head_dim": None, "dim_model_base": 32}),
     "minimax": ("MiniMaxModel", {**EXPERTS, "block_size": 4}),
-    "ministral": ("MinistralModel", {**GATED, "sliding_window": 4}),
+    "ministral": ("MinistralModel", {**GATED, "sliding_window": 6}),
     "modernbert_decoder": ("ModernBertDecoderModel", {**BASE, "pad_token_id": 0}),
     "nanochat": ("NanoChatModel", {**CAUSAL}),
     "nemotron": ("NemotronModel", GATED),
-    "olmo3": ("Olmo3Model", {**CAUSAL, "sliding_window": 4}),
+    "olmo3": ("Olmo3Model", {**CAUSAL, "sliding_window": 6}),
     "olmo_hybrid": ("OlmoHybridModel", {**DELTA, "linear_num_value_heads": 2}),
     "olmoe": ("OlmoeModel", EXPERTS),
     "openai_gpt": ("OpenAIGPTModel", GPT),
@@ -196,7 +196,7 @@ DECODERS: Mapping[str, tuple[str, dict[str, Any]]] = {
     "phimoe": ("PhimoeModel", EXPERTS),
     "qwen2_sliding": (
         "Qwen2Model",
-        {**CAUSAL, "use_sliding_window": True, "sliding_window": 4, "max_window_layers": 1},
+        {**CAUSAL, "use_sliding_window": True, "sliding_window": 6, "max_window_layers": 1},
     ),
     "qwen3_moe": ("Qwen3MoeModel", EXPERTS),
     "qwen3_next": ("Qwen3NextModel", DELTA),
@@ -210,7 +210,7 @@ DECODERS: Mapping[str, tuple[str, dict[str, Any]]] = {
     ),
     "seed_oss": ("SeedOssModel", GATED),
     "solar_open": ("SolarOpenModel", EXPERTS),
-    "vaultgemma": ("VaultGemmaModel", {**GATED, "sliding_window": 4}),
+    "vaultgemma": ("VaultGemmaModel", {**GATED, "sliding_window": 6}),
     "xlstm": ("xLSTMModel", {**CAUSAL, "num_heads": 4, "chunk_size": 8}),
     "youtu": ("YoutuModel", LATENT),
     "zamba": ("ZambaModel", {**STATES, "num_key_value_heads": 4, "layers_block_type": ["mamba", "hybrid"]}),
@@ -308,7 +308,7 @@ HEADS: Mapping[str, tuple[str, dict[str, Any]]] = {
     ),
     "llama_choice": ("LlamaForSequenceClassification", {**CAUSAL, "num_labels": 3}),
     "llama_scores": ("LlamaForCausalLM", CAUSAL),
-    "mistral_tags": ("MistralForTokenClassification", {**CAUSAL, "num_labels": 3, "sliding_window": 4}),
+    "mistral_tags": ("MistralForTokenClassification", {**CAUSAL, "num_labels": 3, "sliding_window": 6}),
     "mobilebert_answers": (
         "MobileBertForQuestionAnswering",
         {**BASE, "embedding_size": 16, "intra_bottleneck_size": 16},
@@ -334,7 +334,10 @@ def model(name: str, config: Mapping[str, Any], inputs: dict[str, Any]) -> Made:
     kind = getattr(transformers, name)
     made = kind.config_class(**config)
     made.use_cache = False
-    return kind(made), inputs
+    found = kind(made)
+    # Exporters have no operator for the other ways to compute mixtures of experts.
+    found.set_experts_implementation("batched_mm")
+    return found, inputs
 
 
 def _masked() -> dict[str, Any]:

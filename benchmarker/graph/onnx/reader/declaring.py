@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import replace
 
 import numpy as np
 
@@ -14,8 +15,7 @@ from benchmarker.graph.types import Distribution
 
 MAX_VALUES = 2**20
 """Of a table computed while importing, which the graph itself carries."""
-
-
+MAX_INT64 = np.iinfo(np.int64).max
 _TYPES = {"f": "float32", "i": "int64", "u": "int64", "b": "bool"}
 """Element types in the graph by NumPy's kinds."""
 
@@ -58,6 +58,9 @@ class Declared:
         """
         if not known.array.size:
             raise Unsupported("over an array without elements")
+        if known.array.dtype == np.uint64 and known.array.max() > MAX_INT64:
+            # The same bits, of which the graph's operators on bits make the same.
+            known = replace(known, array=known.array.view(np.int64), source=None)
         trained = known.trained if trained is None else trained
         key = (known.name, trained)
         if key not in self._parameters:

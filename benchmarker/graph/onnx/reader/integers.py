@@ -81,13 +81,15 @@ def _bits_of(call: Call) -> tuple[list[int], int | None]:
     """Return the places of the bits that both operands can have, and that of the sign if they can be negative."""
     known = [found.array for found in map(call.operand, (0, 1)) if isinstance(found, Known)]
     masks = [
-        int(np.bitwise_or.reduce(array.reshape(-1))) for array in known if array.size and array.min() >= 0
+        int(np.bitwise_or.reduce(array.reshape(-1)))
+        for array in known
+        if array.size and array.min() >= 0 and array.max() < 2**63
     ]
     if masks:
         return [place for place in range(_MOST + 1) if all(mask >> place & 1 for mask in masks)], None
     kinds = [kind for kind in (_kind(call, 0), _kind(call, 1)) if kind is not None]
     kind = min(kinds, key=lambda kind: int(kind.itemsize), default=np.dtype(np.int64))
-    signed = kind.kind == "i"
+    signed = kind.kind == "i" or kind.itemsize == 8
     bits = 8 * kind.itemsize
     return list(range(min(bits - signed, _MOST + 1))), bits - 1 if signed else None
 
