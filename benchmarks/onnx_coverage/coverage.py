@@ -55,6 +55,9 @@ def imported(path: Path, folder: Path) -> str:
         with np.load(path.with_suffix(".npz"), allow_pickle=False) as data:
             arrays = {name: data[name] for name in data.files}
         graph = problem.graph(problem.batch_size)
+        first = graph.inputs[0]
+        if arrays[first.name].shape != first.type.shape:  # of as many samples as are asked for
+            graph = problem.graph(len(arrays[first.name]))
     except UsageError as reason:
         return str(reason)
     (folder / f"{path.stem}.json").write_text(json.dumps(graph.to_json()), encoding="utf-8")

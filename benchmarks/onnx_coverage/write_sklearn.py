@@ -279,7 +279,11 @@ def write(name: str, model: Any, rows: Any, opset: int, folder: Path) -> None:
     written = to_onnx(model, rows[:1], options=options, target_opset=target).SerializeToString()
     session = onnxruntime.InferenceSession(written, providers=["CPUExecutionProvider"])
     given = session.get_inputs()[0].name
-    results = session.run(None, {given: rows})
+    # A dictionary of probabilities for each row stands for a row of them.
+    results = [
+        np.array([list(row.values()) for row in found]) if isinstance(found, list) else found
+        for found in session.run(None, {given: rows})
+    ]
     path = folder / f"sklearn_{name}@skl2onnx-{opset}.onnx"
     path.write_bytes(written)
     np.savez(path.with_suffix(".npz"), **{given: rows, **{f"output{i}": y for i, y in enumerate(results)}})

@@ -18,11 +18,44 @@ _MOST = 62
 
 
 _SAME_TYPE = frozenset(
-    "Abs Add BitShift BitwiseAnd BitwiseNot BitwiseOr BitwiseXor Concat Div Expand Flatten Gather Identity Max Min Mod "
-    "Mul Neg Reshape Slice Squeeze Sub Transpose Unsqueeze".split()
+    [
+        "Abs",
+        "Add",
+        "BitShift",
+        "BitwiseAnd",
+        "BitwiseNot",
+        "BitwiseOr",
+        "BitwiseXor",
+        "Concat",
+        "Div",
+        "Expand",
+        "Flatten",
+        "Gather",
+        "Identity",
+        "Max",
+        "Min",
+        "Mod",
+        "Mul",
+        "Neg",
+        "Reshape",
+        "Slice",
+        "Squeeze",
+        "Sub",
+        "Transpose",
+        "Unsqueeze",
+    ]
 )
 """Operators whose result has the type of their first input."""
-_CAST_TYPES = {2: "uint8", 3: "int8", 4: "uint16", 5: "int16", 6: "int32", 7: "int64", 12: "uint32", 13: "uint64"}
+_CAST_TYPES = {
+    2: "uint8",
+    3: "int8",
+    4: "uint16",
+    5: "int16",
+    6: "int32",
+    7: "int64",
+    12: "uint32",
+    13: "uint64",
+}
 
 
 def _kind(call: Call, position: int) -> Any:
