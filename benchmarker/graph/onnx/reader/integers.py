@@ -17,34 +17,20 @@ _MOST = 62
 """Places by which an integer of the graph, which has 64 bits and a sign, can be shifted."""
 
 
-_SAME_TYPE = frozenset(
-    [
-        "Abs",
-        "Add",
-        "BitShift",
-        "BitwiseAnd",
-        "BitwiseNot",
-        "BitwiseOr",
-        "BitwiseXor",
-        "Concat",
-        "Div",
-        "Expand",
-        "Flatten",
-        "Gather",
-        "Identity",
-        "Max",
-        "Min",
-        "Mod",
-        "Mul",
-        "Neg",
-        "Reshape",
-        "Slice",
-        "Squeeze",
-        "Sub",
-        "Transpose",
-        "Unsqueeze",
-    ]
+_MOVING = (
+    "Concat",
+    "Expand",
+    "Flatten",
+    "Gather",
+    "Identity",
+    "Reshape",
+    "Slice",
+    "Squeeze",
+    "Transpose",
+    "Unsqueeze",
 )
+_COMPUTING = ("Abs", "Add", "BitShift", "Div", "Max", "Min", "Mod", "Mul", "Neg", "Sub")
+_SAME_TYPE = frozenset((*_MOVING, *_COMPUTING, "BitwiseAnd", "BitwiseNot", "BitwiseOr", "BitwiseXor"))
 """Operators whose result has the type of their first input."""
 _CAST_TYPES = {
     2: "uint8",
