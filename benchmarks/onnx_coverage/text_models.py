@@ -315,7 +315,7 @@ HEADS: Mapping[str, tuple[str, dict[str, Any]]] = {
     ),
     "modernbert_words": (
         "ModernBertForMaskedLM",
-        {**BASE, "pad_token_id": 0, "global_attn_every_n_layers": 2, "local_attention": 4},
+        {**BASE, "pad_token_id": 0, "global_attn_every_n_layers": 2, "local_attention": 12},
     ),
     "opt_scores": ("OPTForCausalLM", {**BASE, "ffn_dim": 48, "word_embed_proj_dim": 16}),
     "phi3_scores": ("Phi3ForCausalLM", CAUSAL),

@@ -86,6 +86,11 @@ MODELS = {
         row = Constant <value = int64[2] {1, 4}> ()
         z = Col2Im <dilations = [1, 1], strides = [1, 2], pads = [0, 0, 0, 1]> (y, wide, row)
     }""",
+    "ended": """agraph (float[1, 2, 7, 5] x) => (float[A, B, C, D] y, float[E, F, G, H] z) {
+        y = AveragePool <kernel_shape = [30, 30], strides = [30, 30], pads = [15, 15, 14, 14], ceil_mode = 1> (x)
+        z = AveragePool <kernel_shape = [3, 2], strides = [2, 2], ceil_mode = 1, count_include_pad = 1,
+                         pads = [1, 0, 0, 1]> (x)
+    }""",
     "unpooled": """agraph (float[2, 3, 6, 4] x) => (float[A, B, C, D] y, float[E, F, G, H] z) {
         top, at = MaxPool <kernel_shape = [2, 2], strides = [2, 2]> (x)
         y = MaxUnpool <kernel_shape = [2, 2], strides = [2, 2]> (top, at)

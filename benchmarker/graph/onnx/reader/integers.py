@@ -116,7 +116,7 @@ def _bits_of(call: Call) -> tuple[list[int], int | None]:
 def _both(call: Call) -> Value:
     """Return the bits that two integers share."""
     net, a, b = call.net, call.typed(0, "int64"), call.typed(1, "int64")
-    zero, two = call.table(np.array(0), "zero"), call.table(np.array(2), "two")
+    two = call.table(np.array(2), "two")
     places, sign = _bits_of(call)
     powers = call.table(2 ** np.array(places or [0], np.int64), "powers")
 
@@ -130,8 +130,9 @@ def _both(call: Call) -> Value:
     shared = net.mul(net.mul(bit(a), bit(b)), powers)
     found: Value = net.reduce_sum(shared, axes=(len(shared.shape) - 1,))
     if not places:
-        found = net.mul(found, zero)
+        found = net.sub(found, found)
     if sign is not None:
+        zero = call.table(np.array(0), "zero")
         both = net.logical_and(net.less(a, zero), net.less(b, zero))
         found = net.add(found, net.where(both, call.table(np.array(-(2**sign)), "sign"), zero))
     return found

@@ -14,8 +14,9 @@ from benchmarker.graph.recorder import Value
 
 
 def _batch_normalization(call: Call) -> Result:
-    call.only("training_mode", 0)
     call.only("spatial", 1)
+    if call.attribute("training_mode", 0):
+        return _by_its_own(call)
     return call.net.batch_normalization(
         call.tensor(0),
         call.tensor(1),
@@ -25,6 +26,25 @@ def _batch_normalization(call: Call) -> Result:
         epsilon=call.attribute("epsilon", 1e-5),
         momentum=call.attribute("momentum", 0.9),
     )
+
+
+def _by_its_own(call: Call) -> Result:
+    """Return a batch normalized by its own mean and variance, and these mixed into the running ones."""
+    net, x = call.net, call.tensor(0)
+    wide = (x.shape[1], *(1,) * (len(x.shape) - 2))
+    axes = (0, *range(2, len(x.shape)))
+    mean = net.reduce_mean(x, axes=axes, keepdims=True)
+    centred = net.sub(x, mean)
+    variance = net.reduce_mean(net.mul(centred, centred), axes=axes, keepdims=True)
+    whole = net.div(centred, net.sqrt(net.affine(variance, beta=call.attribute("epsilon", 1e-5))))
+    scale, shift = (reshaped(call, call.tensor(position), wide) for position in (1, 2))
+    found: list[Value] = [net.add(net.mul(whole, scale), shift)]
+    old = call.attribute("momentum", 0.9)
+    for place, new in ((1, mean), (2, variance)):
+        if call.uses(place):
+            before = net.affine(call.state(2 + place), alpha=old)
+            found.append(net.add(before, net.affine(reshaped(call, new, before.shape), alpha=1.0 - old)))
+    return tuple(found)
 
 
 def _shift(call: Call, position: int, shape: tuple[int, ...]) -> Value:

@@ -203,8 +203,23 @@ def _average_pool(call: Call) -> Result:
             pads=windows.pads,
             count_include_pad=counted,
         )
-    total = _together(net.add, _views(call, x, windows, 0.0))
-    return net.mul(total, call.table(1.0 / windows.counted(counted), "shares"))
+    return net.mul(_sums(call, x, windows), call.table(1.0 / windows.counted(counted), "shares"))
+
+
+def _sums(call: Call, x: Value, windows: Windows) -> Value:
+    """Return the sum of each window, where the padding is 0: from the mean, or of views where elements lie apart."""
+    net = call.net
+    if set(windows.dilations) != {1}:
+        return _together(net.add, _views(call, x, windows, 0.0))
+    pads = windows.pads
+    if windows.ends_outside:
+        begins, ends = zip(*windows.reach())
+        x, pads = net.pad(x, pads=(0, 0, *begins, 0, 0, *ends), value=0.0), (0,) * len(pads)
+    mean = net.average_pool(
+        x, kernel_shape=windows.kernel, strides=windows.strides, pads=pads, count_include_pad=True
+    )
+    found: Value = net.affine(mean, alpha=float(math.prod(windows.kernel)))
+    return found
 
 
 def _lp_pool(call: Call) -> Result:
@@ -214,19 +229,7 @@ def _lp_pool(call: Call) -> Result:
     power = size
     for _ in range(int(p) - 1):
         power = net.mul(power, size)
-    if set(windows.dilations) == {1} and not windows.ends_outside:
-        count = math.prod(windows.kernel)
-        mean = net.average_pool(
-            power,
-            kernel_shape=windows.kernel,
-            strides=windows.strides,
-            pads=windows.pads,
-            count_include_pad=True,
-        )
-        total = net.affine(mean, alpha=float(count))
-    else:
-        total = _together(net.add, _views(call, power, windows, 0.0))
-    return _root(call, total, int(p))
+    return _root(call, _sums(call, power, windows), int(p))
 
 
 def _root(call: Call, x: Value, p: int) -> Value:
