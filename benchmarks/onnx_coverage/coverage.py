@@ -75,19 +75,27 @@ def run(engine: str, graphs: list[Path], folder: Path) -> dict[str, str]:
     listing, found, left = folder / f"{engine}.txt", dict[str, str](), list(graphs)
     while left:
         listing.write_text("\n".join(map(str, left)), encoding="utf-8")
-        finished = subprocess.run(
+        # Lines are read as they come, so that what was found is there if the engine ends early.
+        rows = []
+        with subprocess.Popen(
             [*command, str(listing)],
             env=variables,
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
             text=True,
-            check=False,
-        )
-        rows = [json.loads(line) for line in finished.stdout.splitlines() if line.startswith('{"model"')]
+        ) as process:
+            for line in process.stdout or ():
+                if line.startswith('{"model"'):
+                    rows.append(json.loads(line))
+                    print(
+                        f"{engine}: {rows[-1]['model']}: {rows[-1]['status'][:60]}",
+                        file=sys.stderr,
+                        flush=True,
+                    )
         found.update({row["model"]: row["status"] for row in rows})
         left = left[len(rows) :]
         if left:
-            found[left[0].stem] = f"crashed with {finished.returncode}"
+            found[left[0].stem] = f"crashed with {process.returncode}"
             left = left[1:]
     return found
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 
 from benchmarker.graph.attributes import Recurrent
@@ -33,6 +35,22 @@ class OpenCvOperators(ComposedTanhGelu):
         if rank == 4:
             return super().global_average_pool(x)
         return self._reduce("ReduceMean", x, tuple(range(2, rank)), keepdims=True)
+
+    def group_normalization(
+        self, x: Tensor, scale: Tensor, b: Tensor, *, num_groups: int, epsilon: float = 1e-5
+    ) -> Tensor:
+        # It takes the groups for the channels that the layer before made, in blocks of eight.
+        count, channels, *spatial = self._shape(x)
+        size = channels // num_groups * math.prod(spatial)
+        groups = self.reshape(x, shape=(count, num_groups, size))
+        centred = self.sub(groups, self.reduce_mean(groups, axes=(2,), keepdims=True))
+        variance = self.reduce_mean(self.mul(centred, centred), axes=(2,), keepdims=True)
+        normal = self.div(centred, self.sqrt(self.affine(variance, beta=epsilon)))
+        column = (channels, *(1 for _ in spatial))
+        scaled = self.mul(
+            self.reshape(normal, shape=(count, channels, *spatial)), self.reshape(scale, shape=column)
+        )
+        return self.add(scaled, self.reshape(b, shape=column))
 
     def resize(self, x: Tensor, *, sizes: tuple[int, ...], mode: str = "nearest") -> Tensor:
         # Along an axis of size 1 it reads past the end.
