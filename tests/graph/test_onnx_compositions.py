@@ -135,6 +135,19 @@ MODELS = {
         z = GridSample <mode = "bicubic", padding_mode = "border", align_corners = 1> (x, grid)
         w = GridSample <mode = "bicubic", padding_mode = "reflection"> (x, grid)
     }""",
+    "passed_on": """agraph (float[2, 3] x, int64[3] n, bool[4] t) => (float[A, B] y, int64[C] m, bool[D] u, int64[E] c) {
+        y = Identity (x)
+        m = Identity (n)
+        u = Identity (t)
+        c = Constant <value = int64[2] {7, -1}> ()
+    }""",
+    "by_its_own": """agraph (float[3, 2, 4] x) => (float[A, B, C] y, float[D] mean, float[E] variance) {
+        scale = Constant <value = float[2] {0.5, 2.0}> ()
+        shift = Constant <value = float[2] {0.1, -0.3}> ()
+        old = Constant <value = float[2] {0.2, 0.4}> ()
+        wide = Constant <value = float[2] {1.0, 3.0}> ()
+        y, mean, variance = BatchNormalization <training_mode = 1, momentum = 0.7> (x, scale, shift, old, wide)
+    }""",
     "folded": """agraph (float[4, 6] x) => (float[A, B] y, float[C, D] z) {
         some = Constant <value = int64[3] {5, 1, 9}> ()
         one = Constant <value = int64 {1}> ()

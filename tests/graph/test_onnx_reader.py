@@ -136,9 +136,9 @@ import onnx
 from onnx import TensorProto, helper
 
 nodes = [
-    helper.make_node("Det", ["x"], ["a"], name="wave"),
+    helper.make_node("Bernoulli", ["x"], ["a"], name="wave"),
     helper.make_node("Relu", ["a"], ["b"], name="fine"),
-    helper.make_node("Det", ["x"], ["c"], name="wave2"),
+    helper.make_node("Bernoulli", ["x"], ["c"], name="wave2"),
     helper.make_node("Unique", ["b"], ["h"], name="behind"),
     helper.make_node("MaxPool", ["x"], ["d", "where"], name="pool", kernel_shape=[2, 2], storage_order=1),
     helper.make_node("Resize", ["x", "", "scales"], ["e"], name="size", mode="own"),
@@ -161,7 +161,7 @@ def test_all_that_is_unsupported_is_told_in_one_sentence(tmp_path: Path) -> None
         problem_of(tmp_path / "unsupported.onnx").graph(2)
     text = str(error.value)
     for part in (
-        "Det (2 times: wave, wave2)",
+        "without it) (2 times: wave, wave2)",
         "MaxPool with places in the order of columns (pool)",
         "Resize with mode own (size)",
         "my.domain.Own (mine)",
