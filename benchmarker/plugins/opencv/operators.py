@@ -71,6 +71,10 @@ class OpenCvOperators(ComposedTanhGelu):
         # Its own is not a number where exp(2 x) is infinite.
         return super().tanh(self.clip(x, min=-_SATURATED, max=_SATURATED))
 
+    def log(self, x: Tensor) -> Tensor:
+        # It takes the logarithm of the sum of an exponential and anything for softplus, as if that were 1.
+        return self.affine(super().log(self.affine(x, alpha=0.5)), beta=math.log(2.0))
+
     def abs(self, x: Tensor) -> Tensor:
         # Its own takes floating-point numbers only. What a composite has made itself is one.
         if x in self._types and self._types[x].dtype != "float32":
