@@ -117,7 +117,11 @@ class ElementwiseOperators(PaddleFunctions):
         if epsilon > _MAX_EPSILON:
             # Paddle takes none above: what is scaled down with its square has the same result.
             x = self._paddle.scale(x, math.sqrt(_MAX_EPSILON / epsilon))
-        return self._functional.layer_norm(x, shape, scale, b, min(epsilon, _MAX_EPSILON))
+        # It takes no first axis among those that it normalizes.
+        whole = len(shape) == len(x.shape)
+        x = self._paddle.unsqueeze(x, 0) if whole else x
+        y = self._functional.layer_norm(x, shape, scale, b, min(epsilon, _MAX_EPSILON))
+        return self._paddle.squeeze(y, 0) if whole else y
 
     def group_normalization(
         self, x: Tensor, scale: Tensor, b: Tensor, *, num_groups: int, epsilon: float = 1e-5
