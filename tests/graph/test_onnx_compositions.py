@@ -135,7 +135,8 @@ MODELS = {
         z = GridSample <mode = "bicubic", padding_mode = "border", align_corners = 1> (x, grid)
         w = GridSample <mode = "bicubic", padding_mode = "reflection"> (x, grid)
     }""",
-    "passed_on": """agraph (float[2, 3] x, int64[3] n, bool[4] t) => (float[A, B] y, int64[C] m, bool[D] u, int64[E] c) {
+    "passed_on": """agraph (float[2, 3] x, int64[3] n, bool[4] t)
+            => (float[A, B] y, int64[C] m, bool[D] u, int64[E] c) {
         y = Identity (x)
         m = Identity (n)
         u = Identity (t)
