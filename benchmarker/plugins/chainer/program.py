@@ -22,6 +22,7 @@ from benchmarker.plugins.chainer.ranks import Ranks
 from benchmarker.plugins.chainer.restoring import RestorableProgram
 from benchmarker.plugins.common.composed import state_arrays
 from benchmarker.plugins.common.hyperparameters import Hyperparameters
+from benchmarker.plugins.common.integers import require_32_bits
 from benchmarker.plugins.common.layouts import parameter_layouts, sparse_operands, with_unbiased_variances
 from benchmarker.plugins.common.straight_line import straight_line
 from benchmarker.training.optimizers.advance import places
@@ -49,6 +50,7 @@ class ChainerProgram(RestorableProgram):
     ) -> None:
         import chainer
 
+        require_32_bits(parameters)
         self._chainer = chainer
         self._graph = graph
         self._mode = mode

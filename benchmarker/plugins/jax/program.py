@@ -14,6 +14,7 @@ from benchmarker.errors import UnsupportedError
 from benchmarker.graph.graph import Graph
 from benchmarker.plugins.common.composed import RuleSteps
 from benchmarker.plugins.common.hyperparameters import Hyperparameters
+from benchmarker.plugins.common.integers import require_32_bits
 from benchmarker.plugins.jax import Options, devices
 from benchmarker.plugins.jax.attribution import origins
 from benchmarker.plugins.jax.composed import ComposedUpdate
@@ -67,6 +68,7 @@ class JaxProgram(RestorableProgram):
     ) -> None:
         import jax
 
+        require_32_bits(parameters)
         self._jax = jax
         self._graph = graph
         self._mode = mode

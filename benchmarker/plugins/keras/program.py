@@ -15,6 +15,7 @@ from benchmarker.errors import UnsupportedError
 from benchmarker.graph.graph import Graph
 from benchmarker.graph.transformations.expand_composites import expand_composites
 from benchmarker.plugins.common.hyperparameters import Hyperparameters
+from benchmarker.plugins.common.integers import require_32_bits
 from benchmarker.plugins.keras.binding import Binding
 from benchmarker.plugins.keras.binding_site import Setting
 from benchmarker.plugins.keras.composed import composed_optimizer, parts
@@ -48,6 +49,8 @@ class KerasProgram(RestorableProgram):
     ) -> None:
         from keras import ops
 
+        if setting.native_type("int64") == "int32":
+            require_32_bits(parameters)
         self._ops = ops
         self._graph = expand_composites(graph, BINDERS)
         self._mode = mode

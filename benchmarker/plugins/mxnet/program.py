@@ -15,6 +15,7 @@ from benchmarker.api.profile import Profile
 from benchmarker.errors import UnsupportedError
 from benchmarker.graph.graph import Graph
 from benchmarker.plugins.common.hyperparameters import Hyperparameters
+from benchmarker.plugins.common.integers import require_32_bits
 from benchmarker.plugins.mxnet.composed import ComposedUpdates
 from benchmarker.plugins.mxnet.distributed import MeanGradients, ServedWeights, Store
 from benchmarker.plugins.mxnet.fusion import fusion, would_keep
@@ -45,6 +46,7 @@ class MxnetProgram(RestorableProgram):
     ) -> None:
         import mxnet
 
+        require_32_bits(parameters)
         self._mx: Any = mxnet
         self._graph = graph
         self._settings = settings

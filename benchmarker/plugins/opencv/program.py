@@ -11,6 +11,7 @@ import numpy as np
 from benchmarker.api.profile import Call, Profile
 from benchmarker.cache import temporary_folder
 from benchmarker.errors import UnsupportedError
+from benchmarker.plugins.common.integers import require_32_bits
 from benchmarker.plugins.common.onnx.model import OnnxModel
 from benchmarker.plugins.common.onnx.origins import Origins
 from benchmarker.plugins.common.onnx.program import OnnxProgram
@@ -29,6 +30,7 @@ class OpenCvProgram(OnnxProgram):
     def __init__(self, model: OnnxModel, parameters: Mapping[str, Array]) -> None:
         import cv2
 
+        require_32_bits(parameters)
         super().__init__(model, parameters)
         with temporary_folder() as folder:
             path = model.write(folder)

@@ -14,6 +14,7 @@ from benchmarker.api.profile import Profile
 from benchmarker.api.training_state import TrainingState
 from benchmarker.errors import UnsupportedError, require
 from benchmarker.graph.graph import Graph, walk
+from benchmarker.plugins.common.integers import require_32_bits
 from benchmarker.plugins.numpy.evaluation import RuleProgram
 from benchmarker.plugins.tinygrad.composed import ComposedUpdate
 from benchmarker.plugins.tinygrad.operators import TinygradOperators, require_no_arrays
@@ -36,6 +37,7 @@ class TinygradProgram(RuleProgram):
         import tinygrad
 
         require_no_arrays(graph)
+        require_32_bits(parameters)
         self._tinygrad: Any = tinygrad
         self._device = tinygrad.Device[tinygrad.Device.DEFAULT]
         self._graph = graph
