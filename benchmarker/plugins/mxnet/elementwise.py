@@ -117,7 +117,10 @@ class ElementwiseOperators(SymbolOperators):
         return self._mx.ceil(x)
 
     def round(self, x: Tensor) -> Tensor:
-        return self._mx.rint(x)
+        # Its own takes halves down, where the even neighbour is meant.
+        below = self._mx.floor(x)
+        over = x - below
+        return self._mx.where(over == 0.5, 2.0 * self._mx.ceil(0.5 * below), below + (over > 0.5))
 
     def integer_div(self, a: Tensor, b: Tensor) -> Tensor:
         return self._binary("div", a, b)  # of integers C++'s own

@@ -25,6 +25,22 @@ class OpenCvOperators(ComposedTanhGelu):
     rnn = Operators.rnn
     rotary_embedding = Operators.rotary_embedding
 
+    def matmul(self, a: Tensor, b: Tensor) -> Tensor:
+        # It pairs stacks of matrices wrongly where parts of one are to be repeated.
+        stacks = [self._shape(operand)[:-2] for operand in (a, b)]
+        if not all(stacks) or stacks[0] == stacks[1]:
+            return super().matmul(a, b)
+        whole = np.broadcast_shapes(*stacks)
+        a, b = (self.expand(operand, shape=(*whole, *self._shape(operand)[-2:])) for operand in (a, b))
+        return super().matmul(a, b)
+
+    def _reduce(self, kind: str, x: Tensor, axes: tuple[int, ...], keepdims: bool) -> Tensor:
+        if 0 in axes and len(axes) > 2:
+            # Its sums over three axes, of which one is the first, are wrong.
+            x = super()._reduce(kind, x, tuple(axis for axis in axes if axis), keepdims)
+            axes = (0,)
+        return super()._reduce(kind, x, axes, keepdims)
+
     def max_pool(self, x: Tensor, *, window: MaxPooling) -> Tensor:
         # It would keep a last window that begins in the padding.
         return super().max_pool(x, window=rounded_down(window, self._shape(x)))

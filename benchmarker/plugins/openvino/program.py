@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from benchmarker.api.generation import OWN_OUTPUTS
+from benchmarker.plugins.common.integers import require_32_bits
 from benchmarker.plugins.common.onnx.model import OnnxModel
 from benchmarker.plugins.common.onnx.program import OnnxProgram
 from benchmarker.plugins.openvino.compiling import Compiler
@@ -30,6 +31,7 @@ class OpenVinoProgram(OnnxProgram):
     """
 
     def __init__(self, model: OnnxModel, parameters: Mapping[str, Array], compiler: Compiler) -> None:
+        require_32_bits(parameters)
         super().__init__(model, parameters)
         self._compiler = compiler
         self._requests: list[Any] = []
