@@ -33,9 +33,9 @@ class Operand:
     role : {"data", "weight", "state", "labels", "truth", "table"}
         Part of the mini-batch, a trainable parameter, one that is not, class indices, truth values, or
         class indices that are a parameter.
-    values : {"normal", "negative", "positive", "wide", "shifted", "zeros"}
+    values : {"normal", "negative", "positive", "wide", "shifted", "zeros", "halves"}
         Standard normal; below 0; between 0.5 and 1.5; evenly from -60 to 60; around 200, whose
-        exponential overflows in float32; or every third one 0.
+        exponential overflows in float32; every third one 0; or halfway between two integers.
     classes : int
         Upper bound of labels.
     low : int
@@ -75,6 +75,8 @@ class Operand:
             return values + 200.0
         if self.values == "zeros":
             values.reshape(-1)[::3] = 0.0
+        if self.values == "halves":
+            return np.floor(4.0 * values) + 0.5
         return values
 
 

@@ -54,6 +54,7 @@ LOGIC_CASES = (
         for operator in ("sign", "floor", "ceil", "round")
         for values in ("normal", "wide", "zeros")
     ),
+    OperatorCase("round", "halves", (Operand((4, 6), values="halves"),)),
     *(
         OperatorCase(operator, "integers", (labels((4, 6), 9), labels((4, 6), 9)))
         for operator in ("add", "sub", "mul", "minimum", "maximum")

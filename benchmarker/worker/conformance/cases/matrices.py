@@ -46,6 +46,7 @@ MATRIX_CASES = (
     OperatorCase("matmul", "broadcast-right", (Operand((2, 3, 4, 5)), *weights((5, 6)))),
     OperatorCase("matmul", "broadcast-left", (Operand((4, 5)), Operand((3, 5, 2)))),
     OperatorCase("matmul", "broadcast-both", (Operand((2, 1, 4, 5)), Operand((3, 5, 6)))),
+    OperatorCase("matmul", "broadcast-each", (Operand((3, 1, 3, 4)), Operand((1, 2, 4, 2)))),
     OperatorCase("sparse_matmul", "plain", (Operand((4, 5), "state"), Operand((5, 3)))),
     OperatorCase("causal_mask", "matrix", (Operand((5, 5)),), then="softmax"),
     OperatorCase("causal_mask", "heads", (Operand((2, 3, 4, 4)),), then="softmax"),

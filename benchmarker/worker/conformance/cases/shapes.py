@@ -17,6 +17,7 @@ def _reductions(operator: str) -> tuple[OperatorCase, ...]:
         OperatorCase(operator, "channels-kept", (x,), {"axes": (1,), "keepdims": True}),
         OperatorCase(operator, "two-axes", (x,), {"axes": (0, 2)}),
         OperatorCase(operator, "spatial-kept", (x,), {"axes": (2, 3), "keepdims": True}),
+        OperatorCase(operator, "all-but-channels", (x,), {"axes": (0, 2, 3), "keepdims": True}),
     )
 
 
