@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from types import ModuleType
 from typing import Any
 
-from benchmarker.api.given_values import possible_paths, shown
+from benchmarker.api.given_values import possible_paths
 from benchmarker.cli import counter
 from benchmarker.cli.terminal import OUTPUT_FAULTS, drop_output, output_width, secure_streams, tell
 from benchmarker.errors import BenchmarkerError, did_you_mean, nearest, printable
@@ -92,13 +92,9 @@ class _Parser(argparse.ArgumentParser):
     def __init__(self, **keywords: Any) -> None:
         super().__init__(**{"formatter_class": _Formatter, "allow_abbrev": False, **keywords})
         self._mixes = False
-        self._given: dict[str, str] = {}
-        """The values of the options so far."""
 
     def parse_known_args(self, args: Any = None, namespace: Any = None) -> tuple[Any, list[str]]:
         """Take several words of a command wherever they stand among its options."""
-        if not self._mixes:
-            self._given.clear()
         if self._mixes or not self._takes_words():
             return super().parse_known_args(args, namespace)
         self._mixes = True
@@ -133,24 +129,12 @@ class _Parser(argparse.ArgumentParser):
         return plain and any(action.nargs in ("*", "+") for action in words)
 
     def _get_values(self, action: argparse.Action, arg_strings: list[str]) -> Any:
-        if action.option_strings and isinstance(action, argparse._StoreAction):
-            self._require_once(action, " ".join(arg_strings))
         if action.nargs is None and arg_strings == ["--"]:
             # argparse drops these two hyphens also where they are an option's value, and gives a list.
             value = self._get_value(action, "--")
             self._check_value(action, value)
             return value
         return super()._get_values(action, arg_strings)
-
-    def _require_once(self, action: argparse.Action, value: str) -> None:
-        """Refuse an option that was given before: a comma makes a list, so that a second one is a mistake."""
-        before = self._given.get(action.dest)
-        if before is not None:
-            flag = next(name for name in action.option_strings if name.startswith("--"))
-            is_list = isinstance(action.metavar, str) and action.metavar.endswith(",...")
-            rest = f"; give several values as {flag}=A,B" if is_list else ""
-            self.error(f"{flag} must be given once, got {shown(before)} and {shown(value)}{rest}")
-        self._given[action.dest] = value
 
     def error(self, message: str) -> None:  # type: ignore[override]
         # argparse names an option by all its spellings; a rule's sentence has it as its subject.

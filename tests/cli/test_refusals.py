@@ -62,28 +62,6 @@ NAMES = [
     (("plot", "speedp"), "unknown chart 'speedp'; did you mean 'speedup'?"),
 ]
 
-REPEATED = [
-    (
-        (*MLP, "--repeats=1", "--repeats=2"),
-        "--repeats must be given once, got '1' and '2' (see benchmarker run --help)",
-    ),
-    ((*MLP, "--repeats", "1", "--repeats", "1"), "--repeats must be given once, got '1' and '1'"),
-    (
-        (*MLP, "--batch-size=2", "--batch_size=4"),
-        "--batch-size must be given once, got '2' and '4'; give several values as --batch-size=A,B",
-    ),
-    (("--framework=numpy", *MLP), "--framework must be given once", "--framework=A,B"),
-    (("train", "digits_mlp", "--framework=numpy", "--seeds=2", "--seeds=3"), "--seeds must be given once"),
-    (("results", "list", "--limit=1", "--limit=2"), "--limit must be given once"),
-    (("compare", "a", "--pairs=6", "b", "--pairs=7"), "--pairs must be given once, got '6' and '7'"),
-    (
-        ("list-site", "build", "--output=a", "results", "-o", "b"),
-        "--output must be given once",
-        "'a' and 'b'",
-    ),
-    (("submit", "a.toml", "--to=slurm", "--to=pbs"), "--to must be given once, got 'slurm' and 'pbs'"),
-]
-
 TYPES = [
     ((*MLP, "--set=hidden1=3,hidden2=4"), "--set: takes one name: --set hidden1=3 --set hidden2=4"),
     (("--framework=numpy", "--problem=resnet50", "--set=image_size=abc"), "'image_size'", "'abc'"),
@@ -198,9 +176,7 @@ PLACES = [
 ]
 
 
-@pytest.mark.parametrize(
-    "case", [*NAMES, *REPEATED, *TYPES, *SIZES, *PLACES], ids=lambda case: " ".join(case[0])[-60:]
-)
+@pytest.mark.parametrize("case", [*NAMES, *TYPES, *SIZES, *PLACES], ids=lambda case: " ".join(case[0])[-60:])
 def test_it_is_refused(command: Command, case: tuple[tuple[str, ...], str]) -> None:
     arguments, *parts = case
     assert_refused(command, command(*arguments), *parts)
