@@ -207,9 +207,15 @@ class MpiProgram(Around):
             raise UnsupportedError("the optimizer's state is not on this rank")
 
     def set_hyperparameters(self, values: Mapping[str, float]) -> None:
+        self.use_hyperparameters(self.prepare_hyperparameters(values))
+
+    def prepare_hyperparameters(self, values: Mapping[str, float]) -> Optimizer:
         if self._has_server:
             raise UnsupportedError("the optimizer is the server's, which takes its constants at the start")
-        self._trained.known.take(values)
+        return self._trained.known.prepared(values)
+
+    def use_hyperparameters(self, prepared: Optimizer) -> None:
+        self._trained.known.optimizer = prepared
 
     def native_state(self) -> Arrays:
         return {}
