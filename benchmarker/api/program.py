@@ -168,7 +168,7 @@ class Program(CarriesState, ABC):
         return values
 
     def use_hyperparameters(self, prepared: Any) -> None:
-        """Take prepared constants from the next update on, as :meth:`set_hyperparameters` does. Timed."""
+        """Take prepared constants from the next update on, as :meth:`set_hyperparameters` does. Timed in a training."""
         self.set_hyperparameters(prepared)
 
     def optimizer_variant(self) -> str:

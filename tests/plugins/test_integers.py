@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -15,8 +17,15 @@ def test_one_that_needs_more_is_refused_by_name(value: int) -> None:
         require_32_bits({"powers": np.array([1, value])})
 
 
+def is_refused(**parameters: Any) -> bool:
+    try:
+        require_32_bits(parameters)
+    except UnsupportedError:
+        return True
+    return False
+
+
 def test_what_fits_is_taken() -> None:
     edges = np.array([-(2**31), 2**31 - 1])
-    require_32_bits(
-        {"edges": edges, "none": edges[:0], "real": np.array([1e30]), "short": np.array([7], "u4")}
-    )
+    assert not is_refused(edges=edges, none=edges[:0], real=np.array([1e30]), short=np.array([7], "u4"))
+    assert is_refused(edges=edges, beyond=edges + 1)

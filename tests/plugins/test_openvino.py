@@ -121,6 +121,7 @@ def test_a_precision_that_the_processor_lacks_is_refused(
 
 RAN = """
 import json
+import numpy as np
 from benchmarker.api.framework import Device
 from benchmarker.api.optimizer import Optimizer
 from benchmarker.data import values
@@ -133,7 +134,7 @@ graph = problem.graph(2, **problem.reduced).without_loss()
 framework = OpenVino()
 framework.configure(Device("cpu"), threads=2, seed=0)
 
-def build(hint):
+def build(hint, graph=graph):
     return framework.build(
         graph, values.draw_parameters(graph, 0), mode="inference", device=Device("cpu"), precision="fp32",
         optimizer=Optimizer(), options=Options(hint=hint),
@@ -150,6 +151,15 @@ for one in loaded:
     last = many.infer(one)
 many.synchronize(last)
 difference = abs(many.fetch(last)[0] - alone.fetch(alone.infer(alone.load(batches[-1])))[0]).max()
+from benchmarker.graph.network import Network
+
+net = Network("edges", 2)
+x = net.input("x", (3,))
+net.output(net.reduce_max(x, axes=(1,)))
+net.output(net.reshape(net.matmul(net.reshape(x, shape=(1, 6)), net.reshape(x, shape=(6, 1))), shape=()))
+edges = build("latency", net.graph())
+maxima, _ = edges.fetch(edges.infer(edges.load({"x": np.float32([[-np.inf] * 3, [1, -np.inf, 2]])})))
+_, product = edges.fetch(edges.infer(edges.load({"x": np.float32([[1, 2, 3], [4, 5, 6]])})))
 convolutions = {node.name for node in graph.nodes if node.operator == "conv"}
 print(json.dumps({
     "steps": profile.steps,
@@ -161,6 +171,8 @@ print(json.dumps({
     "used": [sum(c.seconds for c in profile.calls if c.step == step) for step in range(3)],
     "requests": len(many._requests),
     "difference": float(difference),
+    "maxima": [str(number) for number in maxima],
+    "product": float(product),
 }))
 """
 
@@ -174,6 +186,11 @@ def test_a_real_profile_finds_each_convolution_in_each_step(ran: Any) -> None:
     assert ran["missing"] == [[], [], []]
     assert ran["twice"] == 0
     assert all(used < 1.05 * seconds for used, (_, seconds) in zip(ran["used"], ran["steps"]))
+
+
+def test_what_it_computes_wrongly_is_composed(ran: Any) -> None:
+    assert ran["maxima"] == ["-inf", "2.0"]
+    assert ran["product"] == 91.0
 
 
 def test_requests_take_turns_and_each_has_its_own_mini_batch(ran: Any) -> None:
