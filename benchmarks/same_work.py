@@ -13,7 +13,8 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -122,16 +123,53 @@ while time.monotonic() < until:
 """
 
 
+HOG_BEGINS, HOG_SECONDS = 1.0, 1.0
+"""Of the timed part; importing takes the hog a moment more."""
+HOG_IMPORTS = 0.4
+DISTURBED = 0.2
+"""A neighbour that makes steps less slower than this for a fifth of the run stays within the grade's limit of 3 %."""
+
+
+@dataclass(frozen=True)
+class Observed:
+    """A real run: whether it is told to have been disturbed, and by how much its steps were slower beside the hog."""
+
+    told: bool
+    rise: float
+
+
 def real(runs: int, hogs: int) -> Iterator[Row]:
     """Yield how many runs that need memory bandwidth are told to have been disturbed, with a hog and without."""
-    for seconds in (0.0, 1.0):
-        told = [_run(seconds, hogs) for _ in range(runs)]
-        name = "beside a process that copies memory for a while" if seconds else "alone"
-        goal, least = (1.0, LEAST_FOUND) if seconds else (MOST_FALSE, None)
-        yield Row(f"told, of {runs} real runs {name}", [sum(told) / runs], goal, percent, least)
+    alone = [_run(0, 0.0).told for _ in range(runs)]
+    yield Row(f"told, of {runs} real runs alone", [sum(alone) / runs], MOST_FALSE, percent)
+    beside = [_run(hogs, HOG_SECONDS) for _ in range(runs)]
+    name = "beside a process that copies memory for a second"
+    yield Row(f"steps slower {name}", [run.rise for run in beside], None, percent)
+    slow = [run.told for run in beside if run.rise >= DISTURBED]
+    others = [run.told for run in beside if run.rise < DISTURBED]
+    if slow:
+        yield Row(
+            f"told, of {len(slow)} real runs that it made {DISTURBED:.0%} slower or more",
+            [sum(slow) / len(slow)],
+            1.0,
+            percent,
+            LEAST_FOUND,
+        )
+    if others:
+        yield Row(f"told, of the {len(others)} others", [sum(others) / len(others)], None, percent)
 
 
-def _run(seconds: float, hogs: int) -> bool:
+def rise_of(steps: Sequence[float]) -> float:
+    """Return by how much steps were slower while the hog was there, relative to those before and after."""
+    ends = np.cumsum(steps)
+    begins, stops = HOG_BEGINS + HOG_IMPORTS, HOG_BEGINS + HOG_SECONDS
+    inside = (ends > begins) & (ends < stops)
+    outside = (ends < HOG_BEGINS) | (ends > stops + 2 * HOG_IMPORTS)
+    each = np.asarray(steps)
+    return float(np.mean(each[inside]) / np.median(each[outside]) - 1)
+
+
+def _run(hogs: int, seconds: float) -> Observed:
     with tempfile.TemporaryDirectory() as folder:
         command = [
             *(
@@ -159,8 +197,8 @@ def _run(seconds: float, hogs: int) -> bool:
                 if b": measuring" in line:
                     break
             planted = []
-            if seconds:
-                time.sleep(1.0)
+            if hogs:
+                time.sleep(HOG_BEGINS)
                 command = [sys.executable, "-c", HOG.format(seconds=seconds)]
                 planted = [subprocess.Popen(command) for _ in range(hogs)]
             run.stderr.read()
@@ -168,7 +206,8 @@ def _run(seconds: float, hogs: int) -> bool:
                 hog.wait()
         (path,) = Path(folder).glob("*.json")
         record: dict[str, Any] = json.loads(path.read_text())
-    return any(reason["kind"] == "same_work" for reason in record["trust"]["reasons"])
+    told = any(reason["kind"] == "same_work" for reason in record["trust"]["reasons"])
+    return Observed(told, rise_of(record["timing"]["samples_seconds"]))
 
 
 def main() -> int:

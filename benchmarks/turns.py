@@ -164,6 +164,8 @@ class Command:
             "compare", "framework=planted_base", f"framework=planted_{side}", "--run", "--json", f"--pairs={pairs}",
             "--turns" if turns else "--no-turns",
         )  # fmt: skip
+        if not told:
+            raise SystemExit(f"comparing with {side} printed nothing")
         (row,) = json.loads(told)["rows"]
         return campaign(row, side, turns, time.monotonic() - start)
 

@@ -208,6 +208,10 @@ class Launcher(ABC):
         """
         return None
 
+    def fault(self) -> str | None:
+        """Return why nothing can be started from here, whatever is to be run; None if something can."""
+        return None
+
     def rank_places(self, processes: int) -> Sequence[RankPlace] | None:
         """Return where :meth:`launch_group` will start so many processes; None where that is all this machine.
 

@@ -28,7 +28,7 @@ class NativeScheme:
         Whether it takes the statistics of a rank's own rows, or of the whole mini-batch.
     rows : {"own", "all"}
         Whose rows of a mini-batch the program's graph has. One of all ranks' rows is given to a framework that parts
-        the arrays of a step itself; each rank still loads its own.
+        the arrays of a step itself; each rank still loads its own. Its loss is then that of all rows at once.
     optimizers, precisions : tuple of str
         Those that it takes; all of the framework's by default. It takes no modifiers where it names optimizers.
     options : mapping

@@ -96,8 +96,10 @@ class Problem:
         the graph, whose input is then a vector for each of them; its parameters are those of
         :func:`~benchmarker.api.collective.of_problem`.
     whole_only : callable or None
-        ``whole_only(parameters)`` returns why the loss of a mini-batch is not the mean of the losses of its parts, so
-        that neither several ranks nor micro-batches can train it, or None if it is.
+        ``whole_only(parameters)`` returns why neither several ranks nor micro-batches can train it, or None if they
+        can: its samples are compared with each other, say. A loss that is a mean over something else than samples, and
+        inputs that number rows of the mini-batch, say so themselves (``net.loss(..., over=...)``,
+        ``net.input(..., rows=...)``).
     """
 
     name: str

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 from benchmarker.cli.records import tell_skipped
 from benchmarker.cli.run_options import add_arguments, given, permit
 from benchmarker.cli.terminal import ReadOrNot, end_as_interrupted, print_text, tell
+from benchmarker.errors import UsageError
 
 if TYPE_CHECKING:
     from benchmarker.experiment.blueprint.loading import Blueprint
@@ -79,7 +80,13 @@ def run_blueprint(arguments: argparse.Namespace, blueprint: Blueprint | None) ->
 
 
 def _go_where_launchers_start(experiment: Experiment) -> None:
-    """Become the command again where a launcher can start something, e.g. in a job that it asks for."""
+    """Become the command again where a launcher can start something, e.g. in a job that it asks for.
+
+    Raises
+    ------
+    UsageError
+        If a launcher can start nothing, here or anywhere.
+    """
     from benchmarker import registry
     from benchmarker.experiment.settings import launcher_options
 
@@ -89,6 +96,9 @@ def _go_where_launchers_start(experiment: Experiment) -> None:
         around = None if options is None else launcher.around(options, program)
         if around is not None:
             os.execvp(around[0], around)
+        fault = launcher.fault()
+        if fault is not None:
+            raise UsageError(fault)
 
 
 def _show_plan(arguments: argparse.Namespace, experiment_run: ExperimentRun) -> int:

@@ -163,9 +163,65 @@ def first_samples(batch: Mapping[str, Array], count: int) -> dict[str, Array]:
     return {name: array[:count] for name, array in batch.items()}
 
 
-def repeated_samples(batch: Mapping[str, Array], count: int, size: int) -> dict[str, Array]:
+def samples_at(batch: Mapping[str, Array], places: Array, counted: Mapping[str, int]) -> dict[str, Array]:
+    """Return the samples that stand at some places of a mini-batch, in that order.
+
+    Parameters
+    ----------
+    batch : mapping
+        Arrays whose first axis counts samples.
+    places : ndarray of int
+        Any of them, as often as they are named.
+    counted : mapping
+        Inputs that number rows through the mini-batch, with how many rows a sample has; each sample then numbers its
+        own where it stands now (:attr:`~benchmarker.graph.graph.Graph.counted`).
+    """
+    moved = np.arange(len(places)) - places
+    return {name: _numbered(array[places], moved, counted.get(name, 0)) for name, array in batch.items()}
+
+
+def part_of(
+    batch: Mapping[str, Array], part: int, parts: int, counted: Mapping[str, int]
+) -> dict[str, Array]:
+    """Return one of so many equal parts of a mini-batch, without copying; see :func:`samples_at`.
+
+    An array may have several rows for each sample, as the masks of a dropout between words do.
+
+    Raises
+    ------
+    ValueError
+        If the rows of an array do not go into so many parts.
+    """
+    found = {}
+    for name, array in batch.items():
+        each, rest = divmod(len(array), parts)
+        if rest:
+            raise ValueError(f"{len(array)} rows of '{name}' do not go into {parts} equal parts")
+        start = part * each
+        found[name] = _numbered(array[start : start + each], np.full(each, -start), counted.get(name, 0))
+    return found
+
+
+def _numbered(array: Array, moved: Array, rows: int) -> Array:
+    """Return row numbers of samples that were moved by so many places."""
+    if not rows:
+        return array
+    added: Array = (moved * rows).astype(array.dtype)
+    return array + added.reshape(-1, *[1] * (array.ndim - 1))
+
+
+def repeated_samples(
+    batch: Mapping[str, Array], count: int, size: int, counted: Mapping[str, int]
+) -> dict[str, Array]:
     """Return a mini-batch of ``size`` samples that are the first ``count``, again and again."""
-    return {name: array[np.arange(size) % count] for name, array in batch.items()}
+    return samples_at(batch, np.arange(size) % count, counted)
+
+
+def moved_samples(
+    batch: Mapping[str, Array], shift: int, size: int, counted: Mapping[str, int]
+) -> dict[str, Array]:
+    """Return a mini-batch of ``size`` samples moved on by ``shift`` places, the last of them to the front."""
+    return samples_at(batch, np.roll(np.arange(size), shift), counted)
 
 
 def digest(arrays: Mapping[str, Array]) -> str:

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Literal
 
 from benchmarker import registry
 from benchmarker.api.framework import FrameworkPlugin
 from benchmarker.api.launcher import Launcher
+from benchmarker.api.native_scheme import NativeScheme
 from benchmarker.api.scheme import Scheme
 from benchmarker.experiment.spec import RunSpec
+from benchmarker.graph.graph import Graph
 
 
 def unsuited_ranks(run: RunSpec, plugin: FrameworkPlugin) -> str | None:
@@ -47,6 +50,7 @@ def _reasons(run: RunSpec, plugin: FrameworkPlugin, scheme: Scheme) -> Iterator[
             f"scheme '{run.scheme}' updates parts of the weights on each rank, which optimizer '{run.optimizer.kind}' "
             "and what is done around it do not allow: they look at more than one element at a time"
         )
+    yield from _of_parts(run)
     yield from _of_processes(run)
     if run.training is not None:
         yield from _of_recipe(run, plugin, scheme)
@@ -87,3 +91,53 @@ def _of_recipe(run: RunSpec, plugin: FrameworkPlugin, scheme: Scheme) -> Iterato
 
 def _by_element(run: RunSpec) -> bool:
     return run.optimizer.rule.is_elementwise and not run.optimizer.modifiers
+
+
+def statistics_of(run: RunSpec) -> Literal["local", "global"]:
+    """Return whether batch normalization takes the statistics of a rank's own rows, or of those of all ranks."""
+    native = _native(run)
+    return "global" if native is not None and native.batch_normalization == "global" else "local"
+
+
+def loss_of(run: RunSpec) -> Literal["local", "global"]:
+    """Return whether a loss looks at a rank's own rows, or at those of all ranks at once."""
+    native = _native(run)
+    return "global" if native is not None and native.rows == "all" else "local"
+
+
+def looks_at_all_rows(run: RunSpec) -> bool:
+    """Whether what looks at several samples looks at those of all ranks, so that the ranks train what one would."""
+    graph = graph_of_rank(run)
+    if graph.loss_over is not None and not graph.takes_statistics:
+        return loss_of(run) == "global"
+    return statistics_of(run) == "global"
+
+
+def graph_of_rank(run: RunSpec) -> Graph:
+    """Return the graph of a rank's own rows."""
+    rows = max(1, run.batch_size // run.ranks)
+    return registry.problem(run.problem).graph(rows, **run.problem_parameters)
+
+
+def _native(run: RunSpec) -> NativeScheme | None:
+    if run.exchange != "native":
+        return None
+    return registry.framework(run.framework).schemes.get(str(run.scheme))
+
+
+def _of_parts(run: RunSpec) -> Iterator[str]:
+    """Yield why no reference knows the function that ranks would train."""
+    if statistics_of(run) == "local" and loss_of(run) == "local":
+        return
+    graph = graph_of_rank(run)
+    means = f"'{run.problem.name}' by {run.framework}'s own '{run.scheme}'"
+    if graph.is_another_in_parts and run.micro_batch is not None:
+        yield (
+            f"--micro-batch is not for {means}, which looks at the samples of all ranks at once; leave it out or use "
+            "--exchange=mpi"
+        )
+    if graph.takes_statistics and graph.loss_over is not None and statistics_of(run) != loss_of(run):
+        yield (
+            f"{means} would take the statistics of all ranks' rows, but the mean over {graph.loss_over} of each "
+            "rank's; use --exchange=mpi"
+        )

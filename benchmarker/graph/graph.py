@@ -36,6 +36,9 @@ class Graph:
         holds its gradient. Empty otherwise.
     operands : bool
         Whether the inputs are operands of one operator, whose first axis counts no samples.
+    loss_over : str or None
+        What the loss is a mean over where that is not samples, such as ``masked words``. Parts of a mini-batch have
+        different numbers of them, so the mean of their losses is another function.
     """
 
     name: str
@@ -47,6 +50,7 @@ class Graph:
     types: Mapping[str, TensorType]
     upstream: Mapping[str, str] = field(default_factory=dict)
     operands: bool = False
+    loss_over: str | None = None
 
     @property
     def batch_size(self) -> int:
@@ -70,6 +74,21 @@ class Graph:
         return tuple(p.name for p in self.parameters if p.name in moved)
 
     @property
+    def takes_statistics(self) -> bool:
+        """Whether an operator takes statistics of all samples, as batch normalization does."""
+        return "batch_normalization" in self.operators
+
+    @property
+    def is_another_in_parts(self) -> bool:
+        """Whether training parts of a mini-batch and taking their mean is another function than training the whole."""
+        return self.takes_statistics or self.loss_over is not None
+
+    @property
+    def counted(self) -> Mapping[str, int]:
+        """Inputs whose values number rows through the mini-batch, with how many rows each sample has."""
+        return {i.name: i.rows for i in self.inputs if i.rows}
+
+    @property
     def operators(self) -> frozenset[str]:
         """Names of the operators in use."""
         return frozenset(node.operator for node in self.nodes)
@@ -89,6 +108,7 @@ class Graph:
             nodes=tuple(reversed(nodes)),
             loss=None,
             upstream={},
+            loss_over=None,
         )
 
     def for_gradient(self) -> Graph:
@@ -131,6 +151,7 @@ class Graph:
             "types": {name: asdict(t) for name, t in self.types.items()},
             "upstream": dict(self.upstream),
             "operands": self.operands,
+            "loss_over": self.loss_over,
         }
 
     @staticmethod
@@ -139,7 +160,8 @@ class Graph:
         return Graph(
             name=data["name"],
             inputs=tuple(
-                Input(i["name"], _type(i["type"]), _distribution(i["distribution"])) for i in data["inputs"]
+                Input(i["name"], _type(i["type"]), _distribution(i["distribution"]), i.get("rows", 0))
+                for i in data["inputs"]
             ),
             parameters=tuple(
                 Parameter(p["name"], _type(p["type"]), _distribution(p["initializer"]), p["trainable"])
@@ -160,6 +182,7 @@ class Graph:
             types={name: _type(t) for name, t in data["types"].items()},
             upstream=data.get("upstream", {}),
             operands=data.get("operands", False),
+            loss_over=data.get("loss_over"),
         )
 
 

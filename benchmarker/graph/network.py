@@ -39,6 +39,7 @@ class Network(Recorder):
         self._parameters: list[Parameter] = []
         self._outputs: list[str] = []
         self._loss: str | None = None
+        self._loss_over: str | None = None
         self._operands = False
 
     # --- tensors -----------------------------------------------------------------------------
@@ -49,10 +50,15 @@ class Network(Recorder):
         sample_shape: Sequence[int],
         dtype: str = "float32",
         distribution: Distribution = Distribution("normal"),
+        rows: int = 0,
     ) -> Value:
-        """Declare a tensor of the mini-batch; ``sample_shape`` is without the batch axis."""
+        """Declare a tensor of the mini-batch; ``sample_shape`` is without the batch axis.
+
+        Where its values number rows of another tensor through the whole mini-batch, as those of a graph's neighbours
+        do, ``rows`` tells how many each sample has, so that a part of the mini-batch can count its own.
+        """
         type_ = TensorType((self.batch_size, *self._positive(name, sample_shape)), dtype)
-        self._inputs.append(Input(name, type_, distribution))
+        self._inputs.append(Input(name, type_, distribution, rows))
         return self._declare(name, type_)
 
     def operand(
@@ -111,9 +117,14 @@ class Network(Recorder):
         """Make ``value`` a result of inference."""
         self._outputs.append(value.name)
 
-    def loss(self, value: Value) -> None:
-        """Make the scalar ``value`` what training minimises."""
-        self._loss = value.name
+    def loss(self, value: Value, *, over: str | None = None) -> None:
+        """Make the scalar ``value`` what training minimises.
+
+        A loss is a mean over samples. Where it is one over something else, of which parts of a mini-batch have
+        different numbers, ``over`` says of what, e.g. ``masked words``: ranks and micro-batches then minimise the mean
+        of their own means, which the reference computes too, and records say so.
+        """
+        self._loss, self._loss_over = value.name, over
 
     def graph(self) -> Graph:
         """Return the finished graph."""
@@ -126,6 +137,7 @@ class Network(Recorder):
             self._loss,
             dict(self.types),
             operands=self._operands,
+            loss_over=self._loss_over,
         )
 
     def _declare(self, name: str, type_: TensorType) -> Value:

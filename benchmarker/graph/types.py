@@ -85,11 +85,25 @@ class Distribution:
 
 @dataclass(frozen=True)
 class Input:
-    """A tensor of the mini-batch. ``type.shape[0]`` is the batch size."""
+    """A tensor of the mini-batch. ``type.shape[0]`` is the batch size.
+
+    Parameters
+    ----------
+    name : str
+        Unique in the graph.
+    type : TensorType
+        Of the whole mini-batch.
+    distribution : Distribution
+        How its values are drawn.
+    rows : int
+        Its values number rows, of which each sample has so many, through the whole mini-batch: samples that stand
+        elsewhere have other numbers. 0 of any other input.
+    """
 
     name: str
     type: TensorType
     distribution: Distribution = Distribution("normal")
+    rows: int = 0
 
 
 @dataclass(frozen=True)

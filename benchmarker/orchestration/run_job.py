@@ -11,6 +11,7 @@ from benchmarker import registry
 from benchmarker.api.framework import Device
 from benchmarker.api.world import World
 from benchmarker.experiment.options import RUN_OPTIONS
+from benchmarker.experiment.rank_suitability import looks_at_all_rows
 from benchmarker.experiment.spec import RunSpec
 from benchmarker.orchestration.run_record import trace_beside
 from benchmarker.worker.job import CollectiveJob, RankJob, RankTrainJob, RunJob, TrainJob
@@ -66,12 +67,10 @@ def _group(spec: RunSpec) -> dict[str, Any]:
     if spec.scheme is None:
         return {"world": World(0, spec.ranks, ()), "exchange": spec.exchange}
     scheme = registry.scheme(str(spec.scheme))
-    native = registry.framework(spec.framework).schemes.get(str(spec.scheme))
-    is_global = native is not None and native.batch_normalization == "global"
     return {
         "world": World(0, spec.ranks, ()),
         "scheme": registry.scheme_value(str(spec.scheme)),
         "scheme_constants": dict(vars(scheme)),
         "exchange": spec.exchange,
-        "global_statistics": spec.exchange == "native" and is_global,
+        "global_statistics": looks_at_all_rows(spec),
     }

@@ -72,13 +72,6 @@ def build_bert(net: Network, p: BertParameters) -> None:
         bert.classification(net, x, p.classes, p.dropout)
 
 
-def masked_words(p: BertParameters | RobertaParameters) -> str | None:
-    """Return why a mini-batch cannot be trained in parts, but with a head that has one label for each sample."""
-    if isinstance(p, BertParameters) and p.head != "mlm":
-        return None
-    return "its loss is a mean over masked words, of which parts of a mini-batch have different numbers"
-
-
 def build_roberta(net: Network, p: RobertaParameters) -> None:
     """Add the encoder, without segments, and its masked language model to ``net``."""
     sizes = _encoder(p, epsilon=ROBERTA_EPSILON, offset=FIRST_POSITION, segments=1)
@@ -116,7 +109,6 @@ def _bert(name: str, batch_size: int, published: tuple[Published, ...], **sizes:
         published=published,
         reduced=REDUCED,
         reduced_batch_size=4,
-        whole_only=masked_words,
     )
 
 
@@ -140,7 +132,6 @@ def _roberta(
         published=published,
         reduced=REDUCED,
         reduced_batch_size=4,
-        whole_only=masked_words,
     )
 
 

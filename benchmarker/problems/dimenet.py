@@ -14,7 +14,7 @@ from benchmarker.graph.initializers import glorot_normal
 from benchmarker.graph.network import Network
 from benchmarker.graph.recorder import Value
 from benchmarker.graph.types import Distribution
-from benchmarker.problems.layers.molecules import Molecule, atoms_of_all, require_within
+from benchmarker.problems.layers.molecules import Molecule, require_within
 from benchmarker.problems.layers.spherical import bessel_norms, bessel_zeros
 
 ENVELOPE = 5
@@ -231,5 +231,4 @@ def benchmarker_problem() -> Problem:
             "radial": 3,
         },
         reduced_batch_size=2,
-        whole_only=atoms_of_all,
     )

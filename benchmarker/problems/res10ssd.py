@@ -94,5 +94,4 @@ def benchmarker_problem() -> Problem:
         published=(Published(2_660_154, 2_357_749_504),),
         reduced={"image_size": 96, "width": 0.0625, "positives": 4},
         reduced_batch_size=2,
-        whole_only=ssd.matched_boxes,
     )

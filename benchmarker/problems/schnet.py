@@ -15,7 +15,6 @@ from benchmarker.graph.recorder import Value
 from benchmarker.graph.types import Distribution
 from benchmarker.problems.layers.glorot import glorot_dense
 from benchmarker.problems.layers.molecules import (
-    atoms_of_all,
     helix,
     neighbours,
     pair_distances,
@@ -102,7 +101,7 @@ def build(net: Network, p: Parameters) -> None:
     rows = (float(sample * p.atoms + j) for sample in range(net.batch_size) for _, j in pairs)
     kind = net.input("element", (p.atoms,), "int64", Distribution("integers", p.elements, low=1))
     table = Distribution("values", values=tuple(rows))
-    neighbour = net.input("neighbour", (p.atoms, others), "int64", table)
+    neighbour = net.input("neighbour", (p.atoms, others), "int64", table, rows=p.atoms)
     # It depends on positions alone: part of the data.
     falling = Distribution(
         "values", values=tuple(cosine_cutoff(d, p.radius) for d in pair_distances(p.atoms))
@@ -136,5 +135,4 @@ def benchmarker_problem() -> Problem:
             Published(116_033, 44_173_440, QM9),
         ),
         reduced={"atoms": 4, "elements": 6, "width": 8, "interactions": 2, "gaussians": 7},
-        whole_only=atoms_of_all,
     )

@@ -76,5 +76,4 @@ def benchmarker_problem() -> Problem:
         ),
         reduced={"classes": 4, "image_size": 260, "width": 0.03125},
         reduced_batch_size=2,
-        whole_only=ssd.matched_boxes,
     )

@@ -161,12 +161,18 @@ class NodeTestsJob(Job):
         Where they are unpacked.
     framework_options : mapping
         Of the framework.
+    skip : int
+        Tests that are left out at the beginning: those of a worker that came to no good end.
+    crash : str
+        How it ended, which is what came of the last of them.
     """
 
     kind: ClassVar[str] = "node_tests"
 
     folder: str
     framework_options: Mapping[str, Any] = field(default_factory=dict)
+    skip: int = 0
+    crash: str = ""
 
 
 EXAMPLE = ".npz"

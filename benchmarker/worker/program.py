@@ -131,7 +131,11 @@ def prepare(job: RunJob, channel: Channel, stages: Stages) -> Prepared:
         if job.mode == "generation":
             return _generation(job, plugin, framework, values, build)
         program = build(built, values)
-        return program if job.micro_batch is None else MicroBatched(program, job.micro_batch, plugin.name)
+        return (
+            program
+            if job.micro_batch is None
+            else MicroBatched(program, job.micro_batch, plugin.name, built.counted)
+        )
 
     return made_native(job, plugin, framework, device_name, program_of, channel, stages)
 

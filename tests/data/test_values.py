@@ -8,7 +8,17 @@ import numpy as np
 import pytest
 
 from benchmarker.data import values
-from benchmarker.data.values import digest, draw, draw_batch, draw_indices, draw_parameters, first_samples
+from benchmarker.data.values import (
+    digest,
+    draw,
+    draw_batch,
+    draw_indices,
+    draw_parameters,
+    first_samples,
+    moved_samples,
+    repeated_samples,
+    samples_at,
+)
 from benchmarker.graph.types import Distribution, TensorType
 from benchmarker.problems import mnist_mlp
 
@@ -398,3 +408,25 @@ def test_indices_are_decided_by_the_name_and_cover_the_tensor() -> None:
     assert drawn.max() < 1000
     assert len(np.unique(drawn)) == 1000
     assert not np.array_equal(drawn, draw_indices("b", 1000, 65536))
+
+
+MOLECULES = {"kind": np.array([[5, 6], [7, 8], [9, 10]]), "other": np.array([[1, 0], [3, 2], [5, 4]])}
+"""Of two atoms each, numbered through the mini-batch."""
+COUNTED = {"other": 2}
+
+
+def kinds_of_others(batch: dict[str, np.ndarray]) -> list[list[int]]:
+    """Return what each sample's numbers refer to."""
+    found: list[list[int]] = batch["kind"].reshape(-1)[batch["other"]].tolist()
+    return found
+
+
+def test_samples_in_other_places_refer_to_what_they_did() -> None:
+    assert kinds_of_others(MOLECULES) == [[6, 5], [8, 7], [10, 9]]
+    chosen = samples_at(MOLECULES, np.array([2, 0]), COUNTED)
+    assert kinds_of_others(chosen) == [[10, 9], [6, 5]]
+    assert kinds_of_others(moved_samples(MOLECULES, 1, 3, COUNTED)) == [[10, 9], [6, 5], [8, 7]]
+    repeated = repeated_samples(MOLECULES, 2, 4, COUNTED)
+    assert kinds_of_others(repeated) == [[6, 5], [8, 7], [6, 5], [8, 7]]
+    assert repeated["other"].tolist() == [[1, 0], [3, 2], [5, 4], [7, 6]]
+    assert repeated["other"].dtype == MOLECULES["other"].dtype

@@ -96,22 +96,33 @@ def test_ranks_come_to_an_address_too(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("program", "sentence"),
     [
-        (None, "neither 'mpirun' nor 'mpiexec' was found"),
+        (None, "neither 'mpirun' nor 'mpiexec' was found; the launcher 'mpi' needs one of"),
         ("#!/bin/sh\necho some other program 1.0\n", "--version' says: some other program 1.0"),
-        ("#!/bin/sh\necho Open MPI\necho ERROR: no slots here >&2\nexit 3\n", "ERROR: no slots here"),
     ],
 )
-def test_what_starts_no_ranks_is_told_in_a_sentence(
-    program: str | None, sentence: str, tmp_path: Path
-) -> None:
-    folder = tmp_path / "bin"
-    folder.mkdir()
+def test_what_is_no_mpi_is_refused_in_a_sentence(program: str | None, sentence: str, tmp_path: Path) -> None:
+    process = start(tmp_path, only_with(tmp_path, program), "--steps=6", "--env=current")
+    _, told = process.communicate(timeout=60)
+    assert process.returncode == 2
+    assert sentence in told
+    assert len(told.strip().splitlines()) == 1
+    assert not list(tmp_path.rglob("*.json"))
+
+
+def test_what_starts_no_ranks_is_told_in_the_record(tmp_path: Path) -> None:
+    program = "#!/bin/sh\necho Open MPI\necho ERROR: no slots here >&2\nexit 3\n"
+    record = ended(start(tmp_path, only_with(tmp_path, program), "--steps=6", "--env=current"), tmp_path)
+    assert "ERROR: no slots here" in record["error"]["message"]
+
+
+def only_with(folder: Path, program: str | None) -> dict[str, str]:
+    """Return an environment that has no other ``mpirun`` than a program."""
+    programs = folder / "bin"
+    programs.mkdir()
     if program:
-        (folder / "mpirun").write_text(program)
-        (folder / "mpirun").chmod(0o755)
-    environment = {**os.environ, "PATH": str(folder)}
-    record = ended(start(tmp_path, environment, "--steps=6", "--env=current"), tmp_path)
-    assert sentence in record["error"]["message"]
+        (programs / "mpirun").write_text(program)
+        (programs / "mpirun").chmod(0o755)
+    return {**os.environ, "PATH": str(programs)}
 
 
 SECRET = bytes(range(PROOF_BYTES))

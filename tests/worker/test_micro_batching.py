@@ -20,10 +20,11 @@ from benchmarker.errors import UnsupportedError
 from benchmarker.experiment.fault import ExperimentError
 from benchmarker.experiment.planning import plan
 from benchmarker.experiment.spec import Experiment, RunSpec
-from benchmarker.experiment.suitability import unsupported_reason, unsupported_reasons
+from benchmarker.experiment.suitability import unsupported_reason
 from benchmarker.graph.cost import graph_cost
 from benchmarker.graph.graph import Graph
 from benchmarker.graph.network import Network
+from benchmarker.graph.types import Distribution
 from benchmarker.orchestration.references import verification_samples
 from benchmarker.plugins.numpy.program import NumpyProgram
 from benchmarker.records.assembly.cost import step_cost
@@ -56,7 +57,7 @@ def test_a_step_in_micro_batches_is_the_step_of_the_whole(name: str, changes: di
     parameters, batch = draw_parameters(whole, 0), draw_batch(whole, 0)
     optimizer = Optimizer("momentum", learning_rate=0.1)
     one = build(whole, parameters, optimizer=optimizer)
-    many = MicroBatched(build(part, parameters, optimizer=optimizer), 2, "numpy")
+    many = MicroBatched(build(part, parameters, optimizer=optimizer), 2, "numpy", part.counted)
     for _ in range(2):
         loss = one.train_step(one.load(batch))
         assert many.fetch(many.train_step(many.load(batch)))[0] == pytest.approx(float(loss), rel=1e-12)
@@ -70,8 +71,15 @@ def test_a_step_in_micro_batches_is_the_step_of_the_whole(name: str, changes: di
 
 
 def test_a_mini_batch_is_split_in_order() -> None:
-    parts = split({"x": np.arange(6)}, 2)
+    parts = split({"x": np.arange(6)}, 2, {})
     assert [part["x"].tolist() for part in parts] == [[0, 1], [2, 3], [4, 5]]
+
+
+def test_a_part_numbers_its_own_rows() -> None:
+    neighbours = np.array([[1, 2, 0], [4, 5, 3], [7, 8, 6], [10, 11, 9]])
+    parts = split({"neighbour": neighbours}, 2, {"neighbour": 3})
+    assert [part["neighbour"].tolist() for part in parts] == [[[1, 2, 0], [4, 5, 3]]] * 2
+    assert parts[0]["neighbour"].dtype == neighbours.dtype
 
 
 @pytest.mark.parametrize("job", [MICRO, WITH_STATISTICS], ids=["without", "with"])
@@ -164,12 +172,30 @@ def test_what_problems_say_of_their_parts_is_so() -> None:
             continue
         try:
             check_mean(whole, part, draw_parameters(whole, 0), draw_batch(whole, 0))
-            refused = False
+            is_mean = True
         except UnsupportedError:
-            refused = True
-        if refused != (problem.fault_of_parts(problem.reduced) is not None):
+            is_mean = False
+        if is_mean != (whole.loss_over is None) or problem.fault_of_parts(problem.reduced) is not None:
             wrong.append(name)
     assert wrong == []
+
+
+def build_contrasted(net: Network, p: Sizes) -> None:
+    """A loss that compares samples with each other, as contrastive learning does."""
+    x = net.dense("fc", net.input("x", (p.features,)), p.classes)
+    net.output(x)
+    likeness = net.gemm(x, x, trans_b=True)
+    net.loss(net.reduce_mean(net.mul(likeness, likeness)))
+
+
+class Contrasted:
+    def benchmarker_problem(self) -> Problem:
+        return Problem("contrasted", "test", "none", Sizes, build_contrasted)
+
+
+def test_samples_that_are_compared_with_each_other_are_not_parted(tmp_path: Path) -> None:
+    with pytest.raises(UnsupportedError, match=r"'contrasted' is not a mean over samples .* train it whole"):
+        run_events(replace(MICRO, problem=f"{__name__}:Contrasted"), tmp_path)
 
 
 class Plain(NumpyProgram):
@@ -198,6 +224,13 @@ def test_micro_batches_divide_the_mini_batch(micro_batch: int, refused: bool) ->
 MASKED = replace(SPEC, problem=ProblemReference("bert_base"), problem_parameters={"length": 16})
 
 
+def compared_above(length: int) -> Problem:
+    """Return a problem that is trained whole where its sentences are longer."""
+    problem = registry.problem("bert_base")
+    reason = "its samples are compared with each other"
+    return replace(problem, whole_only=lambda parameters: reason if parameters.length > length else None)
+
+
 @pytest.mark.parametrize(
     ("run", "without"),
     [
@@ -205,17 +238,67 @@ MASKED = replace(SPEC, problem=ProblemReference("bert_base"), problem_parameters
         (replace(MASKED, micro_batch=None, ranks=2, scheme="all-reduce", exchange="mpi"), "--ranks"),
         (replace(MASKED, micro_batch=8), None),
         (replace(MASKED, mode="gradient", micro_batch=None), None),
-        (replace(MASKED, problem_parameters={"head": "classification"}), None),
+        (replace(MASKED, problem_parameters={"length": 8}), None),
     ],
 )
-def test_a_problem_that_is_trained_whole_is_refused_by_name(run: RunSpec, without: str | None) -> None:
+def test_a_problem_that_is_trained_whole_is_refused_by_name(
+    run: RunSpec, without: str | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    problem = compared_above(8)
+    monkeypatch.setattr(registry, "problem", lambda reference: problem)
     reason = unsupported_reason(run)
     if without is None:
         assert reason is None
     else:
-        rule = f"problem 'bert_base' is trained by whole mini-batches, without {without}: its loss is a mean over"
+        rule = f"problem 'bert_base' is trained by whole mini-batches, without {without}: its samples are compared"
         assert str(reason).startswith(rule)
-    assert unsupported_reasons([SPEC, run]) == [None, reason]
+
+
+def build_masked(net: Network, p: Sizes) -> None:
+    """A loss that is a mean over those of three words a sample that count."""
+    x = net.input("x", (p.features,))
+    drawn = Distribution("integers", p.classes, probability=0.7, otherwise=-100.0)
+    label = net.input("label", (3,), "int64", drawn)
+    x = net.dense("fc", x, 3 * p.classes)
+    net.output(x)
+    scores, labels = net.reshape(x, shape=(-1, p.classes)), net.reshape(label, shape=(-1,))
+    net.loss(net.softmax_cross_entropy_loss(scores, labels, ignore_index=-100), over="words that count")
+
+
+class Masked:
+    def benchmarker_problem(self) -> Problem:
+        return Problem("masked", "test", "none", Sizes, build_masked)
+
+
+IN_PARTS = replace(MICRO, problem=f"{__name__}:Masked", batch_size=8)
+
+
+class OfAll(NumpyProgram):
+    """Computes the mean over the words of all micro-batches at once."""
+
+    def train_micro(self, batches: Sequence[Any]) -> Any:
+        return self.train_step({name: np.concatenate([b[name] for b in batches]) for name in batches[0]})
+
+
+def test_a_loss_that_says_what_it_is_a_mean_over_is_verified_in_parts(tmp_path: Path) -> None:
+    whole, part = Masked().benchmarker_problem().graph(6), Masked().benchmarker_problem().graph(2)
+    assert whole.loss_over == part.loss_over == "words that count"
+    with pytest.raises(UnsupportedError, match="'masked' is not a mean over samples"):
+        check_mean(whole, part, draw_parameters(whole, 0), draw_batch(whole, 0))
+    assert run_events(IN_PARTS, tmp_path)["verification"]["status"] == "passed"
+
+
+def test_the_loss_of_the_whole_mini_batch_is_another_function(tmp_path: Path) -> None:
+    verification = run_events(IN_PARTS, tmp_path, framework_of(OfAll))["verification"]
+    assert verification["status"] == "failed"
+    assert not next(tensor for tensor in verification["tensors"] if tensor["kind"] == "update")["passed"]
+
+
+def test_the_record_says_what_the_mean_is_over() -> None:
+    spec = replace(MASKED, problem_parameters=registry.problem("bert_base").configure({"length": 16}))
+    found = transformations_of(spec, step_cost(spec))
+    assert found is not None
+    assert found.micro_batch == MicroBatch(samples=2, parts=4, statistics=None, loss_over="masked words")
 
 
 def test_the_record_says_what_was_done_and_what_it_saves() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 from collections import Counter
 from pathlib import Path
@@ -21,7 +22,7 @@ from benchmarker.plugins.numpy.framework import NumpyFramework
 from benchmarker.plugins.numpy.operators import NumpyOperators
 from benchmarker.worker.conformance.onnx_cases import read_cases
 from benchmarker.worker.conformance.onnx_nodes import CaseResult, run_cases
-from tests.conftest import ROOT, Command
+from tests.conftest import ROOT, Command, write_distribution
 from tests.graph.test_onnx_compositions import MODELS
 from tests.support import faulty_frameworks
 
@@ -144,7 +145,30 @@ def test_the_page_tells_counts_and_reasons_and_who_did_not_run() -> None:
     assert "- third did not run: it is not there" in page
 
 
-def test_the_command_prints_a_table_or_pure_json(command: Command, folder: Path) -> None:
+DYING = """
+import os
+import signal
+from dataclasses import replace
+
+from benchmarker.plugins.numpy import benchmarker_framework as numpy_framework
+from benchmarker.plugins.numpy.framework import NumpyFramework
+
+
+class Dying(NumpyFramework):
+    def build(self, graph, *arguments, **named):
+        if "softplus" in graph.operators:
+            os.kill(os.getpid(), signal.SIGSEGV)
+        return super().build(graph, *arguments, **named)
+
+
+def benchmarker_framework():
+    return replace(numpy_framework(), name="dying", implementation="benchmarker_dying:Dying")
+"""
+
+
+def test_the_command_prints_a_table_or_pure_json_whatever_dies(
+    command: Command, folder: Path, tmp_path: Path
+) -> None:
     told = command("check", "numpy", "--onnx")
     assert told.status == 0, told.stderr
     assert told.stdout.splitlines()[0].split() == [
@@ -156,9 +180,17 @@ def test_the_command_prints_a_table_or_pure_json(command: Command, folder: Path)
         "tests",
     ]
     assert "numpy" in told.stdout.splitlines()[-1]
-    (report,) = [json.loads(command("check", "numpy", "--onnx", "--json").stdout)]
-    assert report["passed"]
+    points = {"frameworks": ["dying = benchmarker_dying"]}
+    place = write_distribution(tmp_path / "dying", "benchmarker-dying", points, {"benchmarker_dying": DYING})
+    command.environment["PYTHONPATH"] = os.pathsep.join([str(place), str(ROOT)])
+    (report,) = [json.loads(command("check", "dying", "--onnx", "--env=current", "--json").stdout)]
     assert {"name", "operator", "status", "detail"} == set(report["results"][0])
+    assert [result["name"] for result in report["results"]] == [case.name for case in read_cases(folder)]
+    failed = [result for result in report["results"] if result["status"] == "failed"]
+    assert {"test_softplus", "test_softplus_example"} <= {result["name"] for result in failed}
+    assert {result["operator"] for result in failed} == {"Mish", "Softplus"}
+    assert all("was ended by SIGSEGV in stage 'check'" in result["detail"] for result in failed)
+    assert report["failure"] is None
 
 
 def test_the_documentation_is_of_these_tests(folder: Path) -> None:

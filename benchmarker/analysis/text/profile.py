@@ -92,6 +92,8 @@ def transformations(record: Record) -> str:
         parts.append(f"trained in {micro['parts']} micro-batches of {micro['samples']}")
         if micro["statistics"]:
             parts.append(f"statistics of batch normalization {micro['statistics']}")
+        if micro.get("loss_over"):
+            parts.append(f"mean over the {micro['loss_over']} of each micro-batch, then over micro-batches")
     if folded:
         count = folded["folded"]
         parts.append(f"{plural(count, 'batch normalization')} folded into convolutions")

@@ -58,6 +58,10 @@ def _who(found: Mapping[str, Any]) -> str:
     ]
     if found["batch_normalization"]:
         parts.append(f"batch normalization {found['batch_normalization']}")
+    if found.get("loss"):
+        parts.append(
+            "loss: mean of the ranks' own" if found["loss"] == "local" else "loss of all ranks at once"
+        )
     return ", ".join(parts)
 
 

@@ -12,7 +12,7 @@ from functools import cache
 from pathlib import Path
 
 from benchmarker.api.launcher import Launcher
-from benchmarker.errors import EnvironmentCreationError, UnsupportedError
+from benchmarker.errors import BenchmarkerError, EnvironmentCreationError, UnsupportedError
 from benchmarker.execution.launchers.connections import through_connections
 from benchmarker.execution.launchers.engine_client import EngineClient
 from benchmarker.execution.launchers.engine_launcher import EngineLauncher, OpenEngine
@@ -37,6 +37,14 @@ class MpiLauncher(EngineLauncher):
         re.compile(r"(not enough slots|exited on signal|could not (find|be found|execute)|noticed that)"),
         re.compile(r"(EXIT CODE|BAD TERMINATION|KILLED BY SIGNAL|unable to|error)", re.IGNORECASE),
     )
+
+    def fault(self) -> str | None:
+        """Return what is missing: an MPI that is known."""
+        try:
+            is_open_mpi(_program())
+        except BenchmarkerError as missing:
+            return str(missing)
+        return None
 
     def open_engine(
         self, processes: int, log: Path, doing: Sequence[str]

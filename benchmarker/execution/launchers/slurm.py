@@ -16,7 +16,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from benchmarker.api.launcher import Handler, Launcher, Outcome, WorkerCommand
-from benchmarker.errors import EnvironmentCreationError, UnsupportedError
+from benchmarker.errors import BenchmarkerError, EnvironmentCreationError, UnsupportedError
 from benchmarker.execution.launchers.control_pipe import ControlPipe
 from benchmarker.execution.launchers.engine_client import EngineClient, with_reason
 from benchmarker.execution.launchers.engine_launcher import EngineLauncher, OpenEngine, through_streams
@@ -77,6 +77,15 @@ class SlurmLauncher(EngineLauncher):
             If there is no ``salloc``.
         """
         return None if _in_job() else options.command(program)
+
+    def fault(self) -> str | None:
+        """Return what is missing: a job, or the program that starts steps of one."""
+        try:
+            _require_job()
+            _srun()
+        except BenchmarkerError as missing:
+            return str(missing)
+        return None
 
     def open_engine(
         self, processes: int, log: Path, doing: Sequence[str]

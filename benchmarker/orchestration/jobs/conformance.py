@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 from benchmarker import registry
@@ -14,6 +14,7 @@ from benchmarker.errors import UsageError, require
 from benchmarker.execution.environments import resolve
 from benchmarker.execution.import_roots import import_roots
 from benchmarker.execution.isolated import run_isolated
+from benchmarker.execution.outcomes import Failure
 from benchmarker.execution.variables import ProcessSettings
 from benchmarker.experiment.framework_version import parse_framework
 from benchmarker.experiment.options import OPTIONS
@@ -31,6 +32,10 @@ from benchmarker.worker.other_jobs import (
 
 SEED = 0
 """Of all values that a framework is checked on."""
+MAX_CRASHES = 50
+"""Of workers, after which the node tests are given up: each of the others cost the test that it died in."""
+CHECKING = "check"
+"""The stage of a worker that runs them."""
 
 
 @dataclass(frozen=True)
@@ -202,9 +207,21 @@ def check_framework(
     process = ProcessSettings(gpus=(0,) if cuda else (), timeout=timeout)
     answer = run_isolated(job, plugin, interpreter, settings=process, handler=handle)
     failed = answer.failure_unless_interrupted()
+    for _ in range(MAX_CRASHES):
+        if failed is None or not isinstance(job, NodeTestsJob) or not _died_in_test(failed):
+            break
+        note(f"{failed.message}; going on after the node test that it ran")
+        job = replace(job, skip=len(results) + 1, crash=failed.message)
+        answer = run_isolated(job, plugin, interpreter, settings=process, handler=handle)
+        failed = answer.failure_unless_interrupted()
     told = answer.events.get("result", {}).get("version")
     why = failed.message if failed else None
     return CheckReport(plugin.name, told, tuple(results), why, answer.log_tail, options)
+
+
+def _died_in_test(failed: Failure) -> bool:
+    """Whether a worker died in a test, so that another one can go on after it."""
+    return (failed.status, failed.stage) == ("crashed", CHECKING)
 
 
 def _options(

@@ -115,7 +115,7 @@ def masked_language_model(net: Network, x: Value, table: Value, epsilon: float) 
     scores = net.named("head.decoder").gemm(x, table, bias, trans_b=True)
     net.output(to_samples(net, scores))
     labels = net.reshape(label, shape=(-1,))
-    net.loss(net.softmax_cross_entropy_loss(scores, labels, ignore_index=IGNORED))
+    net.loss(net.softmax_cross_entropy_loss(scores, labels, ignore_index=IGNORED), over="masked words")
 
 
 def pooled(net: Network, x: Value) -> Value:

@@ -82,7 +82,7 @@ class Molecule:
 
         def rows(name: str, shape: tuple[int, ...], each: int, numbers: list[int]) -> Value:
             counted = (float(sample * each + n) for sample in range(net.batch_size) for n in numbers)
-            return net.input(name, shape, "int64", Distribution("values", values=tuple(counted)))
+            return net.input(name, shape, "int64", Distribution("values", values=tuple(counted)), rows=each)
 
         return cls(
             atoms,
@@ -106,8 +106,3 @@ class Molecule:
         own = net.reshape(self.position, shape=(net.batch_size, self.atoms, *ones, 3))
         result: Value = net.sub(other, own)
         return result
-
-
-def atoms_of_all(parameters: object) -> str:
-    """Return why a mini-batch cannot be trained in parts."""
-    return "its neighbours are numbered among the atoms of the whole mini-batch, of which no part has all"

@@ -66,15 +66,10 @@ def loss(net: Network, scores: Value, offsets: Value, positives: int) -> Value:
     return result
 
 
-def matched_boxes(parameters: object) -> str:
-    """Return why a mini-batch cannot be trained in parts."""
-    return "its loss is a mean over matched boxes, of which parts of a mini-batch have different numbers"
-
-
 def detect(net: Network, features: Sequence[Value], classes: int, positives: int) -> None:
     """Make each default box's logits and offsets the outputs, and their loss the network's."""
     scores = head(net, "class", features, classes)
     offsets = head(net, "box", features, COORDINATES)
     net.output(scores)
     net.output(offsets)
-    net.loss(loss(net, scores, offsets, positives))
+    net.loss(loss(net, scores, offsets, positives), over="matched boxes")

@@ -8,6 +8,7 @@ from typing import Any
 
 from benchmarker import registry
 from benchmarker.api.launcher import Event
+from benchmarker.experiment.rank_suitability import graph_of_rank, loss_of, statistics_of
 from benchmarker.experiment.spec import RunSpec
 from benchmarker.graph.cost import GraphCost
 from benchmarker.records.assembly.collective import (
@@ -25,7 +26,6 @@ from benchmarker.records.schema.distributed import (
     StepParts,
     Volume,
 )
-from benchmarker.worker.measurement.micro_batching import has_statistics
 
 VALUE_BYTES = {"fp64": 8}
 """Of a gradient; 4 in all other precisions, whose weights are kept in float32."""
@@ -44,6 +44,7 @@ def distributed_of(facts: RunFacts, cost: GraphCost) -> Distributed | None:
     collective, known = collective_of(spec), facts.ranks
     results = known.results if known else ()
     size = cost.parameter_count * VALUE_BYTES.get(spec.precision, 4)
+    graph = graph_of_rank(spec)
     return Distributed(
         ranks=spec.ranks,
         rows=max(1, spec.batch_size // spec.ranks),
@@ -51,7 +52,8 @@ def distributed_of(facts: RunFacts, cost: GraphCost) -> Distributed | None:
         exchange=spec.exchange,  # type: ignore[arg-type]
         means=_means(spec),
         scaling=None if collective else spec.scaling,  # type: ignore[arg-type]
-        batch_normalization=_batch_normalization(spec),  # type: ignore[arg-type]
+        batch_normalization=statistics_of(spec) if graph.takes_statistics else None,
+        loss=loss_of(spec) if graph.loss_over is not None else None,
         network=RankNetwork(
             kind=known.network if known else "shared",  # type: ignore[arg-type]
             rate=spec.network,
@@ -78,16 +80,6 @@ def _means(spec: RunSpec) -> str:
         return "MPI between the framework's gradients and an update in NumPy"
     native = registry.framework(spec.framework).schemes.get(str(spec.scheme))
     return native.means if native else NATIVE_FALLBACK
-
-
-def _batch_normalization(spec: RunSpec) -> str | None:
-    graph = registry.problem(spec.problem).graph(
-        max(1, spec.batch_size // spec.ranks), **spec.problem_parameters
-    )
-    if not has_statistics(graph):
-        return None
-    native = registry.framework(spec.framework).schemes.get(str(spec.scheme))
-    return native.batch_normalization if native and spec.exchange == "native" else "local"
 
 
 def _largest(results: Sequence[Event], stage: str) -> float | None:

@@ -12,7 +12,6 @@ from benchmarker.records.schema.transformations import (
     PredictedMemory,
     Transformations,
 )
-from benchmarker.worker.measurement.micro_batching import has_statistics
 
 
 def transformations_of(spec: RunSpec, cost: GraphCost) -> Transformations | None:
@@ -35,7 +34,8 @@ def transformations_of(spec: RunSpec, cost: GraphCost) -> Transformations | None
         micro = MicroBatch(
             samples=spec.micro_batch,
             parts=parts,
-            statistics="of each micro-batch" if has_statistics(graph) else None,
+            statistics="of each micro-batch" if graph.takes_statistics else None,
+            loss_over=graph.loss_over,
         )
         part = graph_cost(graph, training=True, precision=spec.precision)
         waiting = part.input_bytes * (parts - 1)

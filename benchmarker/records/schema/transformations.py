@@ -2,7 +2,7 @@
 
 from typing import Literal
 
-from benchmarker.records.schema.kinds import ByteCount, Count, Group, Positive
+from benchmarker.records.schema.kinds import ByteCount, Count, Group, Positive, Text
 
 
 class MicroBatch(Group, frozen=True, kw_only=True):
@@ -14,6 +14,9 @@ class MicroBatch(Group, frozen=True, kw_only=True):
     """Of a mini-batch."""
     statistics: Literal["of each micro-batch"] | None
     """What batch normalization takes them of, where the graph has it: then the function is another one."""
+    loss_over: Text | None = None
+    """What the loss is a mean over where that is not samples: of the micro-batches' own means then, which is another
+    function."""
 
 
 class FoldedBatchNorm(Group, frozen=True, kw_only=True):

@@ -42,5 +42,7 @@ def check_nodes(job: NodeTestsJob, channel: Channel, stages: Stages) -> None:
             seed=job.seed,
             progress=lambda result: channel.send("check", **asdict(result)),
             options=framework_options(job, plugin),
+            skip=job.skip,
+            crash=job.crash,
         )
     channel.send("result", seconds=stages.seconds, version=framework.version(), packages=facts.packages())

@@ -17,10 +17,9 @@ def compute_reference(job: ReferenceJob, channel: Channel, stages: Stages) -> No
     """Compute the reference of the job's problem for its first samples and save it."""
     from benchmarker.data import values
     from benchmarker.worker.generation import completed
-    from benchmarker.worker.measurement.micro_batching import has_statistics
     from benchmarker.worker.verification import reference
     from benchmarker.worker.verification.generations import reference_tokens
-    from benchmarker.worker.verification.micro_batches import check_mean
+    from benchmarker.worker.verification.micro_batches import check_parts
 
     with stages.stage("initialise"):
         whole = problem_graph(job, job.batch_size)
@@ -32,9 +31,9 @@ def compute_reference(job: ReferenceJob, channel: Channel, stages: Stages) -> No
     with stages.stage("reference"):
         if job.micro_batch is not None:
             part = problem_graph(job, job.micro_batch)
-            check_mean(whole, part, parameters, batch)
-            # Without statistics of samples, the whole mini-batch proves that the function is unchanged.
-            graph = part if has_statistics(part) else whole
+            check_parts(whole, part, parameters, batch)
+            # The whole mini-batch proves that the function is unchanged, where it is.
+            graph = part if part.is_another_in_parts else whole
         digests = {"parameters": values.digest(parameters), "batch": values.digest(batch)}
         mode, tokens = job.mode, None
         if mode == "generation":

@@ -1,7 +1,8 @@
 """Training in micro-batches: each mini-batch in parts that are small enough, and one update with their mean gradient.
 
 Where the loss is a mean over samples and no operator looks at several samples at once this is the very step of
-the whole mini-batch. Batch normalization does look: its statistics are then those of each micro-batch.
+the whole mini-batch. Batch normalization does look: its statistics are then those of each micro-batch. A loss that is a
+mean over something else, such as masked words, is then the mean of the means of each.
 """
 
 from __future__ import annotations
@@ -10,8 +11,8 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from benchmarker.api.program import Program
+from benchmarker.data.values import part_of
 from benchmarker.errors import UnsupportedError
-from benchmarker.graph.graph import Graph
 from benchmarker.worker.around import Around
 
 if TYPE_CHECKING:
@@ -21,20 +22,10 @@ if TYPE_CHECKING:
     Arrays = dict[str, Array]
 
 
-def has_statistics(graph: Graph) -> bool:
-    """Whether an operator takes statistics of all samples, so that micro-batches make another function."""
-    return "batch_normalization" in graph.operators
-
-
-def split(batch: Mapping[str, Array], samples: int) -> list[Arrays]:
-    """Return the micro-batches of ``samples`` samples each, in order."""
-    count = len(next(iter(batch.values())))
-    if count == samples:
-        return [dict(batch)]
-    return [
-        {name: array[start : start + samples] for name, array in batch.items()}
-        for start in range(0, count, samples)
-    ]
+def split(batch: Mapping[str, Array], samples: int, counted: Mapping[str, int]) -> list[Arrays]:
+    """Return the micro-batches of ``samples`` samples each, in order; for ``counted`` see ``values.part_of``."""
+    parts = len(next(iter(batch.values()))) // samples
+    return [part_of(batch, part, parts, counted) for part in range(parts)] if parts > 1 else [dict(batch)]
 
 
 class MicroBatched(Around):
@@ -48,6 +39,8 @@ class MicroBatched(Around):
         Samples of a micro-batch.
     framework : str
         Its name.
+    counted : mapping
+        Inputs that number rows, as for ``values.part_of``.
 
     Raises
     ------
@@ -55,16 +48,17 @@ class MicroBatched(Around):
         If the framework cannot train so.
     """
 
-    def __init__(self, program: Program, samples: int, framework: str) -> None:
+    def __init__(self, program: Program, samples: int, framework: str, counted: Mapping[str, int]) -> None:
         if type(program).train_micro is Program.train_micro:
             raise UnsupportedError(
                 f"framework '{framework}' cannot train in micro-batches; leave out --micro-batch"
             )
         super().__init__(program)
         self._samples = samples
+        self._counted = counted
 
     def load(self, batch: Mapping[str, Array]) -> list[Any]:
-        return [self._program.load(part) for part in split(batch, self._samples)]
+        return [self._program.load(part) for part in split(batch, self._samples, self._counted)]
 
     def infer(self, batch: Sequence[Any]) -> Any:
         """Raise: what is built here is trained."""

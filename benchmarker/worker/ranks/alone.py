@@ -32,10 +32,11 @@ class Alone:
         self._program = prepared.build(prepared.built, prepared.parameters, "gradient")
         self._layout = Layout(prepared.built)
         self._micro_batch = micro_batch
+        self._counted = prepared.built.counted
 
     def load(self, rows: Mapping[str, Array]) -> list[Any]:
         """Return the rows as the framework takes them."""
-        parts = [rows] if self._micro_batch is None else split(rows, self._micro_batch)
+        parts = [rows] if self._micro_batch is None else split(rows, self._micro_batch, self._counted)
         return [self._program.load(part) for part in parts]
 
     def run(self, batch: Sequence[Any]) -> None:

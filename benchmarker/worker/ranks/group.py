@@ -97,14 +97,3 @@ class Group:
 def all_processes(channel: Channel) -> list[int]:
     """Return the processes of all ranks, then of those beside them; each calls this, and waits for the others."""
     return channel.gather("met", os.getpid(), everyone=True)
-
-
-def rows_of(batch: Mapping[str, Array], rank: int, size: int) -> Arrays:
-    """Return a rank's rows of a mini-batch: of ``B`` rows those from ``rank * B / size`` on, equally many each."""
-    found = {}
-    for name, array in batch.items():
-        each, rest = divmod(len(array), size)
-        if rest:
-            raise ValueError(f"{len(array)} rows of '{name}' do not go to {size} ranks")
-        found[name] = array[rank * each : (rank + 1) * each]
-    return found

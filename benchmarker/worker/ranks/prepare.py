@@ -21,7 +21,7 @@ from benchmarker.worker.measurement.micro_batching import MicroBatched
 from benchmarker.worker.program import Build, Prepared, configure, import_framework, made_native
 from benchmarker.worker.ranks.group import Group
 from benchmarker.worker.ranks.over_mpi import MpiProgram, Trained
-from benchmarker.worker.ranks.view import RankView
+from benchmarker.worker.ranks.view import AmongAll, RankView
 from benchmarker.worker.stages import Stages
 
 if TYPE_CHECKING:
@@ -123,9 +123,12 @@ def prepare_rank(job: RankJob, scheme: Scheme, group: Group, channel: Channel, s
     of_all = rows_of_all(job, plugin, scheme)
 
     def program_of(built: Graph, values: Arrays, build: Build, change: Change | None = None) -> RankView:
+        counted = built.counted
         if communicator is None and of_all is not None:
             whole = problem_graph(job, of_all)
             program = build(change(whole) if change else whole, values)
+            if counted:
+                program = AmongAll(program, group, counted)
         elif communicator is None:
             program = build(built, values)
         else:
@@ -135,8 +138,8 @@ def prepare_rank(job: RankJob, scheme: Scheme, group: Group, channel: Channel, s
             program = MpiProgram(build(built, values, "gradient"), trained, scheme, communicator)
             exchanging.append(program)
         if job.micro_batch is not None:
-            program = MicroBatched(program, job.micro_batch, plugin.name)
-        return RankView(program, group)
+            program = MicroBatched(program, job.micro_batch, plugin.name, counted)
+        return RankView(program, group, counted)
 
     def beside(change: Change) -> tuple[RankView, MpiProgram | None]:
         view = program_of(change(prepared.built), prepared.parameters, prepared.build, change)

@@ -10,11 +10,11 @@ import numpy as np
 
 from benchmarker.api.native_scheme import ServerAgain
 from benchmarker.api.scheme import Update
+from benchmarker.data.values import part_of
 from benchmarker.worker.job import RankJob
 from benchmarker.worker.ranks.alone import Alone
 from benchmarker.worker.ranks.flat import Layout
 from benchmarker.worker.ranks.follow import moved
-from benchmarker.worker.ranks.group import rows_of
 from benchmarker.worker.ranks.over_mpi import Trained
 from benchmarker.worker.ranks.prepare import Rank
 from benchmarker.worker.verification.findings import Check, left_out, told
@@ -63,10 +63,10 @@ def _replayed(job: RankJob, rank: Rank, served: Mapping[str, Array]) -> Check:
     fault = log_fault(log)
     if fault is not None:
         return told(REPLAY, [fault], "")
-    alone = Alone(prepared, rank.micro_batch)
+    alone, counted = Alone(prepared, rank.micro_batch), prepared.built.counted
 
     def gradient(worker: int, step: int, weights: Array) -> Array:
-        batch = rows_of(prepared.feed.batch_of(step), worker, rank.group.size)
+        batch = part_of(prepared.feed.batch_of(step), worker, rank.group.size, counted)
         return alone.gradient(alone.load(batch), weights)
 
     updates = _Updates(job, rank, dtype, again)

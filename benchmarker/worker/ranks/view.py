@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from benchmarker.api.program import Program
+from benchmarker.data.values import part_of
 from benchmarker.worker.around import Around
-from benchmarker.worker.ranks.group import Group, rows_of
+from benchmarker.worker.ranks.group import Group
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -27,15 +28,18 @@ class RankView(Around):
         The rank's.
     group : Group
         All ranks; each of them must make the same calls.
+    counted : mapping
+        Inputs that number rows, as for ``values.part_of``.
     """
 
-    def __init__(self, program: Program, group: Group) -> None:
+    def __init__(self, program: Program, group: Group, counted: Mapping[str, int]) -> None:
         super().__init__(program)
         self._group = group
+        self._counted = counted
 
     def rows(self, batch: Mapping[str, Array]) -> Arrays:
-        """Return the rank's rows of a mini-batch."""
-        return rows_of(batch, self._group.rank, self._group.size)
+        """Return the rank's rows of a mini-batch: of ``B`` those from ``rank * B / size`` on, equally many each."""
+        return part_of(batch, self._group.rank, self._group.size, self._counted)
 
     def load(self, batch: Mapping[str, Array]) -> Any:
         return self._program.load(self.rows(batch))
@@ -51,3 +55,28 @@ class RankView(Around):
     def own_gradients(self, batch: Any) -> Arrays:
         """Return those of the rank's own rows."""
         return self._program.gradients(batch)[1]
+
+
+class AmongAll(Around):
+    """A program whose arrays have the rows of all ranks, of which each rank loads its own.
+
+    Parameters
+    ----------
+    program : Program
+        Built for the rows of all ranks.
+    group : Group
+        All ranks.
+    counted : mapping
+        Inputs that number rows, as for ``values.part_of``: here they do so through the rows of all.
+    """
+
+    def __init__(self, program: Program, group: Group, counted: Mapping[str, int]) -> None:
+        super().__init__(program)
+        self._rank = group.rank
+        self._counted = counted
+
+    def load(self, batch: Mapping[str, Array]) -> Any:
+        arrays = dict(batch)
+        for name, rows in self._counted.items():
+            arrays[name] = arrays[name] + self._rank * len(arrays[name]) * rows
+        return self._program.load(arrays)

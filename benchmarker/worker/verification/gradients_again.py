@@ -15,7 +15,6 @@ import numpy as np
 from benchmarker.errors import UnsupportedError
 from benchmarker.graph.graph import Graph
 from benchmarker.worker.loading import problem_graph
-from benchmarker.worker.measurement.micro_batching import has_statistics
 from benchmarker.worker.verification import reference
 from benchmarker.worker.verification.findings import FAILED, Check, compared, impossible_kinds, left_out
 from benchmarker.worker.verification.further_steps import ProofSubject
@@ -79,7 +78,7 @@ class GradientsAgain:
 
     def _reference_graph(self) -> Graph:
         graph = self._prepared.graph
-        if self._job.micro_batch is not None and has_statistics(graph):
+        if self._job.micro_batch is not None and graph.is_another_in_parts:
             return problem_graph(self._job, self._job.micro_batch)
         return graph
 

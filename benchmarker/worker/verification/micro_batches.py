@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -23,8 +23,8 @@ ROUNDING = 1e-9
 """How far, of their size, two ways to sum the same float64 losses may be apart."""
 
 
-def check_mean(whole: Graph, part: Graph, parameters: Arrays, batch: Mapping[str, Array]) -> None:
-    """Check that a loss is a mean over samples, with batch normalization as in inference.
+def check_parts(whole: Graph, part: Graph, parameters: Arrays, batch: Mapping[str, Array]) -> None:
+    """Check that parts of a mini-batch can be trained: the loss is a mean over samples, or says what it is one over.
 
     Parameters
     ----------
@@ -36,27 +36,41 @@ def check_mean(whole: Graph, part: Graph, parameters: Arrays, batch: Mapping[str
     Raises
     ------
     UnsupportedError
-        If the mean over micro-batches is another number, or there is none since samples refer to each other.
+        If it is neither, or if samples refer to others of their mini-batch.
     """
-    parts = split(batch, part.batch_size)
-    together = _loss(whole, parameters, [batch])
-    try:
-        apart = _loss(part, parameters, parts)
-    except IndexError as error:
-        raise UnsupportedError(
-            f"samples of '{whole.name}' refer to others of their mini-batch ({error}), so its parts cannot be "
-            f"trained; {WHOLE}"
-        ) from error
+    if whole.loss_over is None:
+        check_mean(whole, part, parameters, batch)
+    else:
+        _mean_of_parts(part, parameters, batch)
+
+
+def check_mean(whole: Graph, part: Graph, parameters: Arrays, batch: Mapping[str, Array]) -> None:
+    """Check that a loss is a mean over samples, with batch normalization as in inference.
+
+    Parameters and errors are those of :func:`check_parts`; what the loss says of itself does not matter.
+    """
+    together = _loss(whole, parameters, batch)
+    apart = _mean_of_parts(part, parameters, batch)
     if abs(together - apart) > ROUNDING * max(abs(together), abs(apart)):
         raise UnsupportedError(
             f"the loss of '{whole.name}' is not a mean over samples ({together:.6g} of {whole.batch_size}, "
-            f"{apart:.6g} in the mean of {len(parts)} parts), so parts of a mini-batch would train another function; "
-            f"{WHOLE}"
+            f"{apart:.6g} in the mean of its parts), so parts of a mini-batch would train another function; {WHOLE}"
         )
 
 
-def _loss(graph: Graph, parameters: Arrays, batches: Sequence[Mapping[str, Array]]) -> float:
+def _mean_of_parts(part: Graph, parameters: Arrays, batch: Mapping[str, Array]) -> float:
+    try:
+        losses = [_loss(part, parameters, each) for each in split(batch, part.batch_size, part.counted)]
+    except IndexError as error:
+        raise UnsupportedError(
+            f"samples of '{part.name}' refer to others of their mini-batch ({error}), so its parts cannot be "
+            f"trained; {WHOLE}"
+        ) from error
+    return sum(losses) / len(losses)
+
+
+def _loss(graph: Graph, parameters: Arrays, batch: Mapping[str, Array]) -> float:
     assert graph.loss is not None
     alone = replace(graph, outputs=(graph.loss,), loss=None)
     program = build("fp64")(alone, parameters, "inference", Optimizer())
-    return sum(float(program.infer(program.load(batch))[0]) for batch in batches) / len(batches)
+    return float(program.infer(program.load(batch))[0])

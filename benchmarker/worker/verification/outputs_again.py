@@ -100,7 +100,7 @@ class OutputsAgain:
         whole = len(rows) == self._prepared.graph.batch_size
         graph = self._prepared.graph if whole else problem_graph(self._job, len(rows))
         chosen = self._reference_inputs(batch, found)
-        chosen = chosen if whole else {name: array[rows] for name, array in chosen.items()}
+        chosen = chosen if whole else values.samples_at(chosen, rows, graph.counted)
         began = time.perf_counter()
         exact = reference.results(graph, self._prepared.parameters, chosen, "inference", "fp64")
         self._row_seconds = (time.perf_counter() - began) / len(rows)
@@ -149,8 +149,7 @@ class OutputsAgain:
         """Compare the first mini-batch again, its rows in other places: what they give is known since before timing."""
         graph, samples = self._prepared.graph, self._job.verification_samples
         shift = 0 if graph.operands else graph.batch_size // 2
-        moved = {name: np.roll(array, shift, axis=0) for name, array in self._prepared.batch.items()}
-        again = self._infer(moved)
+        again = self._infer(self._moved(self._prepared.batch, shift))
         if len(again) != self._count:
             return self._miscounted(FIRST_AGAIN, again)
         found = [np.roll(array, -shift, axis=0) for array in again]
@@ -160,6 +159,11 @@ class OutputsAgain:
         what = f"{reference.NAME}, {samples} samples, which stand in other places than before"
         return compared(FIRST_AGAIN, what, tensors, self._impossible)
 
+    def _moved(self, batch: Arrays, shift: int) -> Arrays:
+        """Return a mini-batch whose samples are moved on; operands of one operator stay."""
+        graph = self._prepared.graph
+        return values.moved_samples(batch, shift, graph.batch_size, graph.counted) if shift else batch
+
     def _moved_rows(self, batch: Arrays, found: tuple[Array, ...]) -> Check:
         """Check that each row gives the same wherever it stands: what one place does wrong, another does not."""
         graph = self._prepared.graph
@@ -167,7 +171,7 @@ class OutputsAgain:
         if graph.operands or count == 1:
             return left_out(MOVED_ROWS, "a mini-batch is one sample")
         shift = max(1, count // 2)
-        again = self._infer({name: np.roll(array, shift, axis=0) for name, array in batch.items()})
+        again = self._infer(self._moved(batch, shift))
         if len(again) != len(found):
             return self._miscounted(MOVED_ROWS, again)
         tensors = [

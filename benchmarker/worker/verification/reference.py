@@ -105,7 +105,7 @@ def results(
     without dropout, whose masks are a framework's own, running statistics after the step belong to it.
     """
     program = build(precision, switched, rounded)(graph, parameters, mode, Optimizer())
-    parts = [batch] if graph.operands else split(batch, graph.batch_size)
+    parts = [batch] if graph.operands else split(batch, graph.batch_size, graph.counted)
     found = [_of_batch(program, graph, part, mode) for part in parts]
     means = {
         name: (kind, array if len(found) == 1 else np.mean([each[name][1] for each in found], axis=0))

@@ -205,7 +205,7 @@ def whole_or_part(job: RunJob, prepared: Prepared) -> tuple[Program, Any]:
     """
     count, size = job.verification_samples, job.batch_size
     if count < size and known_as_whole(job):
-        return prepared.program, prepared.program.load(values.repeated_samples(prepared.batch, count, size))
+        return prepared.program, prepared.program.load(_repeated(prepared, count, size))
     return comparable(job, prepared)
 
 
@@ -224,10 +224,14 @@ def batch_again(job: RunJob, prepared: Prepared) -> dict[str, Any]:
     count, size = job.verification_samples, job.batch_size
     if not known_as_whole(job):
         return values.first_samples(prepared.batch, count)
-    batch = prepared.batch if count == size else values.repeated_samples(prepared.batch, count, size)
+    batch = prepared.batch if count == size else _repeated(prepared, count, size)
     if prepared.graph.operands or prepared.graph.loss is None or job.micro_batch is not None:
         return batch
-    return {name: np.roll(array, 1, axis=0) for name, array in batch.items()}
+    return values.moved_samples(batch, 1, size, prepared.graph.counted)
+
+
+def _repeated(prepared: Prepared, count: int, size: int) -> dict[str, Any]:
+    return values.repeated_samples(prepared.batch, count, size, prepared.graph.counted)
 
 
 def comparable(job: RunJob, prepared: Prepared) -> tuple[Program, Any]:
