@@ -26,6 +26,7 @@ from benchmarker.experiment.planning import plan
 from benchmarker.experiment.progress import Progress
 from benchmarker.experiment.spec import Experiment
 from benchmarker.orchestration.orchestrator import Orchestrator
+from benchmarker.orchestration.turns import Seat
 from benchmarker.records.store import Store
 
 GOAL_SPAWNED, GOAL_FORKED = 0.04, 0.3
@@ -54,8 +55,8 @@ class RecordedOrchestrator(Orchestrator):
         super().__init__(Store(folder), Progress())
         self.recording = Recording()
 
-    def _launcher(self, name: str) -> Launcher:
-        self._launchers[name] = self.recording
+    def _launcher(self, name: str, seat: Seat | None) -> Launcher:
+        self._launchers[name, 0] = self.recording
         return self.recording
 
 

@@ -62,7 +62,8 @@ class Windows:
         middle = self._every // self._block // 2
         if place not in (SETTLED, max(SETTLED + 1, middle)):
             return
-        step, synchronize = self._prepared.step, self._prepared.program.synchronize
+        program = self._prepared.program
+        step, synchronize = program.train_step, program.synchronize
         sampling.sample(step, synchronize, self._feed, SETTLED)
         count = max(1, middle - SETTLED) * self._block
         timed = sampling.sample(step, synchronize, self._feed, count, block_steps=self._block)
@@ -72,7 +73,9 @@ class Windows:
 def main() -> None:
     job = from_json(json.load(sys.stdin))
     assert isinstance(job, TrainJob)
-    channel = Channel(os.open(os.devnull, os.O_WRONLY), os.open(os.devnull, os.O_RDONLY))
+    # Nobody listens, and nobody says anything; a control pipe that ends would end us.
+    silent, _ = os.pipe()
+    channel = Channel(os.open(os.devnull, os.O_WRONLY), silent)
     stages = Stages(channel)
     prepared = prepare(job, channel, stages)
     session = begin(job, prepared)

@@ -82,12 +82,13 @@ def within(command: WorkerCommand, framework: str, number: int) -> Found:
         [command.interpreter, "-s", str(WITHIN)],
         input=json.dumps(command.job),
         env={**command.environment, "PYTHONPATH": str(ROOT)},
+        start_new_session=True,
         capture_output=True,
         text=True,
         check=False,
     )
     if done.returncode:
-        raise SystemExit(done.stderr)
+        raise SystemExit(f"{framework}'s process ended with {done.returncode}: {done.stderr}")
     found: Found = json.loads(done.stdout.splitlines()[-1])
     print(f"{framework} {number + 1}: {found['train'] / found['run']:.4f}", file=sys.stderr, flush=True)
     return found

@@ -454,7 +454,8 @@ def check_micro_batches_make_the_step_of_the_whole() -> None:
         graphs.append(net.graph())
     whole, part = graphs
     batch = draw_batch(whole, 0)
-    one, many = build(whole, "training"), MicroBatched(build(part, "training"), 2, "pytorch")
+    one = build(whole, "training")
+    many = MicroBatched(build(part, "training"), 2, "pytorch", part.counted)
     for _ in range(3):
         first = one.train_step(one.load(batch))
         assert far(many.fetch(many.train_step(many.load(batch)))[0], one.fetch(first)[0]) < 1e-5

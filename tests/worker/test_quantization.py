@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -16,6 +17,7 @@ from benchmarker.worker.quantization import SAMPLES, measured
 from benchmarker.worker.verification import reference
 from tests.conftest import Command
 from tests.support.framework_process import answer
+from tests.support.processor import adds_bytes_exactly
 from tests.worker.test_verified_start import JOB
 
 INT8 = replace(JOB, mode="inference", precision="int8")
@@ -55,9 +57,15 @@ def test_ranges_are_those_of_weights_by_channel_and_of_tensors_on_the_mini_batch
 def test_a_scale_that_is_wrong_is_found(framework: str) -> None:
     """The tolerance has room for rounding, and none for a scale that is off by a twentieth."""
     found = answer(framework, "-m", "tests.in_framework.quantized", framework)
-    assert found["right"] is True
+    assert found["right"] is adds_bytes_exactly()
     assert len(found["wrong"]) == 9
     assert [name for name, passed in found["wrong"].items() if passed] == []
+
+
+def assert_not_timed(record: dict[str, Any]) -> None:
+    """See that a processor whose sums of bytes saturate has no number to show."""
+    assert (record["status"], record["verification"]["status"]) == ("failed", "failed")
+    assert record["timing"]["samples_seconds"] == []
 
 
 RUN = ("--mode=inference", "--batch-size=8", "--steps=2", "--warmup=1", "--json")
@@ -67,6 +75,9 @@ RUN = ("--mode=inference", "--batch-size=8", "--steps=2", "--warmup=1", "--json"
 @pytest.mark.parametrize("framework", ["openvino", "pytorch"])
 def test_every_product_is_computed_in_integers(command: Command, framework: str) -> None:
     (record,) = command(*RUN, f"--framework={framework}", "--problem=simple_cnn", "--precision=int8").records
+    if not adds_bytes_exactly():
+        assert_not_timed(record)
+        return
     assert (record["status"], record["verification"]["status"]) == ("ok", "passed")
     told = record["verification"]["quantization"]
     assert (told["products"], told["integer_products"]) == (4, 4)
@@ -85,6 +96,9 @@ def test_a_run_in_int8_is_verified_and_says_how_far_it_is_from_the_exact_model(c
     full, quantized = command(
         *RUN, "--framework=onnxruntime", "--problem=simple_cnn", "--precision=fp32,int8"
     ).records
+    if not adds_bytes_exactly():
+        assert_not_timed(quantized)
+        return
     assert (quantized["status"], quantized["verification"]["status"]) == ("ok", "passed")
     assert "quantization" not in full["verification"]
     told = quantized["verification"]["quantization"]

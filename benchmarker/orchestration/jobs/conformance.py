@@ -13,8 +13,7 @@ from benchmarker.api.suite import Request
 from benchmarker.errors import UsageError, require
 from benchmarker.execution.environments import resolve
 from benchmarker.execution.import_roots import import_roots
-from benchmarker.execution.isolated import run_isolated
-from benchmarker.execution.outcomes import Failure
+from benchmarker.execution.isolated import Answer, run_isolated
 from benchmarker.execution.variables import ProcessSettings
 from benchmarker.experiment.framework_version import parse_framework
 from benchmarker.experiment.options import OPTIONS
@@ -205,23 +204,28 @@ def check_framework(
             show(results[-1])
 
     process = ProcessSettings(gpus=(0,) if cuda else (), timeout=timeout)
-    answer = run_isolated(job, plugin, interpreter, settings=process, handler=handle)
+
+    def ask(job: Job) -> Answer:
+        return run_isolated(job, plugin, interpreter, settings=process, handler=handle)
+
+    answer = _over_all_tests(job, ask, results, note) if isinstance(job, NodeTestsJob) else ask(job)
     failed = answer.failure_unless_interrupted()
-    for _ in range(MAX_CRASHES):
-        if failed is None or not isinstance(job, NodeTestsJob) or not _died_in_test(failed):
-            break
-        note(f"{failed.message}; going on after the node test that it ran")
-        job = replace(job, skip=len(results) + 1, crash=failed.message)
-        answer = run_isolated(job, plugin, interpreter, settings=process, handler=handle)
-        failed = answer.failure_unless_interrupted()
-    told = answer.events.get("result", {}).get("version")
-    why = failed.message if failed else None
+    told, why = answer.events.get("result", {}).get("version"), failed.message if failed else None
     return CheckReport(plugin.name, told, tuple(results), why, answer.log_tail, options)
 
 
-def _died_in_test(failed: Failure) -> bool:
-    """Whether a worker died in a test, so that another one can go on after it."""
-    return (failed.status, failed.stage) == ("crashed", CHECKING)
+def _over_all_tests(
+    job: NodeTestsJob, ask: Callable[[Job], Answer], results: Sequence[Any], note: Callable[[str], None]
+) -> Answer:
+    """Run the node tests, by further workers after those that a test has ended; return how the last one ended."""
+    answer = ask(job)
+    for _ in range(MAX_CRASHES):
+        failed = answer.failure_unless_interrupted()
+        if failed is None or (failed.status, failed.stage) != ("crashed", CHECKING):
+            break
+        note(f"{failed.message}; going on after the node test that it ran")
+        answer = ask(replace(job, skip=len(results) + 1, crash=failed.message))
+    return answer
 
 
 def _options(
