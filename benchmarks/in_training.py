@@ -25,6 +25,14 @@ from benchmarker.worker.training.session import begin
 
 SETTLED = 2
 """Samples after an evaluation before the first window, and untimed steps before each."""
+MIN_SAMPLES = 8
+"""Between two evaluations."""
+
+
+def block_of(chosen: int, every: int) -> int:
+    """Return how many steps a sample has: as many as a run's, but so that none goes on over an evaluation."""
+    fitting = (block for block in range(min(chosen, every // MIN_SAMPLES), 0, -1) if every % block == 0)
+    return next(fitting, 1)
 
 
 class Windows:
@@ -47,25 +55,23 @@ class Windows:
         self._feed = itertools.cycle(batches).__next__
         self._every, self._block = every, block
         self.seconds: list[float] = []
-        self.train: list[list[float]] = []
+        self.train: list[list[float]] = [[]]
         """Seconds a step of each row of samples of the training, from one evaluation to the next."""
         self._known = 0
 
     def __call__(self, loop: TrainingLoop) -> None:
-        place = loop.step % self._every // self._block
-        if loop.step % self._every < self._block:
-            self.train.append([])
-        new = loop.samples[self._known :]
+        self.train[-1] += [value / self._block / 1e9 for value in loop.samples[self._known :]]
         self._known = len(loop.samples)
-        if self.train:
-            self.train[-1] += [value / self._block / 1e9 for value in new]
+        place = loop.step % self._every // self._block
+        if place == 0:
+            self.train.append([])
         middle = self._every // self._block // 2
-        if place not in (SETTLED, max(SETTLED + 1, middle)):
+        if place not in (SETTLED, middle):
             return
         program = self._prepared.program
         step, synchronize = program.train_step, program.synchronize
         sampling.sample(step, synchronize, self._feed, SETTLED)
-        count = max(1, middle - SETTLED) * self._block
+        count = (middle - SETTLED) * self._block
         timed = sampling.sample(step, synchronize, self._feed, count, block_steps=self._block)
         self.seconds += timed.seconds
 
@@ -87,14 +93,18 @@ def main() -> None:
     loop.count_first_step(first, time.perf_counter_ns() - start)
     with session.open_feed():
         warm = loop.warm_up(session.plan.every)
-        block = sampling.choose_block_steps(
+        every = session.plan.every
+        if every < MIN_SAMPLES:
+            raise SystemExit(f"there must be {MIN_SAMPLES} steps between evaluations, got {every}")
+        chosen = sampling.choose_block_steps(
             statistics.median(warm) / 1e9, 0.0, steps=session.plan.most, target_seconds=0.0
         )
+        block = block_of(chosen, every)
         batches = [
             prepared.program.load(session.data.train.batch(number))
             for number in range(session.plan.steps_per_epoch)
         ]
-        windows = Windows(prepared, batches, session.plan.every, block)
+        windows = Windows(prepared, batches, every, block)
         loop.run(block, windows)
     rows = [row for row in windows.train if row]
     told = {

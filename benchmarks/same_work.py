@@ -124,10 +124,11 @@ while time.monotonic() < until:
 
 
 HOG_BEGINS, HOG_SECONDS = 1.0, 1.0
-"""Of the timed part; importing takes the hog a moment more."""
+"""When the hog is started in the timed part, and how long it copies."""
 HOG_IMPORTS = 0.4
+"""What its imports take at most."""
 DISTURBED = 0.2
-"""A neighbour that makes steps less slower than this for a fifth of the run stays within the grade's limit of 3 %."""
+"""How much slower steps must be, relative: of less for a fifth of the run hardly 3 % are left, the grade's limit."""
 
 
 @dataclass(frozen=True)
@@ -140,9 +141,9 @@ class Observed:
 
 def real(runs: int, hogs: int) -> Iterator[Row]:
     """Yield how many runs that need memory bandwidth are told to have been disturbed, with a hog and without."""
-    alone = [_run(0, 0.0).told for _ in range(runs)]
+    alone = [_run(0).told for _ in range(runs)]
     yield Row(f"told, of {runs} real runs alone", [sum(alone) / runs], MOST_FALSE, percent)
-    beside = [_run(hogs, HOG_SECONDS) for _ in range(runs)]
+    beside = [_run(hogs) for _ in range(runs)]
     name = "beside a process that copies memory for a second"
     yield Row(f"steps slower {name}", [run.rise for run in beside], None, percent)
     slow = [run.told for run in beside if run.rise >= DISTURBED]
@@ -169,7 +170,7 @@ def rise_of(steps: Sequence[float]) -> float:
     return float(np.mean(each[inside]) / np.median(each[outside]) - 1)
 
 
-def _run(hogs: int, seconds: float) -> Observed:
+def _run(hogs: int) -> Observed:
     with tempfile.TemporaryDirectory() as folder:
         command = [
             *(
@@ -199,7 +200,7 @@ def _run(hogs: int, seconds: float) -> Observed:
             planted = []
             if hogs:
                 time.sleep(HOG_BEGINS)
-                command = [sys.executable, "-c", HOG.format(seconds=seconds)]
+                command = [sys.executable, "-c", HOG.format(seconds=HOG_SECONDS)]
                 planted = [subprocess.Popen(command) for _ in range(hogs)]
             run.stderr.read()
             for hog in planted:

@@ -164,9 +164,10 @@ class Command:
             "compare", "framework=planted_base", f"framework=planted_{side}", "--run", "--json", f"--pairs={pairs}",
             "--turns" if turns else "--no-turns",
         )  # fmt: skip
-        if not told:
-            raise SystemExit(f"comparing with {side} printed nothing")
-        (row,) = json.loads(told)["rows"]
+        try:
+            (row,) = json.loads(told)["rows"]
+        except json.JSONDecodeError as error:
+            raise SystemExit(f"comparing with {side} printed no JSON but: {told!r}") from error
         return campaign(row, side, turns, time.monotonic() - start)
 
 

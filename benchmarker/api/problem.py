@@ -97,7 +97,7 @@ class Problem:
         :func:`~benchmarker.api.collective.of_problem`.
     whole_only : callable or None
         ``whole_only(parameters)`` returns why neither several ranks nor micro-batches can train it, or None if they
-        can: its samples are compared with each other, say. A loss that is a mean over something else than samples, and
+        can: its samples are compared with each other, say. A loss that is a mean over something other than samples, and
         inputs that number rows of the mini-batch, say so themselves (``net.loss(..., over=...)``,
         ``net.input(..., rows=...)``).
     """

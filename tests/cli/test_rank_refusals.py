@@ -72,6 +72,23 @@ def refused(command: Command, *arguments: str) -> str:
             ),
         ),
         (
+            ("--framework=jax", "--problem=res10ssd", "--ranks=2", "--exchange=native"),
+            (
+                "'res10ssd' by jax's own 'all-reduce' would take the statistics of all ranks' rows, but the mean over "
+                "matched boxes of each rank's; use --exchange=mpi"
+            ),
+        ),
+        (
+            (
+                *("--framework=keras_jax", "--problem=bert_base", "--ranks=2", "--exchange=native"),
+                "--micro-batch=1",
+            ),
+            (
+                "--micro-batch is not for 'bert_base' by keras_jax's own 'all-reduce', which looks at the samples of "
+                "all ranks at once; leave it out or use --exchange=mpi"
+            ),
+        ),
+        (
             (*RUN, "--framework=onnxruntime", "--ranks=2"),
             "framework 'onnxruntime' cannot do training, only inference and generation",
         ),

@@ -132,7 +132,7 @@ class Distributed(Group, frozen=True, kw_only=True):
     batch_normalization: Literal["local", "global"] | None
     """Whether its statistics are of a rank's rows or of the whole mini-batch; null where there is none."""
     loss: Literal["local", "global"] | None = None
-    """Whether a loss that is a mean over something else than samples, such as masked words, is the mean of the ranks'
+    """Whether a loss that is a mean over something other than samples, such as masked words, is the mean of the ranks'
     own means or that of the whole mini-batch; absent where both are the same."""
     network: RankNetwork
     rendezvous_seconds: Seconds | None
