@@ -178,19 +178,20 @@ def campaign(row: dict[str, Any], side: str, turns: bool, seconds: float) -> Cam
     return Campaign(side, turns, row["verdict"], width, None if least is None else least - 1, seconds)
 
 
-def campaigns(command: Command, count: int, seed: int) -> Iterator[Campaign]:
-    """Yield so many comparisons of each kind, in an order that is drawn."""
+def campaigns(command: Command, in_turns: int, by_pairs: int, seed: int) -> Iterator[Campaign]:
+    """Yield so many comparisons with each side, in an order that is drawn."""
     command.prepare()
-    kinds = [(side, turns) for side in SIDES for turns in (True, False)]
-    draw = random.Random(seed)
-    for _ in range(count):
-        for side, turns in draw.sample(kinds, len(kinds)):
-            found = command.compare(side, turns=turns)
-            print(
-                f"{side}, {'in turns' if turns else 'by pairs'}: {found.verdict or 'no verdict'}",
-                file=sys.stderr,
-            )
-            yield found
+    kinds = [(side, turns) for side in SIDES for turns in [True] * in_turns + [False] * by_pairs]
+    random.Random(seed).shuffle(kinds)
+    for side, turns in kinds:
+        found = command.compare(side, turns=turns)
+        how = "in turns" if turns else "by pairs"
+        print(
+            f"{side}, {how}: {found.verdict or 'no verdict'} in {found.seconds:.0f} s",
+            file=sys.stderr,
+            flush=True,
+        )
+        yield found
 
 
 def percent(value: float) -> str:
@@ -209,6 +210,8 @@ def rows(found: Sequence[Campaign]) -> Iterator[Row]:
         same, slow = ([one for one in found if (one.side, one.turns) == (side, turns)] for side in SIDES)
         false = [one.verdict in ("faster", "slower") for one in same]
         missed = [one.verdict != "slower" for one in slow]
+        if not same:
+            continue
         none = [one.verdict is None for one in (*same, *slow)]
         widths = [one.half_width for one in same if one.half_width is not None]
         least = [one.least for one in (*same, *slow) if one.least is not None]
@@ -243,11 +246,14 @@ def main() -> int:
     parser.add_argument("--start", default="spawn", choices=("spawn", "fork"))
     parser.add_argument("--pairs-in-turns", type=int, default=20)
     parser.add_argument("--pairs", type=int, default=10)
-    parser.add_argument("--campaigns", type=int, default=3, help="of each of the four kinds; 20 tell rates")
+    parser.add_argument("--campaigns", type=int, default=3, help="in turns, with each side; 20 tell rates")
+    parser.add_argument("--campaigns-by-pairs", type=int, default=3, help="with each side, beside them")
     parser.add_argument("--seed", type=int, default=0, help="of the order")
     arguments = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
-        found = list(campaigns(Command(Path(folder), arguments), arguments.campaigns, arguments.seed))
+        command = Command(Path(folder), arguments)
+        counts = (arguments.campaigns, arguments.campaigns_by_pairs)
+        found = list(campaigns(command, *counts, arguments.seed))
     return finish(list(rows(found)), arguments)
 
 

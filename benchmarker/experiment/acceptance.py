@@ -22,8 +22,10 @@ class Metric:
         What it is, with its unit.
     modes : tuple of str
         The modes that have it.
-    needs_data : bool
-        Whether only a run with a data set has it.
+    needs_data, needs_recipe : bool
+        Whether only a run with a data set, only a training by a recipe has it.
+    absent : str
+        What is said where there is no value.
     least, most : float
         Between which values it lies.
     """
@@ -32,6 +34,8 @@ class Metric:
     description: str
     modes: tuple[str, ...] = ("inference", "training")
     needs_data: bool = False
+    needs_recipe: bool = False
+    absent: str = "is not known"
     least: float = 0.0
     most: float = math.inf
 
@@ -44,6 +48,8 @@ class Metric:
             f"a finite number of at least {self.least:g}" if math.isfinite(self.least) else "a finite number"
         )
 
+
+_MISSED = "is missing, as the target was not reached"
 
 METRICS: Mapping[str, Metric] = {
     "throughput": Metric("metrics.throughput", "samples per second"),
@@ -59,6 +65,20 @@ METRICS: Mapping[str, Metric] = {
     "loss": Metric("metrics.loss_last", "loss of the last timed step", ("training",), least=-math.inf),
     "accuracy": Metric(
         "metrics.accuracy", "share of samples classified correctly, from 0 to 1", needs_data=True, most=1.0
+    ),
+    "steps_to_target": Metric(
+        "metrics.steps_to_target",
+        "optimizer steps to the target of a recipe",
+        ("training",),
+        needs_recipe=True,
+        absent=_MISSED,
+    ),
+    "seconds_to_target": Metric(
+        "metrics.seconds_to_target",
+        "seconds to the target of a recipe, evaluation left out",
+        ("training",),
+        needs_recipe=True,
+        absent=_MISSED,
     ),
 }
 """What can be given a limit, by name."""
@@ -77,7 +97,7 @@ def metric_of(limit: str) -> Metric:
 
 
 def limit_faults(
-    accept: Mapping[str, float], modes: Sequence[str], *, with_data: bool
+    accept: Mapping[str, float], modes: Sequence[str], *, with_data: bool, with_recipe: bool
 ) -> Iterator[tuple[str, str]]:
     """Yield thresholds that make no sense for runs in some modes, each with why."""
     for name, limit in accept.items():
@@ -91,6 +111,8 @@ def limit_faults(
             yield name, f"{name} is for {' and '.join(metric.modes)}, got {', '.join(modes)} only"
         if metric.needs_data and not with_data:
             yield name, f"{name} needs a data set; labels drawn from the seed mean nothing"
+        if metric.needs_recipe and not with_recipe:
+            yield name, f"{name} needs a recipe, which has a target"
     for name in METRICS:
         low, high = accept.get(f"min_{name}", -math.inf), accept.get(f"max_{name}", math.inf)
         if low > high:
@@ -103,6 +125,6 @@ def sentences(acceptance: Mapping[str, Any] | None) -> Iterable[str]:
         if limit["passed"]:
             continue
         bound, _, metric = limit["name"].partition("_")
-        value = "is not known" if limit["value"] is None else f"is {limit['value']:.6g}"
+        value = metric_of(limit["name"]).absent if limit["value"] is None else f"is {limit['value']:.6g}"
         words = "at least" if bound == "min" else "at most"
         yield f"{metric} {value}, must be {words} {limit['limit']:g} ({limit['name']})"

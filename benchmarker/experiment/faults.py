@@ -38,7 +38,8 @@ def faults(experiment: Experiment) -> Iterator[Fault]:
     yield from fitting_faults(experiment)
     if not wrong_values:
         yield from graph_faults(experiment)
-    for name, message in limit_faults(experiment.accept, experiment.modes, with_data=bool(experiment.data)):
+    with_what = {"with_data": bool(experiment.data), "with_recipe": experiment.training is not None}
+    for name, message in limit_faults(experiment.accept, experiment.modes, **with_what):
         yield Fault(("accept", name), message)
 
 

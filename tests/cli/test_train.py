@@ -98,6 +98,7 @@ def test_one_training_is_a_summary_and_several_a_table(command: Command, numpy_h
     assert "steps (" in text
     assert "evaluation left out" in text
     assert "by the float64 reference" in text
+    assert "shares differ from the data set's by" in text
     wide = replace(command, environment={**command.environment, "COLUMNS": "200"})
     several = wide("train", recipe, *numpy_here, "--seeds=3")
     assert several.status == 0, several.stderr
@@ -124,6 +125,11 @@ def test_a_target_that_is_missed_is_censored_and_no_failure(command: Command, nu
     assert not record["training"]["reached"]
     assert record["metrics"]["steps_to_target"] is None
     assert "not reached" in command("train", "quick.toml", *numpy_here, "--seed=0").stdout
+    limited = command("train", "quick.toml", *numpy_here, "--seed=0", "--accept=max_steps_to_target=1000")
+    assert limited.status == 1
+    assert (
+        "steps_to_target is missing, as the target was not reached, must be at most 1000" in limited.stderr
+    )
 
 
 @pytest.mark.framework("numpy")

@@ -582,6 +582,7 @@ def test_amounts_span_the_matrix() -> None:
             "min_batches_per_second is for inference, got training only",
         ),
         ({"accept": {"min_accuracy": 1.0}}, "min_accuracy needs a data set"),
+        ({"accept": {"max_steps_to_target": 90.0}}, "max_steps_to_target needs a recipe, which has a target"),
         ({"data": ("mnits",)}, "unknown data set 'mnits'; did you mean 'mnist'?"),
         ({"inputs": ("feed",)}, "inputs must be 'resident' or 'fed', got 'feed'; did you mean 'fed'?"),
         ({"data_dir": "somewhere"}, "the folder 'somewhere' needs the name of a data set"),

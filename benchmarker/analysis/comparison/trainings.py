@@ -8,9 +8,17 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from benchmarker.analysis.comparison.censored import Time, excess, log_rank_p, median_time
+from benchmarker.analysis.comparison.censored import (
+    Time,
+    excess,
+    log_rank_p,
+    median_interval,
+    median_time,
+    olympic_mean,
+    share_interval,
+)
 from benchmarker.analysis.comparison.matching import Side
-from benchmarker.errors import UsageError, plural
+from benchmarker.errors import BenchmarkerError, UsageError, plural
 from benchmarker.experiment.keys import canonical
 from benchmarker.records.keys import differences
 from benchmarker.records.lookup import Record, work_name
@@ -51,6 +59,16 @@ class TrainingGroup:
     def seconds(self) -> list[Time]:
         """Seconds to the target of each."""
         return [_time(record, "seconds_to_target", _spent(record["training"])) for record in self.well]
+
+    @property
+    def reached(self) -> int:
+        """How many of :attr:`well` reached the target."""
+        return sum(time.reached for time in self.steps)
+
+    @property
+    def share_interval(self) -> tuple[float, float]:
+        """The exact 95 % interval of the share that reaches the target."""
+        return share_interval(self.reached, len(self.well))
 
     @property
     def by_seed(self) -> dict[int, Time]:
@@ -139,7 +157,7 @@ class Comparison:
         return [self.first, *(row.group for row in self.rows)]
 
     def to_json(self) -> dict[str, Any]:
-        """Return what is told as JSON values; times are null where the target was not reached."""
+        """Return what is told as JSON values; times and ends of intervals are null where the target was not reached."""
         rows = [
             {
                 "side": row.group.label,
@@ -154,16 +172,48 @@ class Comparison:
             }
             for row in self.rows
         ]
-        sides = [
-            {
-                "side": group.label,
-                "seeds": [record["seed"] for record in group.well],
-                "steps_to_target": [time.value if time.reached else None for time in group.steps],
-                "seconds_to_target": [time.value if time.reached else None for time in group.seconds],
-            }
-            for group in self.groups
-        ]
-        return {"baseline": self.first.label, "sides": sides, "rows": rows}
+        return {"baseline": self.first.label, "sides": list(map(_side_json, self.groups)), "rows": rows}
+
+
+def _side_json(group: TrainingGroup) -> dict[str, Any]:
+    return {
+        "side": group.label,
+        "seeds": [record["seed"] for record in group.well],
+        "reached": group.reached,
+        "reached_share_ci95": list(group.share_interval),
+        "steps_to_target": [_finite(time.least) for time in group.steps],
+        "seconds_to_target": [_finite(time.least) for time in group.seconds],
+        "steps": _times_json(group.steps),
+        "seconds": _times_json(group.seconds),
+        "against_reference_runs": _against_reference_json(group),
+    }
+
+
+def _times_json(times: Sequence[Time]) -> dict[str, Any]:
+    interval = median_interval(times)
+    return {
+        "median": _finite(median_time(times)),
+        "ci95": None if interval is None else list(map(_finite, interval)),
+        "olympic_mean": _finite(olympic_mean(times)),
+    }
+
+
+def _against_reference_json(group: TrainingGroup) -> dict[str, Any] | None:
+    reference = reference_for(group)
+    if reference is None:
+        return None
+    against = convergence(group, reference)
+    return {
+        "framework": reference.framework,
+        "runs": len(reference.runs),
+        "fewer_steps_p": against.faster_p,
+        "more_steps_p": against.slower_p,
+        "finding": against.finding,
+    }
+
+
+def _finite(value: float | None) -> float | None:
+    return value if value is not None and math.isfinite(value) else None
 
 
 def are_by_recipes(records: Sequence[Record]) -> bool:
@@ -336,6 +386,26 @@ def reference_of(record: Record) -> ReferenceRuns | None:
         return None
     runs = ReferenceRuns.read(path)
     return runs if runs.recipe == recipe["digest"] else None
+
+
+def reference_for(group: TrainingGroup) -> ReferenceRuns | None:
+    """Return the reference runs that a group is held to; None with too few runs, or where it is another method."""
+    if len(group.well) < MIN_FOR_VERDICT or not _is_of_one_process(group):
+        return None
+    return reference_of(group.well[0])
+
+
+def _is_of_one_process(group: TrainingGroup) -> bool:
+    """Tell whether a group makes the training that one process makes: other schemes are other methods."""
+    found = group.well[0].get("distributed")
+    if not found:
+        return True
+    from benchmarker import registry  # as above
+
+    try:
+        return registry.scheme(found["scheme"]).is_mean_gradient
+    except BenchmarkerError:
+        return False  # one that is not installed here
 
 
 def convergence(group: TrainingGroup, reference: ReferenceRuns) -> Convergence:

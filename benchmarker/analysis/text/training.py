@@ -25,6 +25,9 @@ def lines(record: Record) -> Iterator[tuple[str, str]]:
     yield "target", _target(training)
     yield "to target", _to_target(record, training)
     yield "clocks", _clocks(training)
+    classes = _classes(training)
+    if classes:
+        yield "classes", classes
     resumed = (training.get("checkpoints") or {}).get("resumed")
     if resumed:
         yield "resumed", "; ".join(map(_resumed, resumed))
@@ -65,6 +68,18 @@ def _clocks(training: Mapping[str, Any]) -> str:
         return clocks
     made = {"none": "as they were taken"}.get(feed["prefetch"], f"ahead in a {feed['prefetch']}")
     return f"{clocks}; waited {duration(feed['waited_seconds'], 3)} for mini-batches, made {made}"
+
+
+def _classes(training: Mapping[str, Any]) -> str:
+    """Return how far the sampler was from the data set's own shares of classes; nothing where that was not counted."""
+    bias = (training.get("feed") or {}).get("bias")
+    if not bias or len(bias["available"]) < 2:
+        return ""
+    given = bias["given"]
+    return (
+        f"{min(given):,} to {max(given):,} samples given of each of {len(given)}; shares differ from the data set's by "
+        f"{100 * bias['total_variation']:.2g} % (total variation)"
+    )
 
 
 def _resumed(row: Mapping[str, Any]) -> str:

@@ -7,14 +7,12 @@ import math
 import textwrap
 from collections.abc import Callable, Iterator, Sequence
 
-from benchmarker import registry
 from benchmarker.analysis.comparison.censored import (
     Time,
     log_rank_p,
     median_interval,
     median_time,
     olympic_mean,
-    share_interval,
 )
 from benchmarker.analysis.comparison.standings import Standing, standings
 from benchmarker.analysis.comparison.trainings import (
@@ -25,12 +23,12 @@ from benchmarker.analysis.comparison.trainings import (
     TrainingGroup,
     by_recipe,
     convergence,
-    reference_of,
+    reference_for,
 )
 from benchmarker.analysis.text.factors import trainer_label
 from benchmarker.analysis.text.layout import Column, align_points, numeric_column, table
 from benchmarker.analysis.text.units import duration, significant
-from benchmarker.errors import BenchmarkerError, plural
+from benchmarker.errors import plural
 from benchmarker.records.lookup import Record
 
 _NONE = "-"
@@ -207,15 +205,14 @@ def _groups(records: Sequence[Record]) -> list[TrainingGroup]:
 
 
 def _reached(group: TrainingGroup) -> str:
-    runs = len(group.well)
-    if not runs:
+    if not group.well:
         return _NONE
-    low, high = share_interval(sum(time.reached for time in group.steps), runs)
+    low, high = group.share_interval
     return f"{_count(group)} [{low:.2f}, {high:.2f}]"
 
 
 def _count(group: TrainingGroup) -> str:
-    return f"{sum(time.reached for time in group.steps)} of {len(group.well)}"
+    return f"{group.reached} of {len(group.well)}"
 
 
 def _value(number: float) -> str:
@@ -290,29 +287,18 @@ def _steps_compared(groups: Sequence[TrainingGroup]) -> Iterator[str]:
 
 def _convergence(groups: Sequence[TrainingGroup]) -> Iterator[str]:
     """Yield which groups of several trainings need other numbers of steps than the recipe's reference runs."""
-    told = [group for group in groups if len(group.well) >= MIN_FOR_VERDICT and _is_of_one_process(group)]
-    reference = reference_of(told[0].well[0]) if told else None
+    told = [(group, reference_for(group)) for group in groups]
+    reference = next((runs for _, runs in told if runs is not None), None)
     if reference is None:
         return
     which = f"the {len(reference.runs)} reference runs ({reference.framework})"
-    found = [(group, convergence(group, reference)) for group in told]
+    found = [(group, convergence(group, runs)) for group, runs in told if runs is not None]
     for group, against in found:
         if against.finding is not None:
             p = min(against.faster_p, against.slower_p)
             yield f"Suspicious: {group.label} takes {against.finding} steps than {which}, one-sided p = {p:.2g}."
     if all(against.finding is None for _, against in found):
         yield f"Nobody takes fewer or more steps than {which}, one-sided at {SIGNIFICANCE:g}."
-
-
-def _is_of_one_process(group: TrainingGroup) -> bool:
-    """Tell whether a group makes the training that one process makes: other schemes are other methods."""
-    found = group.well[0].get("distributed")
-    if not found:
-        return True
-    try:
-        return registry.scheme(found["scheme"]).is_mean_gradient
-    except BenchmarkerError:
-        return False  # one that is not installed here
 
 
 def _alike(groups: Sequence[TrainingGroup]) -> list[list[TrainingGroup]]:
