@@ -181,7 +181,7 @@ class Speed(Group, frozen=True, kw_only=True):
     memory_seconds: Seconds
     """What its memory traffic took, median of both ends, in seconds."""
     arithmetic_share: Fraction | None
-    """The best that this machine has shown before under like conditions, over arithmetic_seconds; null in the
+    """What a quarter of the probes before took at most under like conditions, over arithmetic_seconds; null in the
     first run."""
     memory_share: Fraction | None
     """The same of memory_seconds."""
