@@ -75,6 +75,13 @@ def test_every_room_is_in_the_one_list() -> None:
     assert {room_of(path) for path in files()} - {"__init__", "__main__"} == set(ROOMS)
 
 
+def test_every_room_has_a_folder_of_tests() -> None:
+    rooms = [room for room in ROOMS if (PACKAGE / room).is_dir()]
+    assert [room for room in rooms if not any((ROOT / "tests" / room).rglob("test_*.py"))] == []
+    loose = [room for room in ROOMS if (ROOT / "tests" / f"test_{room}.py").is_file()]
+    assert [room for room in loose if room in rooms] == []
+
+
 def test_imports_point_down_the_one_list() -> None:
     wrong = [
         f"{name_of(path)} imports {item.module}"
