@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import signal
 import time
 from pathlib import Path
@@ -11,11 +12,13 @@ from typing import Any
 import pytest
 
 from benchmarker.analysis.comparison.resolution import keep
-from benchmarker.records.store import Store
+from benchmarker.records.rescue import FOLDER
+from benchmarker.records.store import Store, read_record
 from tests.analysis.comparison.test_comparison import kept
 from tests.conftest import Command
 from tests.support.campaign_records import WOBBLE, processes
 from tests.support.records import PRESSURE
+from tests.support.small_disks import small_disk
 
 BASE, SLOW, SAME = "framework=pytorch", "framework=mxnet", "framework=chainer"
 DISTURBED: dict[str, Any] = {
@@ -269,8 +272,63 @@ def test_run_makes_pairs_of_both_sides_in_one_campaign(command: Command, tmp_pat
     assert len({record["replication"]["campaign"] for record in new}) == 1
     starts = [(r["replication"]["round"], r["execution"]["start"]) for r in new]
     assert sorted(starts) == [(i, start) for i in range(3) for start in ("fork", "spawn")]
+    assert found.stderr == ""
+    told = json.loads(found.stdout)["without_turns"]
+    assert told == "the runs state steps, which windows would not keep to"
     again = command("compare", *sides, "--include-contaminated", "--json")
     assert rows(again.stdout)[0]["ratio"] == row["ratio"]
+    loud = command("compare", *sides, "--run", "--pairs=3", "--include-contaminated")
+    assert loud.stderr.count(f"run one after the other, not in turns: {told}") == 1
+    as_asked = command("compare", *sides, "--run", "--no-turns", "--pairs=3", "--include-contaminated")
+    assert "not in turns" not in as_asked.stderr
+
+
+@pytest.mark.framework("numpy")
+def test_new_records_for_which_the_results_disk_has_no_room_are_kept_elsewhere_and_compared(
+    command: Command, tmp_path: Path
+) -> None:
+    home = tmp_path / "home"
+    own = Command(command.folder, {**command.environment, "BENCHMARKER_HOME": str(home)})
+    assert own(*QUICK, "--start=spawn,fork", f"--results={tmp_path / 'sources'}").status == 0
+    sides = [str(path) for path in sorted((tmp_path / "sources").glob("*.json"))]
+    with small_disk(tmp_path / "results", "128k") as folder:
+        options = ("--pairs=3", "--include-contaminated", "--json", f"--results={folder}")
+        found = own("compare", *sides, "--run", *options, f"--summary={tmp_path / 'summary.md'}")
+        stored = len(list(folder.glob("*.json")))
+        alone = own("compare", f"--aa={sides[0]}", *options)
+    assert found.status == 1, found.stderr
+    assert "Traceback" not in found.stderr
+    assert rows(found.stdout)[0]["paired"]["pairs"] == 3
+    assert 1 <= stored < 6
+    assert len(kept_elsewhere(found.stderr)) == 6 - stored
+    assert all(read_record(path)["status"] == "ok" for path in kept_elsewhere(found.stderr))
+    assert "**Failed**: not all new records are in" in (tmp_path / "summary.md").read_text()
+    assert alone.status == 1, alone.stderr
+    assert json.loads(alone.stdout)["resolution"]["pairs"] == 3
+    assert kept_elsewhere(alone.stderr)
+
+
+@pytest.mark.framework("numpy")
+def test_new_records_that_can_be_kept_nowhere_are_compared(command: Command, tmp_path: Path) -> None:
+    places = {"BENCHMARKER_HOME": "rescued", "TMPDIR": FOLDER, "HOME": FOLDER}
+    for name, place in places.items():
+        (tmp_path / name).mkdir()
+        (tmp_path / name / place).write_text("no folder")
+    blocked = {name: str(tmp_path / name) for name in places}
+    own = Command(command.folder, {**command.environment, **blocked})
+    assert own(*QUICK, "--start=spawn,fork", f"--results={tmp_path / 'sources'}").status == 0
+    sides = [str(path) for path in sorted((tmp_path / "sources").glob("*.json"))]
+    with small_disk(tmp_path / "results", "8k") as folder:
+        options = ("--pairs=3", "--include-contaminated", "--json", f"--results={folder}")
+        found = own("compare", *sides, "--run", *options)
+    assert found.status == 1, found.stderr
+    assert rows(found.stdout)[0]["paired"]["pairs"] == 3
+    assert found.stderr.count("nor could it be kept anywhere else") == 6
+    assert "Traceback" not in found.stderr
+
+
+def kept_elsewhere(told: str) -> list[Path]:
+    return [Path(path) for path in re.findall(r"^benchmarker: .*; it is kept as '(.*)'$", told, re.M)]
 
 
 @pytest.mark.framework("numpy")

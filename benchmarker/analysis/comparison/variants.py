@@ -97,15 +97,34 @@ class _Process:
 
 @dataclass(frozen=True)
 class Made:
-    """Sides with the records that were made, whether that was interrupted, and what could not be kept as asked."""
+    """Sides with the records that were made.
+
+    Parameters
+    ----------
+    sides : list of Side
+        With those that count.
+    interrupted : bool
+        Whether the user stopped it.
+    troubles : sequence of str
+        What became of each record that is not in the results folder, and of each run that left none.
+    without_turns : str or None
+        Why the processes of a pair did not take turns, where they were to.
+    """
 
     sides: list[Side]
     interrupted: bool
     troubles: Sequence[str] = ()
+    without_turns: str | None = None
 
 
 def make_pairs(
-    names: Sequence[str], words: Sequence[str], pairs: int, results: Path, progress: Progress
+    names: Sequence[str],
+    words: Sequence[str],
+    pairs: int,
+    results: Path,
+    progress: Progress,
+    *,
+    note: str | None = None,
 ) -> Made:
     """Run the same for each variant, one process of each in every round.
 
@@ -125,6 +144,8 @@ def make_pairs(
         The folder that takes the records, which exists.
     progress : Progress
         Who is told.
+    note : str or None
+        What is told before the first run.
 
     Raises
     ------
@@ -144,6 +165,8 @@ def make_pairs(
     with _versions(names) if of_versions else _commits(names) as variants:
         specs = [_spec(variant, words) for variant in variants]
         interrupted = False
+        if note is not None:
+            progress.note(note)
         try:
             for index, process in enumerate(_processes(variants, specs, pairs)):
                 progress.started(process.turn.spec, index, pairs * len(variants))

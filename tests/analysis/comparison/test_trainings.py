@@ -123,11 +123,14 @@ def test_the_text_tells_all_of_it() -> None:
 def test_json_has_null_for_what_was_not_reached() -> None:
     told = compared(side("a", STEPS, 0.01), side("b", [None, *STEPS[1:]], 0.01)).to_json()
     first, other = told["sides"]
-    assert first["steps"]["median"] == 102.5 and first["steps"]["ci95"] == [90.0, 120.0]
+    assert first["steps"]["median"] == 102.5
+    assert first["steps"]["ci95"] == [90.0, 120.0]
     assert first["seconds"]["median"] == pytest.approx(1.025)
-    assert first["reached"] == 6 and first["reached_share_ci95"] == pytest.approx([0.5407, 1.0], abs=1e-4)
+    assert first["reached"] == 6
+    assert first["reached_share_ci95"] == pytest.approx([0.5407, 1.0], abs=1e-4)
     assert other["steps_to_target"][0] is None
-    assert other["reached"] == 5 and other["steps"]["ci95"][1] is None
+    assert other["reached"] == 5
+    assert other["steps"]["ci95"][1] is None
     assert other["steps"]["olympic_mean"] is not None  # the slowest one is left out of it
     assert first["against_reference_runs"] is None  # its recipe has none
     assert told["rows"][0]["equal_steps"] is False

@@ -14,9 +14,9 @@ import pytest
 
 from benchmarker.analysis.comparison.sides import checked_out
 from benchmarker.errors import BenchmarkerError
-from tests.analysis.comparison.test_sides import git
 from benchmarker.records.store import read_record
 from benchmarker.records.validation import check_file
+from tests.analysis.comparison.test_sides import git
 from tests.conftest import Command, Finished, write_distribution
 from tests.support.command_lines import replaced
 from tests.support.small_disks import small_disk
