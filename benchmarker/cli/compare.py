@@ -233,7 +233,7 @@ def _print_trainings(arguments: argparse.Namespace, sides: Sequence[Side]) -> in
     from benchmarker.analysis.comparison.trainings import compare_trainings
     from benchmarker.analysis.text.trainings import comparison_text
 
-    comparison = compare_trainings(sides)
+    comparison = compare_trainings(sides, include_contaminated=arguments.include_contaminated)
     if arguments.json:
         print(json.dumps(comparison.to_json()))
     else:
