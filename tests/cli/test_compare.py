@@ -204,6 +204,30 @@ def test_disturbed_processes_that_count_are_told(compare: Command, folder: Path)
     assert "10 of 20 processes that count were disturbed" in found.stdout
 
 
+def test_groups_of_the_processes_of_a_side_are_told(compare: Command, folder: Path) -> None:
+    found = processes(0.05, wobble=[w + 0.2 * (i % 2) for i, w in enumerate(WOBBLE)], framework__name="numpy")
+    for place, record in enumerate(found):
+        record["execution"]["process"]["cpus"] = [0] if place % 2 else [0, 1]
+        Store(folder).save(record)
+    told = compare("compare", BASE, "framework=numpy")
+    said = "Two groups of numpy 2.13.0: 5 of 10 processes at 50.1 ms, 5 at 60.9 ms; what differs: CPUs used"
+    assert said in " ".join(told.stdout.split())
+    assert "CPUs used 2.00 against 1.00; try --affinity." in " ".join(told.stdout.split())
+    (row,) = rows(compare("compare", BASE, "framework=numpy", "--json").stdout)
+    assert row["first"]["groups"] is None
+    assert [len(row["other"]["groups"][which]["members"]) for which in ("fast", "slow")] == [5, 5]
+    assert row["other"]["groups"]["differences"][0]["name"] == "CPUs used"
+    shown = compare("results", "show", found[0]["id"])
+    assert "5 of 10 processes at 50.1 ms, 5 at 60.9 ms" in " ".join(shown.stdout.split())
+    alone = compare("results", "show", processes_of_pytorch(folder))
+    assert "of 10 processes at" not in alone.stdout
+
+
+def processes_of_pytorch(folder: Path) -> str:
+    """Return the file of one of them."""
+    return str(next(path for path in folder.glob("*_pytorch-*.json")))
+
+
 def test_what_the_machine_resolves_bounds_the_margin(compare: Command, tmp_path: Path) -> None:
     keep(kept(half_width=0.08), tmp_path / "home" / "facts" / "resolution")
     found = compare("compare", BASE, SLOW)

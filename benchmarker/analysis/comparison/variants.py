@@ -164,21 +164,35 @@ def make_pairs(
     _check_words(words, of_versions=of_versions)
     with _versions(names) if of_versions else _commits(names) as variants:
         specs = [_spec(variant, words) for variant in variants]
-        interrupted = False
         if note is not None:
             progress.note(note)
         try:
-            for index, process in enumerate(_processes(variants, specs, pairs)):
-                progress.started(process.turn.spec, index, pairs * len(variants))
-                progress.note(f"at {process.variant.name}")
-                _run(process, words, results, progress)
-                if index + 1 == len(variants):
-                    _check_comparable(variants)
-        except KeyboardInterrupt:
-            interrupted = True
+            turns = _processes(variants, specs, pairs)
+            interrupted = _make(variants, turns, pairs * len(variants), words, results, progress)
         except BenchmarkerError as error:
             raise type(error)("; ".join([str(error), *_troubles(variants)])) from error
         return Made(_sides(variants), interrupted, _troubles(variants))
+
+
+def _make(
+    variants: Sequence[_Variant],
+    processes: Iterator[_Process],
+    total: int,
+    words: Sequence[str],
+    results: Path,
+    progress: Progress,
+) -> bool:
+    """Make all processes; tell whether the user stopped that."""
+    try:
+        for index, process in enumerate(processes):
+            progress.started(process.turn.spec, index, total)
+            progress.note(f"at {process.variant.name}")
+            _run(process, words, results, progress)
+            if index + 1 == len(variants):
+                _check_comparable(variants)
+    except KeyboardInterrupt:
+        return True
+    return False
 
 
 def _check_words(words: Sequence[str], *, of_versions: bool) -> None:
