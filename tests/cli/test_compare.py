@@ -205,7 +205,9 @@ def test_disturbed_processes_that_count_are_told(compare: Command, folder: Path)
 
 
 def test_groups_of_the_processes_of_a_side_are_told(compare: Command, folder: Path) -> None:
-    found = processes(0.05, wobble=[w + 0.2 * (i % 2) for i, w in enumerate(WOBBLE)], framework__name="numpy")
+    halves = [w + 0.2 * (i % 2) for i, w in enumerate(WOBBLE)]
+    asked = {"replication__min_processes": 10, "replication__max_processes": 10}
+    found = processes(0.05, wobble=halves, framework__name="numpy", **asked)
     for place, record in enumerate(found):
         record["execution"]["process"]["cpus"] = [0] if place % 2 else [0, 1]
         Store(folder).save(record)
