@@ -21,17 +21,19 @@ if TYPE_CHECKING:
 
     from benchmarker.analysis.comparison import Comparison, Gate, Side
     from benchmarker.analysis.comparison.request import ComparisonRequest
+    from benchmarker.analysis.comparison.variants import Made
     from benchmarker.cli.display import Display
 
-EXIT_SLOWER, EXIT_UNTOLD, EXIT_INTERRUPTED = 1, 4, 130
+EXIT_SLOWER, EXIT_ELSEWHERE, EXIT_UNTOLD, EXIT_INTERRUPTED = 1, 1, 4, 130
 SUMMARY_WIDTH = 110
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options of ``compare``."""
     parser.epilog = (
-        "exit status: 0 compared; 1 shown to be slower than --fail-if-slower allows; 2 the request is not "
-        "valid, or the sides are not comparable; 4 there is no answer and --require-conclusive asks for one"
+        "exit status: 0 compared; 1 shown to be slower than --fail-if-slower allows, or a new record is not in the "
+        "results folder; 2 the request is not valid, or the sides are not comparable; 4 there is no answer and "
+        "--require-conclusive asks for one"
     )
     parser.add_argument(
         "sides",
@@ -210,9 +212,20 @@ def _compare(arguments: argparse.Namespace, request: ComparisonRequest) -> int:
         return _print(arguments, *request.compared(sides))
     with _display(arguments) as display:
         made = request.made_sides(display, end_as_interrupted, on_read)
+    _tell_troubles(arguments, made.troubles)
     if made.interrupted:
-        return _interrupted(arguments, request, made.sides)
-    return _print(arguments, *request.compared(made.sides))
+        return _interrupted(arguments, request, made)
+    status = _print(arguments, *request.compared(made.sides), made.without_turns)
+    return status or (EXIT_ELSEWHERE if made.troubles else 0)
+
+
+def _tell_troubles(arguments: argparse.Namespace, troubles: Sequence[str]) -> None:
+    for trouble in troubles:
+        tell(trouble)
+    if arguments.summary and troubles:
+        from benchmarker.analysis.text.comparison_markdown import troubles_markdown
+
+        append(arguments.summary, troubles_markdown(troubles))
 
 
 def _print_trainings(arguments: argparse.Namespace, sides: Sequence[Side]) -> int:
@@ -220,7 +233,7 @@ def _print_trainings(arguments: argparse.Namespace, sides: Sequence[Side]) -> in
     from benchmarker.analysis.comparison.trainings import compare_trainings
     from benchmarker.analysis.text.trainings import comparison_text
 
-    comparison = compare_trainings(sides)
+    comparison = compare_trainings(sides, include_contaminated=arguments.include_contaminated)
     if arguments.json:
         print(json.dumps(comparison.to_json()))
     else:
@@ -247,10 +260,10 @@ def _display(arguments: argparse.Namespace) -> Iterator[Display]:
         display.close()
 
 
-def _interrupted(arguments: argparse.Namespace, request: ComparisonRequest, sides: Sequence[Side]) -> int:
+def _interrupted(arguments: argparse.Namespace, request: ComparisonRequest, made: Made) -> int:
     """Compare what there is."""
     try:
-        _print(arguments, *request.compared(sides))
+        _print(arguments, *request.compared(made.sides), made.without_turns)
     except UsageError as error:
         tell(f"interrupted, {error}")
     if arguments.summary:
@@ -258,14 +271,19 @@ def _interrupted(arguments: argparse.Namespace, request: ComparisonRequest, side
     return EXIT_INTERRUPTED
 
 
-def _print(arguments: argparse.Namespace, comparison: Comparison, passed: Gate | None) -> int:
+def _print(
+    arguments: argparse.Namespace,
+    comparison: Comparison,
+    passed: Gate | None,
+    without_turns: str | None = None,
+) -> int:
     """Print a comparison and return the exit status."""
     from benchmarker.analysis.comparison.verdict import INCONCLUSIVE
     from benchmarker.analysis.text.comparison import as_text
     from benchmarker.analysis.text.comparison_sentences import as_json, gate_sentences
 
     if arguments.json:
-        print(json.dumps(as_json(comparison, passed)))
+        print(json.dumps(as_json(comparison, passed, without_turns)))
     else:
         print_text(as_text(comparison, width=output_width()))
     if arguments.summary:
@@ -291,6 +309,7 @@ def _with_itself(arguments: argparse.Namespace, request: ComparisonRequest) -> i
     with _display(arguments) as display:
         on_read = reading(quiet=arguments.quiet or arguments.json)
         found = request.compared_with_itself(display, end_as_interrupted, on_read)
+    _tell_troubles(arguments, found.troubles)
     if arguments.json:
         print(json.dumps(self_comparison_json(found)))
     else:
@@ -298,4 +317,6 @@ def _with_itself(arguments: argparse.Namespace, request: ComparisonRequest) -> i
     _summarize_text(arguments, lambda: self_comparison_text(found))
     if found.interrupted:
         return EXIT_INTERRUPTED
-    return 0 if found.resolution is not None else EXIT_UNTOLD
+    if found.resolution is None:
+        return EXIT_UNTOLD
+    return EXIT_ELSEWHERE if found.troubles else 0

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import json
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -209,9 +209,22 @@ def _show(arguments: argparse.Namespace) -> int:
     elif arguments.json:
         print(format_record(read_record(path)), end="")
     else:
-        text = record_summary(_valid(path), path, width=output_width())
+        record = _valid(path)
+        text = record_summary(record, path, width=output_width(), processes=_processes(record, path))
         print_text("\n".join(map(printable, text.split("\n"))))
     return 0
+
+
+def _processes(record: Record, path: Path) -> Sequence[Mapping[str, Any]]:
+    """Return the processes of a record's number; none where they are too few to fall into groups."""
+    from benchmarker.records.groups import MIN_PROCESSES
+
+    asked_for = (record.get("replication") or {}).get("max_processes") or 0
+    if record["status"] != "ok" or asked_for < MIN_PROCESSES:
+        return ()  # so that not every file beside it is read
+    from benchmarker.analysis.reproduction import processes_beside
+
+    return processes_beside(record, path)
 
 
 def _valid(path: Path) -> Record:

@@ -15,6 +15,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options of ``track``."""
     add_filters(parser)
     add_results(parser)
+    parser.add_argument(
+        "--include-contaminated", action="store_true", help="also count runs that the machine disturbed"
+    )
     parser.add_argument("--json", action="store_true", help="print all points as JSON")
 
 
@@ -30,7 +33,9 @@ def main(arguments: argparse.Namespace) -> int:
     from benchmarker.analysis.text.history import histories_json, histories_text
 
     records = chosen_records(arguments)
-    found = histories(counted(records, len(records), "records read"))
+    found = histories(
+        counted(records, len(records), "records read"), include_contaminated=arguments.include_contaminated
+    )
     if not found:
         raise UsageError(
             f"a history needs records that ended well and whose steps were timed, and none of the {len(records)} "

@@ -235,17 +235,11 @@ class Orchestrator:
         self, record: dict[str, Any], log_text: str | None, trace: bytes | None, error: StoreError
     ) -> Path:
         """Keep a record elsewhere, and tell where; what can be kept nowhere is at least told of."""
-        from benchmarker.records.rescue import rescue
+        from benchmarker.records.rescue import attempt, rescue
 
-        try:
-            path = rescue(record, log_text, trace, error)
-        except StoreError:
-            self._trouble(
-                f"{error}, nor could it be kept anywhere else: only what is printed here is left of it"
-            )
-            return self._store.folder / f"{record_name(record)}.json"
-        self._trouble(f"{error}; it is kept as '{path}'")
-        return path
+        path, sentence = attempt(functools.partial(rescue, record, log_text, trace), error)
+        self._trouble(sentence)
+        return path or self._store.folder / f"{record_name(record)}.json"
 
     def _tell(self, finished: FinishedRun, spec: RunSpec) -> None:
         record = finished.record

@@ -14,6 +14,8 @@ BETWEEN: Literal["between processes"] = "between processes"
 HIGH, MEDIUM = 0.02, 0.1
 """Half-widths up to which precision is high, and up to which it is medium."""
 CONTAMINATED = "contaminated"
+DISTURBED = "disturbed or otherwise not to be ranked"
+"""What runs are that :func:`excluded` keeps out."""
 
 
 def precision_of(centre: float, interval: Sequence[float] | None, level: str = WITHIN) -> Precision:
@@ -61,11 +63,19 @@ def _grade(width: float | None) -> Literal["high", "medium", "low", "unknown"]:
     return "medium" if half_width <= MEDIUM else "low"
 
 
-def excluded(record: Record) -> str | None:
-    """Return the kind of what keeps a number out of comparisons and rankings; None if nothing does."""
+def excluded(record: Record, *, include_contaminated: bool = False) -> str | None:
+    """Return the kind of what keeps a number out of comparisons and rankings; None if nothing does.
+
+    Parameters
+    ----------
+    record : mapping
+        Of the number.
+    include_contaminated : bool
+        Whether those count that the machine disturbed.
+    """
     trust = record.get("trust") or {}
     if trust.get("grade") == CONTAMINATED:
-        return CONTAMINATED
+        return None if include_contaminated else CONTAMINATED
     kinds = (finding["kind"] for finding in trust.get("findings") or () if finding["excludes"])
     return next(kinds, None)
 

@@ -10,7 +10,7 @@ from typing import Any
 
 from benchmarker.cache import home
 from benchmarker.errors import StoreError, UsageError
-from benchmarker.records.store import Store
+from benchmarker.records.store import Store, add_record
 
 FOLDER = "benchmarker-rescued"
 
@@ -35,11 +35,66 @@ def rescue(record: Mapping[str, Any], log_text: str | None, trace: bytes | None,
     StoreError
         As ``error``, if there is no place at all.
     """
-    for attachments in ((log_text, trace), (None, None)):
+
+    def save(folder: Path, whole: bool) -> Path:
+        return Store(folder).save(record, *((log_text, trace) if whole else (None, None)))
+
+    return _first_place(save, error)
+
+
+def rescue_unchecked(
+    record: Mapping[str, Any], name: str, attachments: Mapping[str, bytes], error: StoreError
+) -> Path:
+    """Write a record that may be invalid elsewhere, or alone where there is no room for what lies beside it.
+
+    Parameters
+    ----------
+    record : mapping
+        As its file has it, of any version.
+    name : str
+        Of its file, without ending.
+    attachments : mapping
+        Ending to the content of the file beside it.
+    error : StoreError
+        Why it could not be written where it belongs.
+
+    Returns
+    -------
+    Path
+        The record's file.
+
+    Raises
+    ------
+    StoreError
+        As ``error``, if there is no place at all.
+    """
+
+    def save(folder: Path, whole: bool) -> Path:
+        folder.mkdir(parents=True, exist_ok=True)
+        return add_record(folder, name, dict(record), attachments if whole else {})
+
+    return _first_place(save, error)
+
+
+def attempt(rescuing: Callable[[StoreError], Path], error: StoreError) -> tuple[Path | None, str]:
+    """Return the file of a record that is rescued, None if there is no place at all, and the sentence to tell."""
+    try:
+        path = rescuing(error)
+    except StoreError:
+        return (
+            None,
+            f"{error}, nor could it be kept anywhere else: only what is printed here is left of it",
+        )
+    return path, f"{error}; it is kept as '{path}'"
+
+
+def _first_place(save: Callable[[Path, bool], Path], error: StoreError) -> Path:
+    """Save in the first folder that takes the record whole, else in the first that takes it alone."""
+    for whole in (True, False):
         for folder in _places():
             try:
-                return Store(folder).save(record, *attachments)
-            except StoreError:
+                return save(folder, whole)
+            except (OSError, StoreError):
                 continue
     raise error
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import html
 import inspect
 import json
 import signal
@@ -24,6 +25,7 @@ from benchmarker.records.store import Store
 from tests.conftest import ROOT, Command
 from tests.support.campaign_records import WOBBLE, processes
 from tests.support.records import make_record
+from tests.support.small_disks import small_disk
 
 SMALL: dict[str, Any] = {
     "framework": "numpy",
@@ -320,6 +322,24 @@ def test_pairs_are_made_of_records(tmp_path: Path) -> None:
     assert len(benchmarker.load_results(tmp_path / "pairs")) == 6
 
 
+def test_new_records_that_are_kept_elsewhere_are_warnings(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    benchmarker.run(**SMALL, batch_size=2, results=tmp_path / "sources")
+    monkeypatch.setenv("BENCHMARKER_HOME", str(tmp_path / "home"))
+    (record,) = (tmp_path / "sources").glob("*.json")
+    with (
+        small_disk(tmp_path / "results", "8k") as full,
+        pytest.warns(UserWarning, match="No space left on device; it is kept as") as told,
+    ):
+        found = benchmarker.compare_with_itself(record, pairs=3, include_contaminated=True, results=full)
+    assert found.resolution is not None
+    assert found.resolution.pairs == 3
+    assert [str(warning.message) for warning in told] == list(found.troubles)
+    assert {warning.filename for warning in told} == {__file__}
+    assert len(benchmarker.load_results(tmp_path / "home" / "rescued")) == 6
+
+
 def test_a_record_compared_with_itself_is_what_the_command_prints(tmp_path: Path) -> None:
     benchmarker.run(**SMALL, batch_size=2, results=tmp_path)
     found = benchmarker.compare_with_itself("last", pairs=3, include_contaminated=True, results=tmp_path)
@@ -328,6 +348,7 @@ def test_a_record_compared_with_itself_is_what_the_command_prints(tmp_path: Path
     assert not found.kept
     told = found.to_dict()
     assert told["sentence"] == str(found)
+    assert html.unescape(found._repr_html_()) == f"<div>{found}</div>"
     assert (told["resolution"]["half_width"], told["kept"]) == (found.resolution.half_width, False)
     assert len(benchmarker.load_results(tmp_path)) == 7
     with pytest.raises(UsageError, match="must be from 3 to 5000, got 2"):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import signal
 import time
 from pathlib import Path
@@ -11,11 +12,13 @@ from typing import Any
 import pytest
 
 from benchmarker.analysis.comparison.resolution import keep
-from benchmarker.records.store import Store
+from benchmarker.records.rescue import FOLDER
+from benchmarker.records.store import Store, read_record
 from tests.analysis.comparison.test_comparison import kept
 from tests.conftest import Command
 from tests.support.campaign_records import WOBBLE, processes
 from tests.support.records import PRESSURE
+from tests.support.small_disks import small_disk
 
 BASE, SLOW, SAME = "framework=pytorch", "framework=mxnet", "framework=chainer"
 DISTURBED: dict[str, Any] = {
@@ -201,6 +204,32 @@ def test_disturbed_processes_that_count_are_told(compare: Command, folder: Path)
     assert "10 of 20 processes that count were disturbed" in found.stdout
 
 
+def test_groups_of_the_processes_of_a_side_are_told(compare: Command, folder: Path) -> None:
+    halves = [w + 0.2 * (i % 2) for i, w in enumerate(WOBBLE)]
+    asked = {"replication__min_processes": 10, "replication__max_processes": 10}
+    found = processes(0.05, wobble=halves, framework__name="numpy", **asked)
+    for place, record in enumerate(found):
+        record["execution"]["process"]["cpus"] = [0] if place % 2 else [0, 1]
+        Store(folder).save(record)
+    told = compare("compare", BASE, "framework=numpy")
+    said = "Two groups of numpy 2.13.0: 5 of 10 processes at 50.1 ms, 5 at 60.9 ms; what differs: CPUs used"
+    assert said in " ".join(told.stdout.split())
+    assert "CPUs used 2.00 against 1.00; try --affinity." in " ".join(told.stdout.split())
+    (row,) = rows(compare("compare", BASE, "framework=numpy", "--json").stdout)
+    assert row["first"]["groups"] is None
+    assert [len(row["other"]["groups"][which]["members"]) for which in ("fast", "slow")] == [5, 5]
+    assert row["other"]["groups"]["differences"][0]["name"] == "CPUs used"
+    shown = compare("results", "show", found[0]["id"])
+    assert "5 of 10 processes at 50.1 ms, 5 at 60.9 ms" in " ".join(shown.stdout.split())
+    alone = compare("results", "show", processes_of_pytorch(folder))
+    assert "of 10 processes at" not in alone.stdout
+
+
+def processes_of_pytorch(folder: Path) -> str:
+    """Return the file of one of them."""
+    return str(next(path for path in folder.glob("*_pytorch-*.json")))
+
+
 def test_what_the_machine_resolves_bounds_the_margin(compare: Command, tmp_path: Path) -> None:
     keep(kept(half_width=0.08), tmp_path / "home" / "facts" / "resolution")
     found = compare("compare", BASE, SLOW)
@@ -269,8 +298,63 @@ def test_run_makes_pairs_of_both_sides_in_one_campaign(command: Command, tmp_pat
     assert len({record["replication"]["campaign"] for record in new}) == 1
     starts = [(r["replication"]["round"], r["execution"]["start"]) for r in new]
     assert sorted(starts) == [(i, start) for i in range(3) for start in ("fork", "spawn")]
+    assert found.stderr == ""
+    told = json.loads(found.stdout)["without_turns"]
+    assert told == "the runs state steps, which windows would not keep to"
     again = command("compare", *sides, "--include-contaminated", "--json")
     assert rows(again.stdout)[0]["ratio"] == row["ratio"]
+    loud = command("compare", *sides, "--run", "--pairs=3", "--include-contaminated")
+    assert loud.stderr.count(f"run one after the other, not in turns: {told}") == 1
+    as_asked = command("compare", *sides, "--run", "--no-turns", "--pairs=3", "--include-contaminated")
+    assert "not in turns" not in as_asked.stderr
+
+
+@pytest.mark.framework("numpy")
+def test_new_records_for_which_the_results_disk_has_no_room_are_kept_elsewhere_and_compared(
+    command: Command, tmp_path: Path
+) -> None:
+    home = tmp_path / "home"
+    own = Command(command.folder, {**command.environment, "BENCHMARKER_HOME": str(home)})
+    assert own(*QUICK, "--start=spawn,fork", f"--results={tmp_path / 'sources'}").status == 0
+    sides = [str(path) for path in sorted((tmp_path / "sources").glob("*.json"))]
+    with small_disk(tmp_path / "results", "128k") as folder:
+        options = ("--pairs=3", "--include-contaminated", "--json", f"--results={folder}")
+        found = own("compare", *sides, "--run", *options, f"--summary={tmp_path / 'summary.md'}")
+        stored = len(list(folder.glob("*.json")))
+        alone = own("compare", f"--aa={sides[0]}", *options)
+    assert found.status == 1, found.stderr
+    assert "Traceback" not in found.stderr
+    assert rows(found.stdout)[0]["paired"]["pairs"] == 3
+    assert 1 <= stored < 6
+    assert len(kept_elsewhere(found.stderr)) == 6 - stored
+    assert all(read_record(path)["status"] == "ok" for path in kept_elsewhere(found.stderr))
+    assert "**Failed**: not all new records are in" in (tmp_path / "summary.md").read_text()
+    assert alone.status == 1, alone.stderr
+    assert json.loads(alone.stdout)["resolution"]["pairs"] == 3
+    assert kept_elsewhere(alone.stderr)
+
+
+@pytest.mark.framework("numpy")
+def test_new_records_that_can_be_kept_nowhere_are_compared(command: Command, tmp_path: Path) -> None:
+    places = {"BENCHMARKER_HOME": "rescued", "TMPDIR": FOLDER, "HOME": FOLDER}
+    for name, place in places.items():
+        (tmp_path / name).mkdir()
+        (tmp_path / name / place).write_text("no folder")
+    blocked = {name: str(tmp_path / name) for name in places}
+    own = Command(command.folder, {**command.environment, **blocked})
+    assert own(*QUICK, "--start=spawn,fork", f"--results={tmp_path / 'sources'}").status == 0
+    sides = [str(path) for path in sorted((tmp_path / "sources").glob("*.json"))]
+    with small_disk(tmp_path / "results", "8k") as folder:
+        options = ("--pairs=3", "--include-contaminated", "--json", f"--results={folder}")
+        found = own("compare", *sides, "--run", *options)
+    assert found.status == 1, found.stderr
+    assert rows(found.stdout)[0]["paired"]["pairs"] == 3
+    assert found.stderr.count("nor could it be kept anywhere else") == 6
+    assert "Traceback" not in found.stderr
+
+
+def kept_elsewhere(told: str) -> list[Path]:
+    return [Path(path) for path in re.findall(r"^benchmarker: .*; it is kept as '(.*)'$", told, re.M)]
 
 
 @pytest.mark.framework("numpy")

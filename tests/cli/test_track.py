@@ -10,6 +10,7 @@ import pytest
 from benchmarker.cli.main import main
 from benchmarker.records.store import Store
 from tests.analysis.history.test_history import measured, series
+from tests.cli.test_compare import DISTURBED
 from tests.support.records import make_failed_record
 
 
@@ -49,6 +50,16 @@ def test_json_is_all_that_is_printed(folder: Path, capsys: pytest.CaptureFixture
     printed = capsys.readouterr()
     assert [len(history["points"]) for history in json.loads(printed.out)["histories"]] == [24, 2]
     assert "torn.json" in printed.err
+
+
+def test_disturbed_runs_count_where_that_is_asked(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    Store(folder / "results").save(measured(5, 0.4, framework__name="mxnet", **DISTURBED))
+    assert main(["track", "framework=mxnet", "--json"]) == 0
+    (history,) = json.loads(capsys.readouterr().out)["histories"]
+    assert (len(history["points"]), history["left_out"]) == (2, 1)
+    assert main(["track", "framework=mxnet", "--include-contaminated", "--json"]) == 0
+    (history,) = json.loads(capsys.readouterr().out)["histories"]
+    assert (len(history["points"]), history["left_out"]) == (3, 0)
 
 
 @pytest.mark.parametrize(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Union
@@ -22,7 +23,7 @@ from benchmarker.analysis.text.comparison_sentences import (
     self_comparison_json,
     self_comparison_text,
 )
-from benchmarker.analysis.text.html import comparison_html
+from benchmarker.analysis.text.html import comparison_html, self_comparison_html
 from benchmarker.errors import UsageError
 from benchmarker.records.remote.opening import open_place
 from benchmarker.records.store import DEFAULT_FOLDER
@@ -40,10 +41,17 @@ class ComparisonResult:
         Its rows, each with ratio, interval and verdict, and its notes.
     gate : Gate or None
         What ``fail_if_slower`` says of them.
+    troubles : sequence of str
+        What became of each new record that is not in the results folder, and of each run that left none; each was
+        a warning too.
+    without_turns : str or None
+        Why the processes of new pairs did not take turns, where they were to.
     """
 
     comparison: Comparison
     gate: Gate | None = None
+    troubles: Sequence[str] = ()
+    without_turns: str | None = None
 
     @property
     def rows(self) -> tuple[Row, ...]:
@@ -67,7 +75,7 @@ class ComparisonResult:
 
     def to_dict(self) -> dict[str, Any]:
         """Return the object that the command's ``--json`` prints."""
-        return as_json(self.comparison, self.gate)
+        return as_json(self.comparison, self.gate, self.without_turns)
 
     def __str__(self) -> str:
         return "\n".join([as_text(self.comparison), *self._gate_notes()])
@@ -103,7 +111,7 @@ def compare(
         Whether to make the pairs first, by the newest records of the sides; for commits and versions the options of the
         command ``run`` that are to be run at each, e.g. ``["--framework=numpy", "--problem=mnist_mlp"]``.
     pairs : int or None
-        How many pairs to make; None makes ten.
+        How many pairs to make; None makes 20, or ten of commits, of versions or with ``turns=False``.
     profile : str or None
         ``quick``, ``standard`` or ``rigorous``, instead of ``pairs``.
     margin : float or None
@@ -145,9 +153,15 @@ def _compared(request: ComparisonRequest, progress: OnLine | None) -> Comparison
     if not request.run:
         return ComparisonResult(*request.compared(request.found_sides()))
     made = request.made_sides(told_progress(progress))
+    _warn(made.troubles)
     if made.interrupted:
         raise _interrupted(request)
-    return ComparisonResult(*request.compared(made.sides))
+    return ComparisonResult(*request.compared(made.sides), made.troubles, made.without_turns)
+
+
+def _warn(troubles: Sequence[str]) -> None:
+    for trouble in troubles:
+        warnings.warn(trouble, stacklevel=4)  # of who has called the function that is public
 
 
 def _interrupted(request: ComparisonRequest) -> KeyboardInterrupt:
@@ -195,12 +209,20 @@ class SelfComparisonResult:
         """Whether the resolution bounds the margins of comparisons on this machine from now on."""
         return self.comparison.kept
 
+    @property
+    def troubles(self) -> Sequence[str]:
+        """What became of each new record that is not in the results folder, and of each run that left none."""
+        return self.comparison.troubles
+
     def to_dict(self) -> dict[str, Any]:
         """Return the object that the command's ``--json`` prints."""
         return self_comparison_json(self.comparison)
 
     def __str__(self) -> str:
         return self_comparison_text(self.comparison)
+
+    def _repr_html_(self) -> str:
+        return self_comparison_html(self.comparison)
 
 
 def compare_with_itself(
@@ -219,7 +241,7 @@ def compare_with_itself(
     record : str or path
         A record (file, name or part of its identifier), ``"last"``, a folder or filters, whose newest record counts.
     pairs : int or None
-        How many pairs of processes to run; None runs ten.
+        How many pairs of processes to run; None runs 20.
     margin : float or None
         Ratios nearer to 1 are equivalent, e.g. 0.02, which None stands for.
     include_contaminated : bool
@@ -243,7 +265,12 @@ def compare_with_itself(
         margin=margin,
         include_contaminated=include_contaminated,
     )
+    return _compared_with_itself(request, progress)
+
+
+def _compared_with_itself(request: ComparisonRequest, progress: OnLine | None) -> SelfComparisonResult:
     found = request.compared_with_itself(told_progress(progress))
+    _warn(found.troubles)
     if found.interrupted:
         raise _interrupted(request)
     return SelfComparisonResult(found)

@@ -7,7 +7,7 @@ from statistics import median
 from typing import Literal
 
 from benchmarker.analysis.charts.trainings import Trainings, gather_trainings
-from benchmarker.analysis.comparison.trainings import TrainingGroup
+from benchmarker.analysis.comparison.training_groups import TrainingGroup
 from benchmarker.records.lookup import Record, value_at
 
 Norm = Literal["l2", "max"]

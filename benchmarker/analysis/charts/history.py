@@ -11,13 +11,14 @@ from benchmarker.analysis.charts.quantities import Unit, times
 from benchmarker.analysis.history.points import History, Point, histories
 from benchmarker.analysis.text.history import change_label, machine_text, moment, title
 from benchmarker.api.chart import Axis, Chart, Mark, Panel, Series
-from benchmarker.errors import UsageError
+from benchmarker.errors import UsageError, plural
+from benchmarker.records.precision import DISTURBED
 
 _INTERVALS = "Intervals: 95 %, between the fresh processes of a point, of a single one within it."
 _NO_VERDICT = "Points of different days are not pairs: levels describe and give no verdict."
 
 
-def chart(records: Sequence[dict[str, Any]], *, panels: int = 4) -> Chart:
+def chart(records: Sequence[dict[str, Any]], *, panels: int = 4, include_contaminated: bool = False) -> Chart:
     """Return the histories with the most points, each in a panel of its own.
 
     Parameters
@@ -26,6 +27,8 @@ def chart(records: Sequence[dict[str, Any]], *, panels: int = 4) -> Chart:
         Any, in the shape of the newest version.
     panels : int
         The most panels.
+    include_contaminated : bool
+        Whether runs count that the machine disturbed.
 
     Raises
     ------
@@ -34,7 +37,8 @@ def chart(records: Sequence[dict[str, Any]], *, panels: int = 4) -> Chart:
     """
     if panels < 1:
         raise UsageError(f"a picture has at least 1 panel, got panels={panels}")
-    every = [history for history in histories(records) if len(history.points) > 1]
+    found = histories(records, include_contaminated=include_contaminated)
+    every = [history for history in found if len(history.points) > 1]
     if not every:
         raise UsageError(
             "such a picture needs runs of one problem, framework and machine from different times, and none of "
@@ -57,6 +61,9 @@ def _caption(shown: Sequence[History], others: int) -> str:
     short = sum(history.too_short is not None for history in shown)
     if short:
         parts.append(f"In {short} of {len(shown)} there are too few points to look for changes.")
+    disturbed = sum(history.left_out for history in shown)
+    if disturbed:
+        parts.append(f"Left out: {plural(disturbed, 'run')} {DISTURBED}.")
     if others:
         parts.append(f"Left out: {others} further {'history' if others == 1 else 'histories'}.")
     return " ".join([*parts, _NO_VERDICT])
@@ -80,7 +87,7 @@ def _panel(history: History) -> Panel:
     return Panel(
         Axis("date (UTC)", scale="time"),
         Axis("step time", unit.name),
-        title(history),
+        f"{title(history)} (disturbed)" if history.disturbed else title(history),
         (measured, _levels(history, unit, colour)),
         tuple(Mark(change_label(change), x=history.points[change.point].time) for change in history.changes),
     )

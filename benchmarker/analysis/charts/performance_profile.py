@@ -18,6 +18,7 @@ from benchmarker.analysis.comparison.performance_profiles import (
     performance_profiles,
 )
 from benchmarker.analysis.text.factors import trainer_label
+from benchmarker.analysis.text.trainings import disturbed_notes
 from benchmarker.analysis.text.units import duration, significant
 from benchmarker.api.chart import Axis, Chart, Heat, Panel, Series
 from benchmarker.errors import UsageError
@@ -74,6 +75,7 @@ def chart(
             f"Medians over seeds; a target that half of them missed is at no multiple. Score: the mean share from 1 "
             f"to {limit:g} (AlgoPerf), 1 for one that is best at each.",
             f"Left out: {', '.join(made.left_out)}." if made.left_out else "",
+            *(disturbed_notes(made.groups) if metric == "seconds" else ()),
         ),
         panels=(_curves(profiles, found, by, limit), _table(made, profiles, by, metric)),
     )

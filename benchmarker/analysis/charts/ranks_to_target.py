@@ -13,9 +13,11 @@ from benchmarker.analysis.charts.rank_runs import emulation, machine, scheme_col
 from benchmarker.analysis.charts.selection import Selection, gather, keep
 from benchmarker.analysis.charts.trainings import Trainings, is_training
 from benchmarker.analysis.comparison.censored import Time, median_interval, median_time
-from benchmarker.analysis.comparison.trainings import TrainingGroup, by_recipe
+from benchmarker.analysis.comparison.training_groups import TrainingGroup
+from benchmarker.analysis.comparison.trainings import by_recipe
 from benchmarker.analysis.text.factors import framework_label, trainer_label
 from benchmarker.analysis.text.ranks import network_name
+from benchmarker.analysis.text.trainings import disturbed_notes
 from benchmarker.api.chart import Axis, Chart, Panel
 from benchmarker.errors import UsageError, plural
 from benchmarker.records.lookup import Record, value_at
@@ -77,6 +79,7 @@ def chart(records: Sequence[Record]) -> Chart:
             _HOW,
             _ONE if any(place.ranks == 1 for place in places) else "",
             _MISSED if None in (*steps, *seconds) else "",
+            *disturbed_notes(list({id(place.group): place.group for place in places}.values())),
             _emulation(selection),
         ),
         panels=(

@@ -13,9 +13,7 @@ from benchmarker.errors import UsageError, plural
 from benchmarker.experiment.keys import canonical
 from benchmarker.records.cells import Cell, cells
 from benchmarker.records.lookup import Record, specification_of, value_at
-from benchmarker.records.precision import excluded
-
-_DISTURBED = "disturbed or otherwise not to be ranked"
+from benchmarker.records.precision import DISTURBED, excluded
 
 
 @dataclass(frozen=True)
@@ -78,7 +76,7 @@ def gather(
         raise UsageError(f"such a picture needs {needs}, and {found}")
     clean = [record for record in fit if not excluded(record)] if timed else []
     shown = clean or fit
-    skipped = (*skipped, *_counted(len(fit) - len(shown), _DISTURBED))
+    skipped = (*skipped, *_counted(len(fit) - len(shown), DISTURBED))
     return Selection(tuple(sorted(cells(shown), key=_order)), skipped)
 
 

@@ -9,7 +9,8 @@ from benchmarker.analysis.charts.palette import colours
 from benchmarker.analysis.charts.quantities import times
 from benchmarker.analysis.charts.trainings import Trainings, coinciding, gather_trainings
 from benchmarker.analysis.comparison.censored import Time
-from benchmarker.analysis.comparison.trainings import TrainingGroup
+from benchmarker.analysis.comparison.training_groups import TrainingGroup
+from benchmarker.analysis.text.trainings import disturbed_notes
 from benchmarker.api.chart import Axis, Chart, Panel, Series
 from benchmarker.records.lookup import Record
 
@@ -43,6 +44,7 @@ def chart(records: Sequence[Record], *, log: bool = False) -> Chart:
             trainings.selection,
             f"Target: {trainings.target}. Seconds: first step, steps and loading.",
             _CENSORED if missed else "",
+            *disturbed_notes(trainings.groups),
             coinciding(
                 trainings.labels, [tuple(sorted(group.by_seed.items())) for group in trainings.groups]
             ),

@@ -10,7 +10,7 @@ from benchmarker.analysis.charts.caption import caption
 from benchmarker.analysis.charts.palette import colours
 from benchmarker.analysis.charts.quantities import times
 from benchmarker.analysis.charts.trainings import coinciding, gather_trainings
-from benchmarker.analysis.comparison.trainings import TrainingGroup
+from benchmarker.analysis.comparison.training_groups import TrainingGroup
 from benchmarker.api.chart import Axis, Chart, Mark, Panel, Series
 from benchmarker.records.lookup import Record
 

@@ -16,6 +16,7 @@ from benchmarker.analysis.comparison.resolution import Resolution
 from benchmarker.analysis.comparison.verdict import INCONCLUSIVE, LEVEL, Margin, Verdict, judge, margin_of
 from benchmarker.errors import plural
 from benchmarker.experiment.replication import count_for
+from benchmarker.records.groups import Groups, groups_of
 from benchmarker.records.lookup import Record
 from benchmarker.statistics import across_processes, geometric_mean
 
@@ -43,6 +44,8 @@ class Number:
         Its 95 % interval between processes.
     trust : mapping of str to int
         Number of processes by grade.
+    groups : Groups or None
+        Into which the processes fall; None where they are alike or too few.
     """
 
     side: str
@@ -51,6 +54,7 @@ class Number:
     median_seconds: float
     ci95: tuple[float, float] | None
     trust: Mapping[str, int]
+    groups: Groups | None = None
 
 
 @dataclass(frozen=True)
@@ -205,7 +209,7 @@ def _row(
 def _number(side: str, cell: Cell, records: Sequence[Record]) -> Number:
     found = across_processes([median_step(record) for record in records])
     grades = Counter((record.get("trust") or {}).get("grade") or "not graded" for record in records)
-    return Number(side, cell.factors, found.count, found.centre, found.ci95, dict(grades))
+    return Number(side, cell.factors, found.count, found.centre, found.ci95, dict(grades), groups_of(records))
 
 
 def _why_none(pairing: Pairing, first: Record, other: Record) -> str | None:

@@ -25,6 +25,8 @@ from benchmarker.records.lookup import Record
 DEFAULT_PAIRS = 10
 PAIRS_IN_TURNS = 20
 """They are short."""
+_STATED = ("steps", "window", "samples_per_epoch", "scenario")
+"""What says how many steps there are."""
 
 
 @dataclass(frozen=True)
@@ -62,15 +64,16 @@ class PairPlan:
     members: tuple[tuple[str, frozenset[int]], ...]
 
     @property
-    def can_take_turns(self) -> bool:
-        """Whether two workers of this machine can take turns: two cells, or one with itself, for no stated steps."""
+    def why_no_turns(self) -> str | None:
+        """Why two workers of this machine cannot take turns; None if they can, e.g. one with itself."""
         cells = {cell for _, members in self.members for cell in members}
-        return (
-            len(cells) <= 2
-            and self.precision is None
-            and os.name == "posix"
-            and all(map(_takes_windows, self.runs))
-        )
+        if len(cells) > 2:
+            return f"there are {len(cells)} numbers, and only two take turns"
+        if self.precision is not None:
+            return "a profile tells when each number is known, and turns take a number of pairs"
+        if os.name != "posix":
+            return "this system cannot stop processes for a while"
+        return next(filter(None, map(_why_no_windows, self.runs)), None)
 
     def sides(self, made: Sequence[tuple[int, Record]]) -> list[Side]:
         """Return the sides with the records that were made, each given with its cell."""
@@ -80,9 +83,14 @@ class PairPlan:
         ]
 
 
-def _takes_windows(spec: RunSpec) -> bool:
-    stated = (spec.steps, spec.window, spec.samples_per_epoch, spec.scenario)
-    return spec.device == "cpu" and spec.launcher == "local" and set(stated) == {None}
+def _why_no_windows(spec: RunSpec) -> str | None:
+    """Return why a run cannot be timed in windows; None if it can."""
+    if spec.device != "cpu":
+        return f"what runs on {spec.device} goes on while its worker stands still"
+    if spec.launcher != "local":
+        return f"only workers that are started locally take turns, not by {spec.launcher}"
+    stated = next((name for name in _STATED if getattr(spec, name) is not None), None)
+    return stated and f"the runs state {stated.replace('_', ' ')}, which windows would not keep to"
 
 
 def pairs_to_make(sides: Sequence[Side], amount: Amount) -> PairPlan:

@@ -191,8 +191,7 @@ def _reason(record: Record, include_contaminated: bool) -> str | None:
     """Return why a process may not be ranked, by what was recorded beside its times."""
     if has_trend(record["timing"].get("steady_state") or {}):
         return UNSTEADY
-    found = excluded(record)
-    return None if found == CONTAMINATED and include_contaminated else found
+    return excluded(record, include_contaminated=include_contaminated)
 
 
 MAX_DRIFT = 3.3

@@ -13,7 +13,8 @@ from dataclasses import dataclass
 from typing import Literal
 
 from benchmarker.analysis.comparison.censored import Time, median_time
-from benchmarker.analysis.comparison.trainings import TrainingGroup, recipe_names
+from benchmarker.analysis.comparison.training_groups import TrainingGroup
+from benchmarker.analysis.comparison.trainings import recipe_names
 from benchmarker.errors import UsageError, plural
 from benchmarker.experiment.keys import canonical
 from benchmarker.records.lookup import Record
@@ -72,11 +73,14 @@ class Profiles:
         The best score first.
     left_out : tuple of str
         Who was not trained by each of the recipes, and recipes by which others were.
+    groups : tuple of TrainingGroup
+        The trainings that they are of.
     """
 
     recipes: tuple[str, ...]
     profiles: tuple[Profile, ...]
     left_out: tuple[str, ...]
+    groups: tuple[TrainingGroup, ...]
 
 
 def workload(record: Record, by: By) -> str:
@@ -129,9 +133,9 @@ def performance_profiles(
         )
     everyone = list(dict.fromkeys(name for groups in contested.values() for name in groups))
     complete = [name for name in everyone if all(name in groups for groups in shared)]
+    of_each = [{name: TrainingGroup(name, tuple(groups[name])) for name in complete} for groups in shared]
     medians = [
-        {name: median_time(_TIMES[metric](TrainingGroup(name, tuple(groups[name])))) for name in complete}
-        for groups in shared
+        {name: median_time(_TIMES[metric](group)) for name, group in groups.items()} for groups in of_each
     ]
     made = [_profile(name, medians) for name in complete]
     others = [groups for groups in contested.values() if groups not in shared]
@@ -146,6 +150,7 @@ def performance_profiles(
             ),
             *recipe_names([next(iter(groups.values()))[0] for groups in others]),
         ),
+        tuple(group for groups in of_each for group in groups.values()),
     )
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Union
 
@@ -23,15 +23,39 @@ from benchmarker.analysis.comparison.self_comparison import SelfComparison, pair
 from benchmarker.analysis.comparison.sides import OnProgress, find_side, is_variant
 from benchmarker.analysis.comparison.variants import Made, make_pairs
 from benchmarker.analysis.comparison.verdict import DEFAULT as DEFAULT_MARGIN
-from benchmarker.errors import UsageError
+from benchmarker.errors import StoreError, UsageError
 from benchmarker.experiment.campaign import Campaign
 from benchmarker.experiment.progress import Progress
 from benchmarker.orchestration.orchestrator import Orchestrator
+from benchmarker.records.assembly.facts import FinishedRun
 from benchmarker.records.remote.opening import store_at
-from benchmarker.records.store import DEFAULT_FOLDER, read_record
+from benchmarker.records.store import DEFAULT_FOLDER, checked, read_record
 
 MIN_PAIRS, MAX_PAIRS = 3, 5000
 SHARE = "a share must be between 0% and 100%, e.g. 5% or 0.05"
+_VARIANTS_WITHOUT_TURNS = "each commit or version is run by a command of its own"
+
+
+@dataclass(frozen=True)
+class _Executed:
+    """A campaign that was run.
+
+    Parameters
+    ----------
+    made : list of (int, dict)
+        Its records as they were stored, each with its cell.
+    interrupted : bool
+        Whether the user stopped it.
+    troubles : list of str
+        What became of each record that is not in the results folder, and of each run that left none.
+    without_turns : str or None
+        Why its processes did not take turns, where they were to.
+    """
+
+    made: list[tuple[int, dict[str, Any]]]
+    interrupted: bool
+    troubles: list[str]
+    without_turns: str | None
 
 
 @dataclass(frozen=True)
@@ -145,8 +169,9 @@ class ComparisonRequest:
         if isinstance(first, str) and is_variant(first):
             return self._made_of_variants(progress, prepare)
         pair_plan = pairs_to_make(self.found_sides(on_read), self._amount)
-        made, interrupted = self._execute(pair_plan, progress, prepare)
-        return Made(pair_plan.sides(made), interrupted)
+        executed = self._execute(pair_plan, progress, prepare)
+        sides = pair_plan.sides(executed.made)
+        return Made(sides, executed.interrupted, executed.troubles, executed.without_turns)
 
     def _made_of_variants(self, progress: Progress, prepare: Callable[[], None]) -> Made:
         if self.profile:
@@ -156,26 +181,31 @@ class ComparisonRequest:
         store_at(self.results).check_writable()
         prepare()
         names = [side if isinstance(side, str) else side.name for side in self.sides]
-        return make_pairs(names, self.words, self.pairs or DEFAULT_PAIRS, self.results, progress)
+        without_turns = _VARIANTS_WITHOUT_TURNS if self.turns else None
+        note = without_turns and _without_turns_note(without_turns)
+        pairs = self.pairs or DEFAULT_PAIRS
+        made = make_pairs(names, self.words, pairs, self.results, progress, note=note)
+        return replace(made, without_turns=without_turns)
 
-    def _execute(
-        self, pair_plan: PairPlan, progress: Progress, prepare: Callable[[], None]
-    ) -> tuple[list[tuple[int, dict[str, Any]]], bool]:
-        """Run a campaign and return its records as they were stored, each with its cell."""
+    def _execute(self, pair_plan: PairPlan, progress: Progress, prepare: Callable[[], None]) -> _Executed:
         store = store_at(self.results)
         store.check_writable()
         prepare()
         orchestrator = Orchestrator(store, progress)
         campaign = Campaign(pair_plan.runs, pair_plan.precision)
-        in_turns = self.turns and pair_plan.can_take_turns
+        without_turns = pair_plan.why_no_turns if self.turns else None
+        if without_turns is not None:
+            progress.note(_without_turns_note(without_turns))
+        in_turns = self.turns and without_turns is None
         between = False
         try:
             for _ in orchestrator.run_in_turns(campaign) if in_turns else orchestrator.run(campaign):
                 pass
         except KeyboardInterrupt:
             between = True  # of two processes, where there is no record to tell it
-        made = [(run.cell, read_record(run.path)) for run in orchestrator.every]
-        return made, between or any(run.interrupted for run in orchestrator.every)
+        made = [(run.cell, _as_stored(run)) for run in orchestrator.every]
+        interrupted = between or any(run.interrupted for run in orchestrator.every)
+        return _Executed(made, interrupted, orchestrator.troubles, without_turns)
 
     def compared(self, sides: Sequence[Side]) -> tuple[Comparison, Gate | None]:
         """Return what the sides show, and what the gate says of it if there is one.
@@ -199,11 +229,24 @@ class ComparisonRequest:
     ) -> SelfComparison:
         """Compare a record with itself, and keep what that says of the machine."""
         side = find_side(str(self.self_comparison), self.results, on_read)
-        made, interrupted = self._execute(processes_to_make(side, self._amount), progress, prepare)
-        records = [record for _, record in made]
+        executed = self._execute(processes_to_make(side, self._amount), progress, prepare)
+        records = [record for _, record in executed.made]
         pairing = pairs_with_itself(records, include_contaminated=self.include_contaminated)
         found = resolution_of(pairing, self._margin)
         kept = found is not None and not self.include_contaminated
         if found is not None and kept:
             keep(found)
-        return SelfComparison(found, pairing, kept, interrupted)
+        told = (executed.interrupted, executed.troubles, executed.without_turns)
+        return SelfComparison(found, pairing, kept, *told)
+
+
+def _without_turns_note(reason: str) -> str:
+    return f"the processes of a pair run one after the other, not in turns: {reason}"
+
+
+def _as_stored(run: FinishedRun) -> dict[str, Any]:
+    """Return a record as its file has it, or would have it if there were a place that takes it."""
+    try:
+        return read_record(run.path)
+    except StoreError:
+        return checked(run.record)

@@ -28,12 +28,18 @@ class SelfComparison:
         Whether it bounds the margin from now on.
     interrupted : bool
         Whether the user stopped it.
+    troubles : sequence of str
+        What became of each record that is not in the results folder, and of each run that left none.
+    without_turns : str or None
+        Why the processes of a pair did not take turns.
     """
 
     resolution: Resolution | None
     pairing: Pairing
     kept: bool
     interrupted: bool
+    troubles: Sequence[str] = ()
+    without_turns: str | None = None
 
 
 def pairs_with_itself(records: Sequence[Record], *, include_contaminated: bool = False) -> Pairing:

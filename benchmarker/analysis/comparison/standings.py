@@ -6,9 +6,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from benchmarker.analysis.comparison.censored import median_time
+from benchmarker.analysis.comparison.training_groups import TrainingGroup
 from benchmarker.analysis.comparison.trainings import (
     Comparison,
-    TrainingGroup,
     by_recipe,
     compare_groups,
     recipe_names,
@@ -60,7 +60,11 @@ def _standing(name: str, records: Sequence[Record], label: Callable[[Record], st
     return Standing(name, compare_groups(first, others, chosen_afterwards=True), failed)
 
 
-def _place(group: TrainingGroup) -> tuple[float, float]:
-    """Return by what groups are ordered: their median seconds, and where half missed the target, how many did."""
-    missed = sum(not time.reached for time in group.seconds)
-    return median_time(group.seconds), missed / len(group.well)
+def _place(group: TrainingGroup) -> tuple[bool, float, float]:
+    """Return by what groups are ordered: their median seconds, and where half missed the target, how many did.
+
+    Disturbed seconds make nobody the first.
+    """
+    seconds = group.seconds
+    missed = sum(not time.reached for time in seconds)
+    return group.is_disturbed, median_time(seconds), missed / len(seconds)

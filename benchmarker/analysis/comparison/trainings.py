@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,9 +15,9 @@ from benchmarker.analysis.comparison.censored import (
     median_interval,
     median_time,
     olympic_mean,
-    share_interval,
 )
 from benchmarker.analysis.comparison.matching import Side
+from benchmarker.analysis.comparison.training_groups import TrainingGroup
 from benchmarker.errors import BenchmarkerError, UsageError, plural
 from benchmarker.experiment.keys import canonical
 from benchmarker.records.keys import differences
@@ -28,62 +28,6 @@ from benchmarker.training.reference_runs import ReferenceRuns
 SIGNIFICANCE = 0.05
 MIN_FOR_VERDICT = 4
 """Of fewer runs each no difference of two groups can be shown at 5 %."""
-
-
-@dataclass(frozen=True)
-class TrainingGroup:
-    """Trainings by one recipe that belong together.
-
-    Parameters
-    ----------
-    label : str
-        What they have in common: their framework, or the side that they are.
-    records : tuple of mapping
-        In any order.
-    """
-
-    label: str
-    records: tuple[Record, ...]
-
-    @property
-    def well(self) -> tuple[Record, ...]:
-        """Those that ended well: at the target, or at a limit."""
-        return tuple(record for record in self.records if record["training"])
-
-    @property
-    def steps(self) -> list[Time]:
-        """Steps to the target of each."""
-        return [_time(record, "steps_to_target", float(record["training"]["steps"])) for record in self.well]
-
-    @property
-    def seconds(self) -> list[Time]:
-        """Seconds to the target of each."""
-        return [_time(record, "seconds_to_target", _spent(record["training"])) for record in self.well]
-
-    @property
-    def reached(self) -> int:
-        """How many of :attr:`well` reached the target."""
-        return sum(time.reached for time in self.steps)
-
-    @property
-    def share_interval(self) -> tuple[float, float]:
-        """The exact 95 % interval of the share that reaches the target."""
-        return share_interval(self.reached, len(self.well))
-
-    @property
-    def by_seed(self) -> dict[int, Time]:
-        """Steps to the target by seed; of several trainings of one seed those of the last."""
-        return {record["seed"]: time for record, time in zip(self.well, self.steps)}
-
-
-def _time(record: Record, metric: str, ended: float) -> Time:
-    value = record["metrics"][metric]
-    return Time(ended, reached=False) if value is None else Time(float(value))
-
-
-def _spent(training: Mapping[str, Any]) -> float:
-    names = ("first_step_seconds", "training_seconds", "loading_seconds")
-    return math.fsum(training[name] for name in names)
 
 
 @dataclass(frozen=True)
@@ -101,7 +45,7 @@ class Row:
         Whether both took as many steps at every seed that they have in common.
     steps_p, seconds_p : float or None
         How probable so large a difference is without one, of all rows together (log-rank by permutation, Holm);
-        None with too few runs.
+        None with too few runs, and of seconds where all of one side are disturbed.
     takes_more, is_slower : bool
         Whether its steps, its seconds are more, those of a training that missed the target included.
     """
@@ -182,9 +126,11 @@ def _side_json(group: TrainingGroup) -> dict[str, Any]:
         "reached": group.reached,
         "reached_share_ci95": list(group.share_interval),
         "steps_to_target": [_finite(time.least) for time in group.steps],
-        "seconds_to_target": [_finite(time.least) for time in group.seconds],
+        "seconds_to_target": [_finite(time.least) for time in group.every_seconds],
         "steps": _times_json(group.steps),
         "seconds": _times_json(group.seconds),
+        "seconds_left_out": group.left_out,
+        "seconds_disturbed": group.is_disturbed,
         "against_reference_runs": _against_reference_json(group),
     }
 
@@ -264,15 +210,22 @@ def are_trainings(sides: Sequence[Side]) -> bool:
     return are_by_recipes([record for side in sides for record in side.records])
 
 
-def compare_trainings(sides: Sequence[Side]) -> Comparison:
+def compare_trainings(sides: Sequence[Side], *, include_contaminated: bool = False) -> Comparison:
     """Compare the trainings of sides with those of the first.
+
+    Parameters
+    ----------
+    sides : sequence of Side
+        The first is the baseline.
+    include_contaminated : bool
+        Whether the seconds of trainings count that the machine disturbed.
 
     Raises
     ------
     UsageError
         If there is one side, one without a training that ended well, or they are not of one recipe.
     """
-    groups = [TrainingGroup(side.name, tuple(side.records)) for side in sides]
+    groups = [TrainingGroup(side.name, tuple(side.records), include_contaminated) for side in sides]
     if len(groups) < 2:
         raise UsageError("a comparison needs two sides at least, got one")
     empty = next((group for group in groups if not group.well), None)
@@ -302,7 +255,7 @@ def compare_groups(
     if chosen_afterwards:
         pairs += itertools.combinations(others, 2)
     steps = _corrected(pairs, lambda group: group.steps)
-    seconds = _corrected(pairs, lambda group: group.seconds)
+    seconds = _corrected(pairs, lambda group: [] if group.is_disturbed else group.seconds)
     rows = zip(others, steps, seconds)
     return Comparison(first, tuple(_row(first, *row) for row in rows))
 
@@ -311,7 +264,7 @@ def _corrected(
     pairs: Sequence[tuple[TrainingGroup, TrainingGroup]], times: Callable[[TrainingGroup], Sequence[Time]]
 ) -> list[float | None]:
     """Return the probability of each pair after Holm's correction for all, None of those with too few runs."""
-    tested = [min(len(one.well), len(other.well)) >= MIN_FOR_VERDICT for one, other in pairs]
+    tested = [min(len(times(one)), len(times(other))) >= MIN_FOR_VERDICT for one, other in pairs]
     found = [log_rank_p(times(other), times(one)) for (one, other), told in zip(pairs, tested) if told]
     corrected = iter(holm(found))
     return [next(corrected) if told else None for told in tested]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import json
 import signal
 import subprocess
@@ -22,7 +23,6 @@ from benchmarker.analysis.comparison.sides import (
     repository_of,
     run_apart,
 )
-from benchmarker.analysis.results.scanning import read_newest
 from benchmarker.api.problem_scheme import ProblemReference
 from benchmarker.cache import temporary_folder
 from benchmarker.errors import BenchmarkerError, StoreError, UsageError, printable
@@ -31,6 +31,8 @@ from benchmarker.experiment.progress import Progress
 from benchmarker.experiment.replication import order
 from benchmarker.experiment.spec import RunSpec
 from benchmarker.records.attachments import attachments_of
+from benchmarker.records.migration import newest
+from benchmarker.records.rescue import attempt, rescue_unchecked
 from benchmarker.records.schema import Record, validate
 from benchmarker.records.store import add_record, read_record, record_name
 
@@ -65,7 +67,9 @@ class _Variant:
     kept : Path
         Where its processes leave their records.
     made : list of dict
-        Records in the results folder, in the newest shape.
+        Records that count, in the newest shape.
+    troubles : list of str
+        What became of each that could not be written to the results folder, or is not valid.
     """
 
     name: str
@@ -73,6 +77,7 @@ class _Variant:
     path: list[str]
     kept: Path
     made: list[Record] = field(default_factory=list)
+    troubles: list[str] = field(default_factory=list)
 
     @property
     def words(self) -> list[str]:
@@ -92,14 +97,34 @@ class _Process:
 
 @dataclass(frozen=True)
 class Made:
-    """Sides with the records that were made, and whether that was interrupted."""
+    """Sides with the records that were made.
+
+    Parameters
+    ----------
+    sides : list of Side
+        With those that count.
+    interrupted : bool
+        Whether the user stopped it.
+    troubles : sequence of str
+        What became of each record that is not in the results folder, and of each run that left none.
+    without_turns : str or None
+        Why the processes of a pair did not take turns, where they were to.
+    """
 
     sides: list[Side]
     interrupted: bool
+    troubles: Sequence[str] = ()
+    without_turns: str | None = None
 
 
 def make_pairs(
-    names: Sequence[str], words: Sequence[str], pairs: int, results: Path, progress: Progress
+    names: Sequence[str],
+    words: Sequence[str],
+    pairs: int,
+    results: Path,
+    progress: Progress,
+    *,
+    note: str | None = None,
 ) -> Made:
     """Run the same for each variant, one process of each in every round.
 
@@ -119,6 +144,8 @@ def make_pairs(
         The folder that takes the records, which exists.
     progress : Progress
         Who is told.
+    note : str or None
+        What is told before the first run.
 
     Raises
     ------
@@ -126,7 +153,8 @@ def make_pairs(
         If a variant does not exist, two are one commit, what is to be run makes no sense for one of them, or what
         they compute is not comparable.
     BenchmarkerError
-        If a process does not end well; the records before are kept.
+        If a process does not end well; the records before are kept, and where those are that the results folder did
+        not take is told too.
     """
     of_versions = is_version(names[0])
     if not all(map(is_version if of_versions else is_commit, names)):
@@ -136,16 +164,35 @@ def make_pairs(
     _check_words(words, of_versions=of_versions)
     with _versions(names) if of_versions else _commits(names) as variants:
         specs = [_spec(variant, words) for variant in variants]
+        if note is not None:
+            progress.note(note)
         try:
-            for index, process in enumerate(_processes(variants, specs, pairs)):
-                progress.started(process.turn.spec, index, pairs * len(variants))
-                progress.note(f"at {process.variant.name}")
-                progress.finished(*_run(process, words, results))
-                if index + 1 == len(variants):
-                    _check_comparable(variants)
-        except KeyboardInterrupt:
-            return Made(_sides(variants), True)
-        return Made(_sides(variants), False)
+            turns = _processes(variants, specs, pairs)
+            interrupted = _make(variants, turns, pairs * len(variants), words, results, progress)
+        except BenchmarkerError as error:
+            raise type(error)("; ".join([str(error), *_troubles(variants)])) from error
+        return Made(_sides(variants), interrupted, _troubles(variants))
+
+
+def _make(
+    variants: Sequence[_Variant],
+    processes: Iterator[_Process],
+    total: int,
+    words: Sequence[str],
+    results: Path,
+    progress: Progress,
+) -> bool:
+    """Make all processes; tell whether the user stopped that."""
+    try:
+        for index, process in enumerate(processes):
+            progress.started(process.turn.spec, index, total)
+            progress.note(f"at {process.variant.name}")
+            _run(process, words, results, progress)
+            if index + 1 == len(variants):
+                _check_comparable(variants)
+    except KeyboardInterrupt:
+        return True
+    return False
 
 
 def _check_words(words: Sequence[str], *, of_versions: bool) -> None:
@@ -181,6 +228,10 @@ def _check_comparable(variants: Sequence[_Variant]) -> None:
 
 def _sides(variants: Sequence[_Variant]) -> list[Side]:
     return [Side(variant.name, tuple(variant.made)) for variant in variants]
+
+
+def _troubles(variants: Sequence[_Variant]) -> list[str]:
+    return [sentence for variant in variants for sentence in variant.troubles]
 
 
 # --- places ----------------------------------------------------------------------------------------
@@ -275,8 +326,33 @@ def _processes(variants: Sequence[_Variant], specs: Sequence[RunSpec], pairs: in
             yield _Process(variants[place], turn, campaigns[place], count)
 
 
-def _run(process: _Process, words: Sequence[str], results: Path) -> tuple[Record, Path]:
-    """Make one process of a side, and store its record as one of the common campaign."""
+def _run(process: _Process, words: Sequence[str], results: Path, progress: Progress) -> None:
+    """Make one process of a side, and keep its record; one that is not valid does not count."""
+    variant, spec = process.variant, process.turn.spec
+    record, file = _made(process, words)
+    faults = validate(record)
+    if not faults:
+        record["replication"] = {**process.campaign.take(process.turn, record), "cells": process.sides}
+        faults = validate(record)
+    if faults:
+        fault = StoreError(
+            f"the record of round {spec.repetition} at '{variant.name}' is not valid: {faults[0]}"
+        )
+        _rescue(variant, record, file, fault)
+        progress.lost(spec)
+        return
+    path = _store(variant, record, file, results)
+    if record["status"] != "ok":
+        raise BenchmarkerError(
+            f"the run of round {spec.repetition} at '{variant.name}' did not end well, so no more pairs are made: "
+            f"{printable(record['error']['message'])} ('{path}')"
+        )
+    variant.made.append(newest(record))
+    progress.finished(record, path)
+
+
+def _made(process: _Process, words: Sequence[str]) -> tuple[Record, Path]:
+    """Make one process of a side; return its record, and the file that it has there."""
     variant, number = process.variant, process.turn.spec.repetition
     known = set(variant.kept.glob("*.json"))
     # With the records of the rounds before, what is left to run is the process of this one.
@@ -291,29 +367,29 @@ def _run(process: _Process, words: Sequence[str], results: Path) -> tuple[Record
         raise UsageError(
             f"pairs need records of schema 1.2 or later, '{variant.name}' makes those of {version}"
         )
-    taken = process.campaign.take(process.turn, record)
-    record["replication"] = {**taken, "cells": process.sides}
-    path = _store(record, new[0], results)
-    if record["status"] != "ok":
-        raise BenchmarkerError(
-            f"the run of round {number} at '{variant.name}' did not end well, so no more pairs are made: "
-            f"{printable(record['error']['message'])} ('{path}')"
-        )
-    variant.made.append(read_newest(str(path)))
-    return record, path
+    return record, new[0]
 
 
-def _store(record: Record, file: Path, results: Path) -> Path:
-    faults = validate(record)
-    if faults:
-        raise BenchmarkerError(f"a record that was made for a comparison is not valid: {faults[0]}")
-    files = {ending: path.read_bytes() for ending, path in attachments_of(file).items()}
+def _store(variant: _Variant, record: Record, file: Path, results: Path) -> Path:
+    """Return where the record is, or belongs if it can be kept nowhere."""
     try:
-        return add_record(results, record_name(record), record, files)
+        return add_record(results, record_name(record), record, _attachments(file))
     except OSError as error:
-        raise StoreError(
-            f"the record could not be written to '{results}': {error.strerror or error}"
-        ) from error
+        fault = StoreError(f"the record could not be written to '{results}': {error.strerror or error}")
+        return _rescue(variant, record, file, fault) or results / f"{record_name(record)}.json"
+
+
+def _rescue(variant: _Variant, record: Record, file: Path, error: StoreError) -> Path | None:
+    """Keep a record elsewhere, since the side's folder is about to be removed."""
+    path, sentence = attempt(
+        functools.partial(rescue_unchecked, record, file.stem, _attachments(file)), error
+    )
+    variant.troubles.append(sentence)
+    return path
+
+
+def _attachments(file: Path) -> dict[str, bytes]:
+    return {ending: path.read_bytes() for ending, path in attachments_of(file).items()}
 
 
 def _benchmarker(variant: _Variant, words: Sequence[str]) -> tuple[int, str, str]:

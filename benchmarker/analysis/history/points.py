@@ -15,6 +15,7 @@ from benchmarker.analysis.comparison.pairs import has_number
 from benchmarker.machine.trust import worst
 from benchmarker.records.keys import history_key
 from benchmarker.records.lookup import value_at
+from benchmarker.records.precision import excluded
 from benchmarker.records.schema import Record
 from benchmarker.records.timestamps import from_record
 from benchmarker.statistics import across_processes, are, geometric_mean
@@ -85,12 +86,18 @@ class History:
         Where the level changed.
     too_short : str or None
         Why no change could be looked for.
+    left_out : int
+        Runs that no point is of, because they were disturbed or a finding excludes them.
+    disturbed : bool
+        Whether all points are of such runs, since there are no others.
     """
 
     record: Record
     points: tuple[Point, ...]
     changes: tuple[Change, ...]
     too_short: str | None
+    left_out: int = 0
+    disturbed: bool = False
 
     @property
     def levels(self) -> tuple[tuple[int, int, float], ...]:
@@ -99,16 +106,19 @@ class History:
         return tuple((a, b, _level(self.points[a:b])) for a, b in zip(bounds, bounds[1:]))
 
 
-def histories(records: Iterable[Record]) -> list[History]:
+def histories(records: Iterable[Record], *, include_contaminated: bool = False) -> list[History]:
     """Return the histories among records, the longest first.
 
     Only records count that ended well and whose steps were timed. A history is what agrees in what makes records
-    comparable, in machine (models of CPU and GPUs, cores), framework and its options, and in who measured.
+    comparable, in machine (models of CPU and GPUs, cores), framework and its options, and in who measured. What
+    keeps a number out of comparisons keeps it out of a history too, unless that has no others.
 
     Parameters
     ----------
     records : iterable of dict
         In the shape of the newest version, in any order; they are not kept.
+    include_contaminated : bool
+        Whether runs count that the machine disturbed.
     """
     groups: dict[str, list[_Run]] = defaultdict(list)
     examples: dict[str, Record] = {}
@@ -117,7 +127,8 @@ def histories(records: Iterable[Record]) -> list[History]:
         if has_number(record):
             key = history_key(record)
             facts = facts_of(record)
-            groups[key].append(_run(record, known.setdefault(facts, facts)))
+            counts = excluded(record, include_contaminated=include_contaminated) is None
+            groups[key].append(_run(record, known.setdefault(facts, facts), counts))
             examples.setdefault(key, record)
     found = [_history(examples[key], sorted(runs, key=lambda run: run.time)) for key, runs in groups.items()]
     return sorted(found, key=lambda history: -len(history.points))
@@ -133,9 +144,10 @@ class _Run:
     ci95: tuple[float, float] | None
     grade: str | None
     facts: Facts
+    counts: bool
 
 
-def _run(record: Record, facts: Facts) -> _Run:
+def _run(record: Record, facts: Facts, counts: bool) -> _Run:
     step = record["timing"]["step_seconds"]
     return _Run(
         campaign=(record["replication"] or {}).get("campaign") or record["id"],
@@ -144,14 +156,17 @@ def _run(record: Record, facts: Facts) -> _Run:
         ci95=tuple(step["ci95"]) if step["ci95"] else None,
         grade=record["trust"]["grade"] if record["trust"] else None,
         facts=facts,
+        counts=counts,
     )
 
 
 def _history(example: Record, runs: Sequence[_Run]) -> History:
     from benchmarker.analysis.history.levels import MIN_POINTS, find_changes
 
+    counting = [run for run in runs if run.counts]
+    shown = counting or runs
     campaigns: dict[str, list[_Run]] = defaultdict(list)
-    for run in runs:
+    for run in shown:
         campaigns[run.campaign].append(run)
     points: list[Point] = []
     for campaign in campaigns.values():
@@ -162,7 +177,14 @@ def _history(example: Record, runs: Sequence[_Run]) -> History:
             f"a change of level needs at least {MIN_POINTS} points to be seen, there {are(len(points))}"
         )
     places = find_changes([point.centre_seconds for point in points])
-    return History(example, tuple(points), _changes(points, places), too_short)
+    return History(
+        record=example,
+        points=tuple(points),
+        changes=_changes(points, places),
+        too_short=too_short,
+        left_out=len(runs) - len(shown),
+        disturbed=not counting,
+    )
 
 
 def _point(runs: Sequence[_Run], before: Facts | None) -> Point:

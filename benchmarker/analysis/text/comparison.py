@@ -24,6 +24,7 @@ from benchmarker.analysis.text.comparison_words import (
     value_text,
 )
 from benchmarker.analysis.text.layout import Column, align_points, joined, numeric_column, table
+from benchmarker.analysis.text.quality import groups_text
 from benchmarker.analysis.text.slowdown import least_slowdown
 from benchmarker.analysis.text.units import duration, significant, time_unit
 from benchmarker.errors import plural
@@ -232,6 +233,9 @@ def _of_row(row: Row) -> Iterator[str]:
     disturbed = sum(number.trust.get(CONTAMINATED, 0) for number in (row.first, row.other))
     if row.verdict and disturbed:
         yield f"{disturbed} of {row.first.processes + row.other.processes} processes that count were disturbed"
+    for number, against in ((row.first, row.other), (row.other, row.first)):
+        if number.groups is not None:
+            yield f"two groups of {label(number, against)}: {groups_text(number.groups)}"
     if row.elsewhere:
         yield f"{plural(row.elsewhere, 'pair')} of other campaigns not counted"
     if row.paired is not None and row.paired.non_normal:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
+from collections.abc import Sequence
 
 from benchmarker.analysis.comparison.compare import Comparison
 from benchmarker.analysis.comparison.gate import Gate
@@ -65,6 +66,12 @@ def text_markdown(text: str, outcome: str = "") -> str:
     """Return text that is laid out for a terminal, below what came of it."""
     fence = "`" * (max([2, *map(len, re.findall("`+", text))]) + 1)
     return "\n\n".join(filter(None, [TITLE, outcome, f"{fence}text\n{text}\n{fence}\n"]))
+
+
+def troubles_markdown(troubles: Sequence[str]) -> str:
+    """Return which new records are not in the results folder, for which the command fails."""
+    told = "\n".join(f"- {escaped(trouble)}" for trouble in troubles)
+    return f"**Failed**: not all new records are in the results folder.\n\n{told}\n\n"
 
 
 def refusal_markdown(sentence: str) -> str:

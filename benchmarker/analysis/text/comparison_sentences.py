@@ -26,13 +26,25 @@ from benchmarker.errors import plural
 from benchmarker.statistics import CONFIDENCE
 
 
-def as_json(comparison: Comparison, passed: Gate | None) -> dict[str, Any]:
+def as_json(comparison: Comparison, passed: Gate | None, without_turns: str | None = None) -> dict[str, Any]:
+    """Return a comparison as JSON values.
+
+    Parameters
+    ----------
+    comparison : Comparison
+        Its rows and notes.
+    passed : Gate or None
+        What the limit says of them.
+    without_turns : str or None
+        Why the processes of new pairs did not take turns, where they were to.
+    """
     return {
         "confidence": CONFIDENCE,
         "correction": "Holm",
         "rows": [_row(row) for row in comparison.rows],
         "notes": list(comparison.notes),
         "gate": None if passed is None else _gate(comparison, passed),
+        "without_turns": without_turns,
     }
 
 
@@ -58,6 +70,7 @@ def self_comparison_json(found: SelfComparison) -> dict[str, Any]:
         "resolution": None if found.resolution is None else asdict(found.resolution),
         "kept": found.kept,
         "left_out": dict(found.pairing.skipped),
+        "without_turns": found.without_turns,
         "sentence": self_comparison_text(found),
     }
 

@@ -14,6 +14,7 @@ from benchmarker.analysis.text.units import duration, significant, time_unit
 from benchmarker.errors import plural, printable
 from benchmarker.records.keys import machine_models
 from benchmarker.records.lookup import specification_of, value_at
+from benchmarker.records.precision import DISTURBED
 
 MAX_WHOLE = 3
 """Histories that are shown point by point; of more there is a row each."""
@@ -42,13 +43,32 @@ def histories_text(histories: Sequence[History], *, width: int = 80) -> str:
     else:
         blocks = [_whole(history, width) for history in shown]
         notes.append(INTERVALS)
-    lines = [line for note in (*notes, NOTE) for line in textwrap.wrap(note, width)]
+    notes += _disturbed(shown)
+    lines = [line for note in (*notes, NOTE) for line in _wrapped(note, width)]
     return "\n\n".join([*blocks, "\n".join(lines)])
+
+
+def _wrapped(note: str, width: int) -> list[str]:
+    return textwrap.wrap(note, width, break_on_hyphens=False)
 
 
 def _single(count: int) -> str:
     what = "1 more number has" if count == 1 else f"{count} more numbers have"
     return f"{what} a single point, which is no history yet (--json has all)."
+
+
+def _disturbed(histories: Sequence[History]) -> Iterator[str]:
+    """Yield how many runs are in no point, and where every run would have to be left out."""
+    left_out = sum(history.left_out for history in histories)
+    if left_out:
+        yield (
+            f"Left out: {plural(left_out, 'run')} {DISTURBED}; --include-contaminated counts what the machine "
+            "disturbed too."
+        )
+    of_none = sum(history.disturbed for history in histories)
+    if of_none:
+        which = f"of {of_none} of {len(histories)} histories" if len(histories) > 1 else "of this history"
+        yield f"Every run {which} is {DISTURBED}, so its points and levels are those of disturbed runs."
 
 
 def histories_json(histories: Sequence[History]) -> dict[str, Any]:
@@ -192,7 +212,7 @@ def _overview(histories: Sequence[History], width: int) -> str:
             if a.varies and a.title != "problem"
         ),
         *([Column("machine", machines)] if len(set(machines)) > 1 else []),
-        Column("points", tuple(str(len(h.points)) for h in histories), numeric=True),
+        Column("points", tuple(map(_count, histories)), numeric=True),
         Column("first", tuple(moment(h.points[0].time)[:10] for h in histories)),
         Column("last", tuple(moment(h.points[-1].time)[:10] for h in histories)),
         Column("level now", tuple(duration(h.levels[-1][2]) for h in histories), numeric=True),
@@ -200,6 +220,10 @@ def _overview(histories: Sequence[History], width: int) -> str:
     ]
     caption = [] if len(set(machines)) > 1 else [machines[0], ""]
     return "\n".join([*caption, table(columns, width)])
+
+
+def _count(history: History) -> str:
+    return f"{len(history.points)}{' disturbed' if history.disturbed else ''}"
 
 
 def _changes(history: History) -> str:
@@ -233,6 +257,8 @@ def _as_json(history: History) -> dict[str, Any]:
             for change in history.changes
         ],
         "too_short": history.too_short,
+        "left_out": history.left_out,
+        "disturbed": history.disturbed,
     }
 
 

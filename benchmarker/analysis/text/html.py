@@ -7,7 +7,9 @@ from html import escape
 from itertools import zip_longest
 
 from benchmarker.analysis.comparison.compare import Comparison
+from benchmarker.analysis.comparison.self_comparison import SelfComparison
 from benchmarker.analysis.text.comparison import parts
+from benchmarker.analysis.text.comparison_sentences import self_comparison_text
 from benchmarker.analysis.text.layout import Column
 from benchmarker.analysis.text.record_list import records_columns
 from benchmarker.records.lookup import Record
@@ -51,3 +53,8 @@ def comparison_html(comparison: Comparison, notes: Sequence[str] = ()) -> str:
     """Return the table of a comparison, with how to read it and more notes."""
     found = parts(comparison)
     return html_table(found.columns, caption=found.heading, notes=[*found.notes, *notes])
+
+
+def self_comparison_html(found: SelfComparison) -> str:
+    """Return the sentence of an A/A comparison."""
+    return f"<div>{_text(self_comparison_text(found))}</div>"

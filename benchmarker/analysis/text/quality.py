@@ -70,8 +70,11 @@ def usable_above(cell: Cell) -> str | None:
 def groups(records: Sequence[Record]) -> str | None:
     """Return into which groups the processes of a number fall, and what tells them apart; None if they are alike."""
     found = groups_of(records)
-    if found is None:
-        return None
+    return None if found is None else groups_text(found)
+
+
+def groups_text(found: Groups) -> str:
+    """Return how many processes are how fast, what tells them apart, and what to change."""
     fast, slow = found.fast, found.slow
     told = ", ".join(
         f"{one.name} {_fact(one.fast, one.unit)} against {_fact(one.slow, one.unit)}"
@@ -90,9 +93,17 @@ def _fact(value: float, unit: str) -> str:
     return duration(value, 3) if unit == "s" else significant(value, 3)
 
 
+_ADVICE = {
+    "minor page faults a step": "--allocator=no-trim",
+    "cores used": "--affinity",
+    "CPUs used": "--affinity",
+}
+"""What makes processes alike in a fact."""
+
+
 def _advice(found: Groups) -> str:
-    faults = any(one.name.startswith("minor page faults") for one in found.differences)
-    return "; try --allocator=no-trim" if faults else ""
+    tried = dict.fromkeys(_ADVICE[one.name] for one in found.differences if one.name in _ADVICE)
+    return f"; try {' and '.join(tried)}" if tried else ""
 
 
 SKEWED = 0.05

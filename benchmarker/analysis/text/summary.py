@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from benchmarker.analysis.text import collectives, generations, profile, quality, ranks, scenarios, training
@@ -26,7 +26,13 @@ _PHASES = (
 _LABEL_WIDTH = 14
 
 
-def record_summary(record: Record, path: str | os.PathLike[str] | None = None, *, width: int = 80) -> str:
+def record_summary(
+    record: Record,
+    path: str | os.PathLike[str] | None = None,
+    *,
+    width: int = 80,
+    processes: Sequence[Record] = (),
+) -> str:
     """Return what ran where, how long its parts took and how far it can be believed.
 
     Parameters
@@ -37,16 +43,23 @@ def record_summary(record: Record, path: str | os.PathLike[str] | None = None, *
         Where it was written.
     width : int
         Characters a line should have at most.
+    processes : sequence of dict
+        All processes of its number, as far as they are at hand.
     """
     heading = f"{_subject(record)}, on {framework_label(record)}"
     lines = [f"{heading}: {record['status'].replace('_', ' ')}"]
-    lines += labelled((*summary_lines(record), *profile.lines(record)), _LABEL_WIDTH, width)
+    told = (*summary_lines(record), ("groups", _groups(processes)), *profile.lines(record))
+    lines += labelled(told, _LABEL_WIDTH, width)
     if path is not None:
         lines.append(labelled_path("record", os.fspath(path), _LABEL_WIDTH))
     trace = value_at(record, "profile.trace")
     if trace:
         lines.append(labelled_path("trace", f"{trace}, for ui.perfetto.dev", _LABEL_WIDTH))
     return "\n".join(lines)
+
+
+def _groups(processes: Sequence[Record]) -> str:
+    return (quality.groups(processes) or "") if processes else ""
 
 
 def _subject(record: Record) -> str:

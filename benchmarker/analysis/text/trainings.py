@@ -6,6 +6,7 @@ import itertools
 import math
 import textwrap
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 
 from benchmarker.analysis.comparison.censored import (
     Time,
@@ -15,12 +16,12 @@ from benchmarker.analysis.comparison.censored import (
     olympic_mean,
 )
 from benchmarker.analysis.comparison.standings import Standing, standings
+from benchmarker.analysis.comparison.training_groups import TrainingGroup
 from benchmarker.analysis.comparison.trainings import (
     MIN_FOR_VERDICT,
     SIGNIFICANCE,
     Comparison,
     Row,
-    TrainingGroup,
     by_recipe,
     convergence,
     reference_for,
@@ -30,8 +31,10 @@ from benchmarker.analysis.text.layout import Column, align_points, numeric_colum
 from benchmarker.analysis.text.units import duration, significant
 from benchmarker.errors import plural
 from benchmarker.records.lookup import Record
+from benchmarker.records.precision import DISTURBED
 
 _NONE = "-"
+_MAX_NAMED = 8
 _MISSED = "missed"
 _MEDIAN = (
     "Seconds: by the clocks of training, loading and the first step; evaluation left out. A run that did not reach the "
@@ -64,7 +67,7 @@ def trainings_table(records: Sequence[Record], *, width: int = 80) -> str:
 def _recipe(records: Sequence[Record], width: int) -> str:
     groups = _groups(records)
     compared = [*_steps_compared(groups), *_convergence(groups)]
-    notes = [*_notes(groups), *_every_time(groups), *compared, *_failures(records)]
+    notes = [*_notes(groups), *disturbed_notes(groups), *_every_time(groups), *compared, *_failures(records)]
     return _block(records[0], "framework", groups, (), notes, width)
 
 
@@ -128,10 +131,16 @@ def _brief(verdict: str) -> str:
 def standing_notes(found: Sequence[Standing]) -> list[str]:
     """Return what is to be known of :func:`standing_rows`."""
     failed = [f"{name} ({standing.recipe})" for standing in found for name in standing.failed]
+    groups = [
+        replace(group, label=f"{group.label} ({standing.recipe})")
+        for standing in found
+        for group in standing.comparison.groups
+    ]
     return [
         _MEDIAN,
         _INTERVAL,
         _VERDICTS,
+        *disturbed_notes(groups),
         *([f"Without a training that ended well: {', '.join(failed)}."] if failed else []),
     ]
 
@@ -174,8 +183,11 @@ def comparison_text(comparison: Comparison, *, width: int = 80) -> str:
         Characters a line should have at most.
     """
     groups = comparison.groups
-    notes = [*_notes(groups), *_every_time(groups), *_steps_compared(groups), *_convergence(groups)]
-    notes += [_told(row, comparison.first.label) for row in comparison.rows]
+    notes = [*_notes(groups), *disturbed_notes(groups)]
+    if any(group.left_out or group.is_disturbed for group in groups):
+        notes.append("--include-contaminated counts the seconds that the machine disturbed too.")
+    notes += [*_every_time(groups), *_steps_compared(groups), *_convergence(groups)]
+    notes += [_told(row, comparison.first) for row in comparison.rows]
     verdicts = [
         Column("verdict on steps", (_NONE, *(row.steps_verdict for row in comparison.rows))),
         Column("verdict on seconds", ("baseline", *(row.verdict for row in comparison.rows))),
@@ -183,18 +195,29 @@ def comparison_text(comparison: Comparison, *, width: int = 80) -> str:
     return _block(comparison.first.well[0], "side", groups, verdicts, notes, width)
 
 
-def _told(row: Row, first: str) -> str:
+def _told(row: Row, first: TrainingGroup) -> str:
     """Return a difference in seconds as steps times seconds a step, with its probability."""
+    sides = f"{row.group.label} against {first.label}"
     if row.seconds_ratio is None or row.steps_ratio is None or row.step_seconds_ratio is None:
-        text = f"{row.group.label} against {first}: no ratio, since half of the trainings and more missed the target"
+        text = f"{sides}: no ratio, since half of the trainings and more missed the target"
     else:
         text = (
-            f"{row.group.label} against {first}: {row.seconds_ratio:.3g} times the seconds, "
+            f"{sides}: {row.seconds_ratio:.3g} times the seconds, "
             f"{row.steps_ratio:.3g} times the steps of {row.step_seconds_ratio:.3g} times the seconds each"
         )
-    if row.seconds_p is None:
-        return f"{text}; too few trainings for a verdict, {MIN_FOR_VERDICT} a side are needed."
-    return f"{text} (log-rank by permutation, Holm: p = {row.seconds_p:.2g}; of the steps {row.steps_p:.2g})."
+    if row.seconds_p is not None:
+        return f"{text} (log-rank by permutation, Holm: p = {row.seconds_p:.2g}; of the steps {row.steps_p:.2g})."
+    steps = "" if row.steps_p is None else f" (of the steps p = {row.steps_p:.2g})"
+    return f"{text}; {_why_no_verdict(row.group, first)}{steps}."
+
+
+def _why_no_verdict(*groups: TrainingGroup) -> str:
+    """Return why there is no verdict on the seconds of two groups."""
+    disturbed = [group.label for group in groups if group.is_disturbed]
+    if disturbed:
+        return f"no verdict on seconds, since all of {' and of '.join(disturbed)} are disturbed"
+    which = "undisturbed trainings" if any(group.left_out for group in groups) else "trainings"
+    return f"too few {which} for a verdict, {MIN_FOR_VERDICT} a side are needed"
 
 
 def _groups(records: Sequence[Record]) -> list[TrainingGroup]:
@@ -246,7 +269,7 @@ def _olympic(group: TrainingGroup) -> str:
 
 
 def _step(group: TrainingGroup) -> str:
-    medians = sorted(record["timing"]["step_seconds"]["median"] for record in group.well)
+    medians = sorted(record["timing"]["step_seconds"]["median"] for record in group.timed)
     return duration(medians[len(medians) // 2]) if medians else _NONE
 
 
@@ -259,19 +282,37 @@ def _notes(groups: Sequence[TrainingGroup]) -> Iterator[str]:
         yield _OLYMPIC
 
 
+def disturbed_notes(groups: Sequence[TrainingGroup]) -> Iterator[str]:
+    """Yield whose seconds are of some of the trainings only, and whose are all of disturbed ones."""
+    some = [f"{group.left_out} of {len(group.well)} of {group.label}" for group in groups if group.left_out]
+    if some:
+        yield f"Left out of seconds, not of steps, as {DISTURBED}: {_few(some)}."
+    every = [group.label for group in groups if group.well and group.is_disturbed]
+    if every:
+        yield f"All seconds are of trainings that are {DISTURBED}, so they get no verdict: {_few(every)}."
+
+
+def _few(texts: Sequence[str]) -> str:
+    more = f" and {len(texts) - _MAX_NAMED} more" if len(texts) > _MAX_NAMED else ""
+    return f"{'; '.join(texts[:_MAX_NAMED])}{more}"
+
+
 def _every_time(groups: Sequence[TrainingGroup]) -> Iterator[str]:
     """Yield all times of each framework, by seed."""
     for group in groups:
-        rows = zip((record["seed"] for record in group.well), group.steps, group.seconds)
-        seeds = sorted(rows, key=lambda row: row[0])
+        rows = zip(group.well, group.steps, group.every_seconds)
+        seeds = sorted(rows, key=lambda row: int(row[0]["seed"]))
         if len(seeds) > 1:
-            told = ", ".join(_both(steps, seconds) for _, steps, seconds in seeds)
+            told = ", ".join(
+                _both(steps, seconds, counts=group.counts(record)) for record, steps, seconds in seeds
+            )
             yield f"{group.label}, steps in seconds of each seed: {told}."
 
 
-def _both(steps: Time, seconds: Time) -> str:
+def _both(steps: Time, seconds: Time, *, counts: bool) -> str:
     more = "" if steps.reached else "more than "
-    return f"{more}{steps.value:,.10g} in {significant(seconds.value, 3)}"
+    disturbed = "" if counts else " (disturbed)"
+    return f"{more}{steps.value:,.10g} in {significant(seconds.value, 3)}{disturbed}"
 
 
 def _steps_compared(groups: Sequence[TrainingGroup]) -> Iterator[str]:

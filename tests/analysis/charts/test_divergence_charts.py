@@ -128,3 +128,22 @@ def test_they_are_drawn_by_both_libraries_and_told_in_words(kind: str, records: 
     assert len(draw(kind, records).axes) >= len(shown.panels)
     assert figure.draw(shown).figures
     assert numbers(shown).rows
+
+
+def test_disturbed_seconds_do_not_count_in_profiles() -> None:
+    slow = [trained([10, 95], seed=9, slowness=500.0, recipe=name) for name in ("a", "b") for _ in range(5)]
+    for record in slow:
+        record["trust"]["grade"] = "contaminated"
+    records = [
+        trained([10, 95], framework=framework, slowness=slowness, recipe=name)
+        for name in ("a", "b")
+        for framework, slowness in (("numpy", 1.0), ("jax", 2.0))
+    ]
+    drawn = chart("performance_profile", [*records, *slow])
+    assert drawn.panels[1].heat is not None
+    best = dict(zip(drawn.panels[1].heat.columns, drawn.panels[1].heat.values[0]))
+    assert best == {"numpy 1.0": 1.0, "jax 1.0": pytest.approx(2.0)}
+    assert "5 of 6 of numpy 1.0" in drawn.caption
+    assert (
+        "Left out of seconds" not in chart("performance_profile", [*records, *slow], metric="steps").caption
+    )

@@ -306,3 +306,14 @@ def test_trainings_of_one_rank_or_without_an_end_make_no_such_picture() -> None:
         chart("ranks_to_target", seeds(1, [2]))
     with pytest.raises(UsageError, match="at their target"):
         chart("ranks_to_target", seeds(2, [-2]))
+
+
+def test_disturbed_seconds_to_the_target_are_not_drawn_and_their_steps_are() -> None:
+    clean = [trained_by(2, [10, 95], seed=seed) for seed in range(3)]
+    disturbed = [trained_by(2, [10, 20, 95], seed=seed, slowness=90.0) for seed in range(3, 8)]
+    for record in disturbed:
+        record["trust"]["grade"] = "contaminated"
+    drawn = chart("ranks_to_target", [*clean, *disturbed])
+    (steps,), (seconds,) = (panel.series for panel in drawn.panels)
+    assert (steps.y, seconds.y) == ((20.0,), (pytest.approx(1.9),))
+    assert "as disturbed or otherwise not to be ranked: 5 of 8 of" in drawn.caption

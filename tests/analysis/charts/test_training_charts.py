@@ -106,3 +106,16 @@ def test_they_are_drawn_by_both_libraries(kind: str, log: bool) -> None:
     figures = figure.draw(shown).figures
     filled = [trace for trace in figures[0]["data"] if trace.get("fill")]
     assert len(filled) == (2 if kind == "training_curves" else 0)
+
+
+def test_disturbed_seconds_are_not_drawn_and_their_steps_are() -> None:
+    records = [trained([10, 95], seed=seed, slowness=1.0 if seed else 40.0) for seed in range(4)]
+    records[0]["trust"]["grade"] = "contaminated"
+    drawn = chart("time_to_target", records)
+    (steps,), (seconds,) = (panel.series for panel in drawn.panels)
+    assert (len(steps.x), len(seconds.x)) == (5, 4)
+    assert max(seconds.x) == pytest.approx(1.9)
+    assert (
+        "Left out of seconds, not of steps, as disturbed or otherwise not to be ranked: 1 of 4 of"
+        in drawn.caption
+    )

@@ -28,6 +28,12 @@ def asked(start: str, **changes: Any) -> dict[str, Any]:
     return record
 
 
+def stated(start: str, **asked_for: Any) -> dict[str, Any]:
+    record = asked(start)
+    record["specification"].update(asked_for)
+    return record
+
+
 def test_both_sides_are_cells_of_one_campaign_in_every_round() -> None:
     pair_plan = pairs_to_make([side("a", asked("spawn")), side("b", asked("fork"))], Amount(4))
     assert pair_plan.members == (("a", frozenset({0})), ("b", frozenset({1})))
@@ -88,3 +94,37 @@ def test_a_record_is_run_twice_for_each_pair_with_itself() -> None:
     assert [run.repetition for run in pair_plan.runs] == list(range(10))
     with pytest.raises(UsageError, match="got a profile"):
         processes_to_make(side("a", asked("spawn")), Amount(profile="quick"))
+
+
+@pytest.mark.parametrize(
+    ("sides", "amount", "reason"),
+    [
+        ([side("a", asked("spawn")), side("b", asked("fork"))], Amount(3), None),
+        (
+            [
+                side("a", asked("spawn"), asked("spawn", batch_size=8)),
+                side("b", asked("fork"), asked("fork", batch_size=8)),
+            ],
+            Amount(3),
+            "there are 4 numbers, and only two take turns",
+        ),
+        (
+            [side("a", asked("spawn")), side("b", asked("fork"))],
+            Amount(profile="quick"),
+            "a profile tells when",
+        ),
+        (
+            [side("a", stated("spawn", steps=20)), side("b", stated("fork", steps=20))],
+            Amount(3),
+            "the runs state steps, which windows would not keep to",
+        ),
+    ],
+)
+def test_why_pairs_cannot_take_turns_is_told(sides: list[Side], amount: Amount, reason: str | None) -> None:
+    told = pairs_to_make(sides, amount).why_no_turns
+    assert told == reason or str(told).startswith(str(reason))
+
+
+def test_workers_that_are_started_elsewhere_take_no_turns() -> None:
+    told = processes_to_make(side("a", stated("spawn", launcher="mpi")), Amount(3)).why_no_turns
+    assert told == "only workers that are started locally take turns, not by mpi"

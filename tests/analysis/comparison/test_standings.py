@@ -83,3 +83,13 @@ def test_two_versions_of_a_recipe_are_told_apart() -> None:
         record["comparable"] = {"hash": "another", "keys": {}}
     found = standings([*trainings("numpy", 1.0), *of_two_threads], framework)
     assert len({standing.recipe for standing in found}) == 2
+
+
+def test_disturbed_seconds_make_nobody_the_first() -> None:
+    quick = trainings("numpy", 0.01)
+    for record in quick:
+        record["trust"]["grade"] = "contaminated"
+    (standing,) = standings([*quick, *trainings("jax", 1.0), *trainings("mxnet", 50.0)], framework)
+    assert [group.label for group in standing.comparison.groups] == ["jax", "mxnet", "numpy"]
+    mxnet, numpy = standing.comparison.rows
+    assert (mxnet.verdict, numpy.verdict, numpy.steps_verdict) == ("slower", "inconclusive", "equal")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import json
 from collections.abc import Sequence
 from typing import Any
 
@@ -10,17 +11,19 @@ import pytest
 
 from benchmarker import registry
 from benchmarker.analysis.comparison.matching import Side
+from benchmarker.analysis.comparison.training_groups import TrainingGroup
 from benchmarker.analysis.comparison.trainings import (
     Comparison,
-    TrainingGroup,
     are_trainings,
     compare_trainings,
     convergence,
     reference_of,
 )
 from benchmarker.analysis.text.trainings import comparison_text
+from benchmarker.cli.main import main
 from benchmarker.errors import UsageError
 from benchmarker.training.reference_runs import ReferenceRun, ReferenceRuns
+from tests.conftest import ROOT
 from tests.support.records import make_record
 
 ASKED = {
@@ -184,3 +187,68 @@ def test_only_the_very_recipe_has_its_reference_runs() -> None:
     assert path is not None
     record["training"]["recipe"]["digest"] = ReferenceRuns.read(path).recipe
     assert reference_of(record) == ReferenceRuns.read(path)
+
+
+def disturbed(found: Side, *places: int) -> Side:
+    """Have the machine disturb some trainings of a side, whose seconds are a hundred times as many then."""
+    for place in places:
+        record = found.records[place]
+        record["trust"]["grade"] = "contaminated"
+        for group, name in (("training", "training_seconds"), ("metrics", "seconds_to_target")):
+            record[group][name] *= 100
+    return found
+
+
+def test_seconds_of_disturbed_trainings_do_not_count_and_their_steps_do() -> None:
+    sides = [side("a", STEPS, 0.01), disturbed(side("b", [*STEPS, 5, 5], 0.01), 0, 6, 7)]
+    calm = compared(*sides)
+    (row,) = calm.rows
+    assert (row.seconds_ratio, row.verdict) == (pytest.approx(1.0, abs=0.05), "no difference shown")
+    assert row.steps_ratio == pytest.approx(97.5 / 102.5)
+    first, other = calm.to_json()["sides"]
+    assert (first["seconds_left_out"], other["seconds_left_out"]) == (0, 3)
+    assert (len(other["steps_to_target"]), len(other["seconds_to_target"])) == (8, 8)
+    text = " ".join(comparison_text(calm, width=200).split())
+    assert (
+        "Left out of seconds, not of steps, as disturbed or otherwise not to be ranked: 3 of 8 of b." in text
+    )
+    assert "--include-contaminated counts" in text
+    assert "100 in 100 (disturbed), 120 in 1.20, " in text
+    every = compare_trainings(sides, include_contaminated=True)
+    assert every.rows[0].seconds_ratio == pytest.approx(1.15 / 1.025)
+    assert every.to_json()["sides"][1]["seconds_left_out"] == 0
+    assert "isturbed" not in comparison_text(every, width=200)
+
+
+def test_a_side_of_disturbed_trainings_alone_has_seconds_and_no_verdict_on_them() -> None:
+    sides = [side("a", STEPS, 0.01), disturbed(side("b", [2 * n for n in STEPS], 0.01), *range(6))]
+    found = compared(*sides)
+    (row,) = found.rows
+    assert (row.verdict, row.seconds_p, row.steps_verdict) == ("inconclusive", None, "more")
+    assert row.seconds_ratio == pytest.approx(200.0)
+    assert found.to_json()["sides"][1]["seconds_disturbed"] is True
+    text = " ".join(comparison_text(found, width=200).split())
+    assert "no verdict on seconds, since all of b are disturbed (of the steps p = 0.0" in text
+    assert "All seconds are of trainings that are disturbed or otherwise not to be ranked" in text
+    (counted,) = compare_trainings(sides, include_contaminated=True).rows
+    assert counted.verdict == "slower"
+
+
+def test_where_few_are_undisturbed_that_is_why_there_is_no_verdict() -> None:
+    found = compared(side("a", STEPS, 0.01), disturbed(side("b", STEPS, 0.03), 0, 1, 2))
+    assert (found.rows[0].verdict, found.rows[0].steps_verdict) == ("inconclusive", "equal")
+    text = " ".join(comparison_text(found, width=200).split())
+    assert "too few undisturbed trainings for a verdict, 4 a side are needed" in text
+
+
+def test_the_command_counts_disturbed_seconds_where_that_is_asked(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """Over the kept trainings on four ranks, most of which were disturbed."""
+    whose = "distributed.scheme=all-reduce distributed.ranks=4"
+    words = ["compare", f"{whose} seed=0..2", f"{whose} seed=3..5", "--json"]
+    results = f"--results={ROOT / 'results' / 'distributed' / 'training'}"
+    assert main([*words, results]) == 0
+    assert [one["seconds_left_out"] for one in json.loads(capsys.readouterr().out)["sides"]] == [2, 2]
+    assert main([*words, results, "--include-contaminated"]) == 0
+    assert [one["seconds_left_out"] for one in json.loads(capsys.readouterr().out)["sides"]] == [0, 0]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import signal
 import time
 from dataclasses import replace
@@ -13,9 +14,12 @@ import pytest
 
 from benchmarker.analysis.comparison.sides import checked_out
 from benchmarker.errors import BenchmarkerError
+from benchmarker.records.store import read_record
+from benchmarker.records.validation import check_file
 from tests.analysis.comparison.test_sides import git
 from tests.conftest import Command, Finished, write_distribution
 from tests.support.command_lines import replaced
+from tests.support.small_disks import small_disk
 
 pytestmark = pytest.mark.framework("numpy")
 
@@ -43,6 +47,17 @@ class Paced(NumpyFramework):
         program.infer = lambda batch: (time.sleep(SECONDS), infer(batch))[1]
         return program
 """
+ODD_FROM_ROUND_1 = """
+from benchmarker.records import store
+
+format_record = store.format_record
+
+def with_what_nobody_knows(record):
+    return format_record({**record, "colour": "blue"} if record["replication"]["round"] else record)
+
+store.format_record = with_what_nobody_knows
+"""
+"""Ends the hook of the commit, so that only the command is changed and not its worker."""
 
 
 def commit(folder: Path, message: str, **files: str) -> None:
@@ -191,6 +206,56 @@ def test_a_run_that_does_not_end_well_ends_the_comparison(compare: Command) -> N
     assert "did not end well, so no more pairs are made" in found.stderr.splitlines()[-1]
     assert [record["status"] for record in records(compare)] == ["timeout"]
     assert_nothing_is_left(compare)
+
+
+def test_records_for_which_the_results_disk_has_no_room_are_kept_elsewhere_and_compared(
+    compare: Command, tmp_path: Path
+) -> None:
+    own = replace(compare, environment={**compare.environment, "BENCHMARKER_HOME": str(tmp_path / "home")})
+    with small_disk(tmp_path / "r", "128k") as folder:
+        found = run(own, "--include-contaminated", "--json", "--", *WORDS)
+        stored = list(folder.glob("*.json"))
+    assert found.status == 1, found.stderr
+    assert json.loads(found.stdout)["rows"][0]["paired"]["pairs"] == 3
+    assert "Traceback" not in found.stderr
+    kept = rescued(found)
+    assert 1 <= len(stored) < 6
+    assert len(stored) + len(kept) == 6
+    assert found.stderr.count(f"could not be written to '{folder}': No space left on device") == len(kept)
+    for path in kept:
+        assert path.parent == tmp_path / "home" / "rescued"
+        assert check_file(path) == []
+        assert read_record(path)["replication"]["cells"] == 2
+    assert_nothing_is_left(own)
+
+
+def test_records_that_are_not_valid_are_kept_elsewhere_and_do_not_count(
+    compare: Command, tmp_path: Path
+) -> None:
+    own = replace(compare, environment={**compare.environment, "BENCHMARKER_HOME": str(tmp_path / "home")})
+    source = own.folder / "src"
+    indented = ODD_FROM_ROUND_1.replace("\n", "\n    ")
+    odd = PACED.format(seconds=0.005).replace(
+        "def benchmarker_framework():", f"def benchmarker_framework():{indented}"
+    )
+    commit(source, "odd", paced_framework=odd)
+    git(own.folder, "tag", "odd")
+    (source / "paced_framework.py").write_text("raise ValueError('not committed')")
+    found = run(own, "--include-contaminated", "--json", "--", *WORDS, sides=("git:slow", "git:odd"))
+    assert found.status == 1, found.stderr
+    (row,) = json.loads(found.stdout)["rows"]
+    assert (row["paired"], row["other"]["processes"]) == (None, 1)
+    for number, path in enumerate(rescued(found), 1):
+        assert f"the record of round {number} at 'git:odd' is not valid: $.colour" in found.stderr
+        assert read_record(path)["colour"] == "blue"
+    assert len(rescued(found)) == 2
+    assert [record["status"] for record in records(own)] == ["ok"] * 4
+    assert_nothing_is_left(own)
+
+
+def rescued(found: Finished) -> list[Path]:
+    told = re.findall(r"^benchmarker: .*; it is kept as '(.*)'$", found.stderr, re.M)
+    return [Path(path) for path in told]
 
 
 @pytest.mark.parametrize("sent", [signal.SIGINT, signal.SIGTERM])

@@ -131,7 +131,36 @@ def test_the_worst_grade_is_told() -> None:
     records = [measured(0, 0.05, replication__campaign="a" * 32) for _ in range(3)]
     records[1]["trust"]["grade"] = "contaminated"
     records[2]["trust"]["grade"] = "noisy"
-    assert only(records).points[0].grade == "contaminated"
+    (history,) = histories(records, include_contaminated=True)
+    assert history.points[0].grade == "contaminated"
+
+
+def test_disturbed_runs_are_in_no_point_and_make_no_change_of_level() -> None:
+    records = [measured(day, x) for day, x in enumerate(series((0.050, 0.080), 12, 0.005))]
+    for record in records[12:]:
+        record["trust"]["grade"] = "contaminated"
+    history = only(records)
+    assert (len(history.points), history.changes, history.left_out) == (12, (), 12)
+    (told,) = histories_json([history])["histories"]
+    assert (told["left_out"], told["disturbed"]) == (12, False)
+    text = " ".join(histories_text([history]).split())
+    assert "Left out: 12 runs disturbed or otherwise not to be ranked; --include-contaminated" in text
+    drawn = charts.chart("history", records)
+    assert "Left out: 12 runs disturbed" in drawn.caption
+    assert len(drawn.panels[0].series[0].x) == 12
+    (every,) = histories(records, include_contaminated=True)
+    assert (len(every.points), every.left_out) == (24, 0)
+    assert every.changes
+    assert len(charts.chart("history", records, include_contaminated=True).panels[0].series[0].x) == 24
+
+
+def test_where_every_run_is_disturbed_the_history_says_so() -> None:
+    records = [measured(day, 0.05, trust__grade="contaminated") for day in range(3)]
+    history = only(records)
+    assert (len(history.points), history.left_out, history.disturbed) == (3, 0, True)
+    text = " ".join(histories_text([history]).split())
+    assert "Every run of this history is disturbed" in text
+    assert charts.chart("history", records).panels[0].title.endswith(" (disturbed)")
 
 
 # --- where the level changed -----------------------------------------------------------------------
@@ -297,7 +326,7 @@ def test_a_picture_of_no_history_is_refused_in_words() -> None:
 def test_real_records_have_histories(folder: str, kept: Kept) -> None:
     records = kept.records if folder == "results" else list(load_results(ROOT / folder))
     found = histories(records)
-    assert sum(point.processes for history in found for point in history.points) == sum(
-        record["status"] == "ok" for record in records
-    )
+    counted = sum(point.processes for history in found for point in history.points)
+    left_out = sum(history.left_out for history in found)
+    assert counted + left_out == sum(record["status"] == "ok" for record in records)
     assert histories_text(found)

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from benchmarker.analysis.text.trainings import STANDINGS, standings_table
+import copy
+
+from benchmarker.analysis.page.trainings import trainings
+from benchmarker.analysis.text.trainings import STANDINGS, standings_table, trainings_table
 from tests.support.trainings import trained
 
 SEEDS = ([10, 95], [10, 20, 95], [10, 20, 30, 95], [10, 20, 95], [10, 20, 95], [10, 20])
@@ -36,3 +39,14 @@ def test_it_fits_a_terminal() -> None:
     text = standings_table(RECORDS, width=80)
     assert max(map(len, text.splitlines())) <= 80
     assert all(word in text for title in STANDINGS[1:] for word in title.split())
+
+
+def test_whose_seconds_were_disturbed_is_told_with_the_recipe() -> None:
+    records = copy.deepcopy(RECORDS)
+    for record in records[:2]:
+        record["trust"]["grade"] = "contaminated"
+    told = "Left out of seconds, not of steps, as disturbed or otherwise not to be ranked: 2 of 6 of jax 1.0 (small)"
+    for text in (standings_table(records, width=200), "\n".join(trainings(records).notes)):
+        assert told in " ".join(text.split())
+    assert "2 of 6 of jax 1.0." in " ".join(trainings_table(records[:12], width=200).split())
+    assert "disturbed" not in standings_table(RECORDS, width=200)

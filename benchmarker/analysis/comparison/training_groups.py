@@ -1,0 +1,100 @@
+"""Trainings by one recipe that belong together: their steps and seconds to the target, and whose seconds count."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from benchmarker.analysis.comparison.censored import Time, share_interval
+from benchmarker.records.lookup import Record
+from benchmarker.records.precision import excluded
+
+
+@dataclass(frozen=True)
+class TrainingGroup:
+    """Trainings by one recipe that belong together.
+
+    Parameters
+    ----------
+    label : str
+        What they have in common: their framework, or the side that they are.
+    records : tuple of mapping
+        In any order.
+    include_contaminated : bool
+        Whether the seconds of those count that the machine disturbed; steps do in any case.
+    """
+
+    label: str
+    records: tuple[Record, ...]
+    include_contaminated: bool = False
+
+    @property
+    def well(self) -> tuple[Record, ...]:
+        """Those that ended well: at the target, or at a limit."""
+        return tuple(record for record in self.records if record["training"])
+
+    @property
+    def steps(self) -> list[Time]:
+        """Steps to the target of each."""
+        return [_time(record, "steps_to_target", float(record["training"]["steps"])) for record in self.well]
+
+    @property
+    def timed(self) -> tuple[Record, ...]:
+        """Those of :attr:`well` that nothing keeps out of comparisons of seconds; all where there are no such."""
+        counting = tuple(record for record in self.well if self.counts(record))
+        return counting or self.well
+
+    def counts(self, record: Record) -> bool:
+        """Tell whether nothing keeps the seconds of a training out of comparisons."""
+        return excluded(record, include_contaminated=self.include_contaminated) is None
+
+    @property
+    def left_out(self) -> int:
+        """How many of :attr:`well` there are whose seconds do not count."""
+        return len(self.well) - len(self.timed)
+
+    @property
+    def is_disturbed(self) -> bool:
+        """Whether its seconds are those of trainings that are kept out of comparisons, since there are no others."""
+        return not any(map(self.counts, self.well))
+
+    @property
+    def seconds(self) -> list[Time]:
+        """Seconds to the target of each that is :attr:`timed`."""
+        return list(map(_seconds, self.timed))
+
+    @property
+    def every_seconds(self) -> list[Time]:
+        """Seconds to the target of each, disturbed or not."""
+        return list(map(_seconds, self.well))
+
+    @property
+    def reached(self) -> int:
+        """How many of :attr:`well` reached the target."""
+        return sum(time.reached for time in self.steps)
+
+    @property
+    def share_interval(self) -> tuple[float, float]:
+        """The exact 95 % interval of the share that reaches the target."""
+        return share_interval(self.reached, len(self.well))
+
+    @property
+    def by_seed(self) -> dict[int, Time]:
+        """Steps to the target by seed; of several trainings of one seed those of the last."""
+        return {record["seed"]: time for record, time in zip(self.well, self.steps)}
+
+
+def _time(record: Record, metric: str, ended: float) -> Time:
+    value = record["metrics"][metric]
+    return Time(ended, reached=False) if value is None else Time(float(value))
+
+
+def _seconds(record: Record) -> Time:
+    return _time(record, "seconds_to_target", _spent(record["training"]))
+
+
+def _spent(training: Mapping[str, Any]) -> float:
+    names = ("first_step_seconds", "training_seconds", "loading_seconds")
+    return math.fsum(training[name] for name in names)
