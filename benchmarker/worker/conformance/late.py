@@ -66,6 +66,25 @@ def _train(subject: Subject) -> Measurement:
     return worst(itertools.chain.from_iterable(followed))
 
 
+def _go_backward(subject: Subject) -> Measurement:
+    """Hold to the reference what later steps return as gradients, and what is told beside them."""
+    graph = network_without_dropout()
+    parameters = draw_parameters(graph, subject.seed)
+    program = subject.program(graph, parameters, "gradient")
+    reference = reference_program(graph, parameters, "gradient")
+    found = []
+    for call in range(_CALLS):
+        batch = draw_batch(graph, subject.seed + call)
+        loaded = program.load(batch)
+        output = program.gradient_step(loaded)
+        program.synchronize(output)
+        if call >= _CALLS - _COMPARED_CALLS:
+            _, expected = reference.gradients(reference.load(batch))
+            found.append(compare(program.fetch_gradients(output[1]), expected, NETWORK_TOLERANCE))
+            found.append(compare(program.gradients(loaded)[1], expected, NETWORK_TOLERANCE))
+    return worst(found)
+
+
 def _followed(
     program: Program, graph: Graph, optimizer: Optimizer, batch: dict[str, Array]
 ) -> tuple[Measurement, Measurement]:
@@ -118,5 +137,6 @@ def late_checks() -> tuple[Check, ...]:
     return (
         Check("program/late/infer", _infer),
         Check("program/late/train_step", _train),
+        Check("program/late/gradient_step", _go_backward),
         Check("program/late/time-of-unseen", _time_of_unseen),
     )
