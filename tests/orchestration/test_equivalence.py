@@ -9,9 +9,16 @@ from typing import Any
 
 import pytest
 
+from benchmarker.analysis.text.equivalence import equivalence_table
+from benchmarker.orchestration.jobs.equivalence_report import EquivalenceReport, FrameworkVerdict
+from benchmarker.worker.verification.equivalence import Quantity
+from benchmarker.worker.verification.findings import left_out
+from benchmarker.worker.verification.verdicts import TensorVerdict
 from tests.conftest import Command, Finished
 
 pytestmark = pytest.mark.framework("numpy")
+
+LEFT_OUT = left_out("later steps", "they take long")
 
 WRONG = '''
 """NumPy under other names: with the loss (not its gradient) summed, without some operators, or dying."""
@@ -169,7 +176,7 @@ def test_a_right_framework_passes_in_everything(command: Command) -> None:
 
 
 def test_dropouts_own_masks_are_compared(wrong: Command) -> None:
-    asked = ("--problem=architecture", "--framework=numpy,doubling", "--size=reduced", "--optimizer=sgd")
+    asked = ("--problem=deep_mnist", "--framework=numpy,doubling", "--size=reduced", "--optimizer=sgd")
     finished = wrong("verify", *asked, "--json")
     assert finished.status == 1, finished.stderr
     right, doubling = report(finished)["verdicts"]
@@ -307,6 +314,19 @@ def test_check_takes_the_options_of_a_framework_beside_those_of_a_problem(
     told = wrong("check", "tunable", *options).stdout.splitlines()[-1]
     assert told.endswith(": 1 passed, 0 failed, 0 skipped") is (status == 0)
     assert ("(wrong_by=0.5)" in told) is (status == 1)
+
+
+def test_what_was_left_out_is_told_with_its_reason() -> None:
+    loss = TensorVerdict("loss", "loss", 1, 1, 0.0, 0.0, 1e-5, 0.0, 1e-5, True)
+    verdict = FrameworkVerdict(
+        "numpy", "2.4", "reduced", "numpy 2.4", (Quantity("loss", 1, (), loss, ()),), checks=(LEFT_OUT,)
+    )
+    found = EquivalenceReport("mnist_mlp", {"reduced": {}}, {"reduced": 4}, 3, "32 times", (verdict,))
+    assert found.status == "passed"
+    assert found.to_json()["verdicts"][0]["checks"] == [
+        {"name": "later steps", "status": "left_out", "detail": "they take long"}
+    ]
+    assert "numpy: later steps left out: they take long" in equivalence_table(found).splitlines()
 
 
 def test_tables_fit_the_terminal(wrong: Command) -> None:
