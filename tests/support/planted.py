@@ -16,7 +16,8 @@ INFERENCE, TRAINING, STATISTICS, GRADIENT, DROPOUT = (
     "gradient",
     "dropout",
 )
-"""Where a fault shows: in a mode, in running statistics, or in dropout's own masks."""
+BLOCKS = "blocks"
+"""Where a fault shows: in a mode, in steps synchronised together, in running statistics, or in dropout's own masks."""
 
 
 @dataclass(frozen=True)
@@ -51,6 +52,7 @@ PLANTED: Mapping[str, Planted] = {
     "the fourth mini-batch is kept": _program(faults.KeepsMiniBatch, INFERENCE),
     "the last sample is wrong": _program(faults.WrongLastSample, INFERENCE),
     "nothing is waited for": _program(faults.Late, INFERENCE),
+    "what nobody looks at is not computed": _program(faults.Lazy, BLOCKS),
     "updates stop after 1 step": _program(faults.stopping(1), TRAINING),
     "updates stop after 3 steps": _program(faults.stopping(3), TRAINING),
     "updates stop after 8 steps": _program(faults.stopping(8), TRAINING),

@@ -21,21 +21,24 @@ from benchmarker.worker.verification import budget, reference, verify_checks
 from benchmarker.worker.verification.equivalence import compare
 from benchmarker.worker.verification.probes import COMPARED, LATER, LATER_CALLS, ProbeSpec
 from tests.conftest import ROOT
-from tests.support import planted
+from tests.support import late_faults, planted
 from tests.support.planted import PLANTED, Planted
 from tests.worker import test_verified_start as start
 from tests.worker.test_after_timing import INFERENCE, TRAINING
 from tests.worker.test_conformance_suite import failures
 
 CHECKS = conformance_checks()
+INFERRING = (planted.INFERENCE, planted.BLOCKS)
 DROPPED = {"dropout": 0.5}
 TOOLS = ("run", "verify", "check")
 
 
 def job_of(fault: Planted) -> RunJob:
     """Return the run in which a fault shows."""
-    job = INFERENCE if fault.shows_in == planted.INFERENCE else TRAINING
+    job = INFERENCE if fault.shows_in in INFERRING else TRAINING
     job = replace(job, optimizer=Optimizer.default(fault.optimizer))
+    if fault.shows_in == planted.BLOCKS:
+        return replace(job, sampling="throughput", steps=100)
     if fault.shows_in == planted.STATISTICS:
         return replace(job, problem=f"{start.__name__}:Biased")
     if fault.shows_in == planted.GRADIENT:
@@ -64,7 +67,7 @@ class Verify:
             seed=run.seed,
             problem=run.problem,
             problem_parameters=run.problem_parameters,
-            mode="inference" if fault.shows_in == planted.INFERENCE else "training",
+            mode="inference" if fault.shows_in in INFERRING else "training",
             batch_size=run.batch_size,
             precision="fp32",
             framework_options={},
@@ -141,6 +144,21 @@ def much_budget(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_the_table_has_every_planted_fault() -> None:
     assert list(documented()) == list(PLANTED)
+
+
+NO_FAULTS = {"Counting", "FixedWeights", "WhenAskedFor"}
+"""What faults are made with."""
+
+
+def test_every_late_fault_is_planted() -> None:
+    """Those that take a parameter are functions, and stand in the source of the list by their names."""
+    source = Path(str(planted.__file__)).read_text()
+    classes = {name for name, value in vars(late_faults).items() if _is_own_class(value)}
+    assert {name for name in classes if f"faults.{name}" not in source} == NO_FAULTS
+
+
+def _is_own_class(value: object) -> bool:
+    return isinstance(value, type) and value.__module__ == late_faults.__name__
 
 
 @pytest.mark.usefixtures("much_budget")
