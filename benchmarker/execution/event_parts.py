@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from typing import Annotated, Any, ClassVar
+from typing import Annotated, Any, ClassVar, Literal
 
 import msgspec
 from msgspec import Meta
@@ -32,6 +32,14 @@ Open = dict[str, Any]
 
 class Part(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     """A group of an event's members."""
+
+
+class ProofCheck(Part):
+    """One thing that was looked at besides the tensors of a first step."""
+
+    name: Text
+    status: Literal["passed", "failed", "left_out", "inconclusive"]
+    detail: Text
 
 
 class Event(Part, kw_only=True, tag_field="event"):

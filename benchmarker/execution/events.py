@@ -26,6 +26,7 @@ from benchmarker.execution.event_parts import (
     Part,
     Positive,
     Process,
+    ProofCheck,
     Result,
     Seconds,
     Share,
@@ -114,14 +115,6 @@ class Timed(Event, tag="timed"):
     """The timed part has ended."""
 
     after: ClassVar[str | None] = "ready"
-
-
-class ProofCheck(Part):
-    """One thing that was looked at after the timed part."""
-
-    name: Text
-    status: Literal["passed", "failed", "left_out", "inconclusive"]
-    detail: Text
 
 
 class Proof(Event, tag="proof"):

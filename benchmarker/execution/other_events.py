@@ -14,6 +14,7 @@ from benchmarker.execution.event_parts import (
     Open,
     Part,
     Positive,
+    ProofCheck,
     Rate,
     Result,
     Seconds,
@@ -66,6 +67,7 @@ class ProbesResult(CheckedResult, tag="result"):
 
     seeds: dict[str, list[Count]]
     ties: list[Tie] = msgspec.field(default_factory=list)
+    checks: list[ProofCheck] = msgspec.field(default_factory=list)
 
 
 class Product(Part):

@@ -9,9 +9,16 @@ from typing import Any
 
 import pytest
 
+from benchmarker.analysis.text.equivalence import equivalence_table
+from benchmarker.orchestration.jobs.equivalence_report import EquivalenceReport, FrameworkVerdict
+from benchmarker.worker.verification.equivalence import Quantity
+from benchmarker.worker.verification.findings import left_out
+from benchmarker.worker.verification.verdicts import TensorVerdict
 from tests.conftest import Command, Finished
 
 pytestmark = pytest.mark.framework("numpy")
+
+LEFT_OUT = left_out("later steps", "they take long")
 
 WRONG = '''
 """NumPy under other names: with the loss (not its gradient) summed, without some operators, or dying."""
@@ -42,6 +49,18 @@ class SummingOperators(NumpyOperators):
 
 class Summing(NumpyFramework):
     operators = SummingOperators
+
+
+class Doubling(NumpyFramework):
+    class operators(NumpyOperators):
+        def dropout_mask(self, x, ratio):
+            mask = super().dropout_mask(x, ratio)
+            return None if mask is None else mask / (1 - ratio)
+
+
+class DoublingPlugin:
+    def benchmarker_framework(self):
+        return _plugin("doubling")
 
 
 class FewOperators(Operators):
@@ -128,7 +147,7 @@ class InferringPlugin:
 @pytest.fixture
 def wrong(command: Command, distribution: Callable[..., Path]) -> Command:
     """The command with frameworks that are wrong."""
-    names = ("Summing", "Few", "Dying", "Coarse", "Single", "Tunable", "Inferring")
+    names = ("Doubling", "Summing", "Few", "Dying", "Coarse", "Single", "Tunable", "Inferring")
     points = [f"{name.lower()} = wrong_framework:{name}Plugin" for name in names]
     return command.with_path(distribution("wrong", {"frameworks": points}, {"wrong_framework": WRONG}))
 
@@ -148,11 +167,26 @@ def test_a_right_framework_passes_in_everything(command: Command) -> None:
     (verdict,) = found["verdicts"]
     kinds = [quantity["kind"] for quantity in verdict["quantities"]]
     assert kinds == [
-        "output", "loss", "gradient", "sgd", "momentum", "nesterov", "adam", "adamw", "rmsprop", "adagrad"
+        "output", "loss", "gradient",
+        "sgd", "momentum", "nesterov", "adam", "adamw", "rmsprop", "adagrad", "later",
     ]  # fmt: skip
     assert all(quantity["status"] == "passed" for quantity in verdict["quantities"])
     assert all(0 < quantity["worst"]["norm_error"] < 1e-3 for quantity in verdict["quantities"])
     assert "times the rounding error of the reference" in found["tolerance_reason"]
+
+
+def test_dropouts_own_masks_are_compared(wrong: Command) -> None:
+    asked = ("--problem=deep_mnist", "--framework=numpy,doubling", "--size=reduced", "--optimizer=sgd")
+    finished = wrong("verify", *asked, "--json")
+    assert finished.status == 1, finished.stderr
+    right, doubling = report(finished)["verdicts"]
+    assert [(check["name"], check["status"]) for check in right["checks"]] == [("dropout", "passed")]
+    assert [(check["name"], check["status"]) for check in doubling["checks"]] == [("dropout", "failed")]
+    assert all(quantity["status"] == "passed" for quantity in doubling["quantities"])
+    assert (right["status"], doubling["status"]) == ("passed", "failed")
+    told = wrong("verify", *asked).stdout
+    assert "numpy: dropout agrees: the loss of " in told
+    assert "doubling: dropout DIFFERS: the loss of " in told
 
 
 def test_full_size_compares_the_frameworks_with_each_other(wrong: Command) -> None:
@@ -227,7 +261,9 @@ def test_the_problems_own_optimizer_can_be_followed(command: Command) -> None:
     )
     assert finished.status == 0, finished.stderr
     (verdict,) = report(finished)["verdicts"]
-    assert [quantity["kind"] for quantity in verdict["quantities"]] == ["output", "loss", "gradient", "own"]
+    assert [quantity["kind"] for quantity in verdict["quantities"]] == [
+        "output", "loss", "gradient", "own", "later"
+    ]  # fmt: skip
 
 
 def test_what_rounding_alone_decides_is_neither_passed_nor_failed(wrong: Command) -> None:
@@ -255,7 +291,9 @@ def test_options_of_a_framework_reach_it(wrong: Command) -> None:
     found = report(finished)
     assert found["parameters"]["reduced"]["inputs"] == 20
     statuses = {q["kind"]: q["status"] for q in found["verdicts"][0]["quantities"]}
-    assert statuses == {"output": "passed", "loss": "failed", "gradient": "passed", "sgd": "failed"}
+    assert statuses == {
+        "output": "passed", "loss": "failed", "gradient": "passed", "sgd": "failed", "later": "failed"
+    }  # fmt: skip
     assert found["verdicts"][0]["options"] == {"wrong_by": 0.5}
 
 
@@ -276,6 +314,19 @@ def test_check_takes_the_options_of_a_framework_beside_those_of_a_problem(
     told = wrong("check", "tunable", *options).stdout.splitlines()[-1]
     assert told.endswith(": 1 passed, 0 failed, 0 skipped") is (status == 0)
     assert ("(wrong_by=0.5)" in told) is (status == 1)
+
+
+def test_what_was_left_out_is_told_with_its_reason() -> None:
+    loss = TensorVerdict("loss", "loss", 1, 1, 0.0, 0.0, 1e-5, 0.0, 1e-5, True)
+    verdict = FrameworkVerdict(
+        "numpy", "2.4", "reduced", "numpy 2.4", (Quantity("loss", 1, (), loss, ()),), checks=(LEFT_OUT,)
+    )
+    found = EquivalenceReport("mnist_mlp", {"reduced": {}}, {"reduced": 4}, 3, "32 times", (verdict,))
+    assert found.status == "passed"
+    assert found.to_json()["verdicts"][0]["checks"] == [
+        {"name": "later steps", "status": "left_out", "detail": "they take long"}
+    ]
+    assert "numpy: later steps left out: they take long" in equivalence_table(found).splitlines()
 
 
 def test_tables_fit_the_terminal(wrong: Command) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import replace
 from functools import cached_property, partial
 from typing import Any, ClassVar
@@ -284,10 +284,11 @@ class Lazy(NumpyProgram):
         return WhenAskedFor(partial(super().infer, batch))
 
     def synchronize(self, output: Any) -> None:
-        _ = output.value
+        if isinstance(output, WhenAskedFor):
+            _ = output.value
 
     def fetch(self, output: Any) -> tuple[Array, ...]:
-        return super().fetch(output.value)
+        return super().fetch(output.value if isinstance(output, WhenAskedFor) else output)
 
 
 class WrongLastSample(NumpyProgram):
@@ -313,7 +314,7 @@ class Late(NumpyProgram):
         return super().infer(batch)
 
     def fetch(self, output: Any) -> tuple[Array, ...]:
-        return super().fetch(output.result())
+        return super().fetch(output.result() if isinstance(output, Future) else output)
 
 
 class ScaledTwice(NumpyOperators):

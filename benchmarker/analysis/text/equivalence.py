@@ -12,9 +12,12 @@ from benchmarker.api.options import as_text
 from benchmarker.experiment.settings import changed_options
 from benchmarker.orchestration.jobs.equivalence_report import EquivalenceReport, FrameworkVerdict
 from benchmarker.worker.verification.equivalence import Quantity
+from benchmarker.worker.verification.findings import FAILED, LEFT_OUT, PASSED
+from benchmarker.worker.verification.probes import LATER
 
 WIDTH = 80
-_TITLES = {"output": "outputs", "loss": "loss", "gradient": "gradients"}
+_TITLES = {"output": "outputs", "loss": "loss", "gradient": "gradients", LATER: "later steps"}
+_STATUSES = {PASSED: "agrees", FAILED: "DIFFERS", LEFT_OUT: "left out"}
 _HEADINGS = {"passed": "passed", "failed": "FAILED", "inconclusive": "INCONCLUSIVE"}
 
 
@@ -49,7 +52,7 @@ def _of_size(report: EquivalenceReport, size: str, verdicts: Sequence[FrameworkV
     lines += ["", table(columns, WIDTH), ""]
     for verdict in verdicts:
         name = with_changed_options(verdict.framework, verdict.options)
-        for text in (_worst(verdict), *_ties(verdict)):
+        for text in (_worst(verdict), *_ties(verdict), *_checks(verdict)):
             lines += textwrap.wrap(f"{name}: {text}", WIDTH, subsequent_indent="  ")
     return "\n".join(lines)
 
@@ -85,6 +88,12 @@ def _ties(verdict: FrameworkVerdict) -> Iterator[str]:
             yield tie.fault
         elif tie.convention != tie.reference:
             yield f"in {tie.name} {tie.convention}; in the reference {tie.reference}"
+
+
+def _checks(verdict: FrameworkVerdict) -> Iterator[str]:
+    """Yield what was looked at besides tensors, and what was left out."""
+    for check in verdict.checks:
+        yield f"{check.name} {_STATUSES[check.status]}: {check.detail}"
 
 
 def _worst(verdict: FrameworkVerdict) -> str:

@@ -28,7 +28,8 @@ from benchmarker.orchestration.jobs.equivalence_request import (
 from benchmarker.orchestration.references import REFERENCE
 from benchmarker.worker.other_jobs import ProbesJob
 from benchmarker.worker.verification.equivalence import Quantity, TieFinding, as_expected, compare
-from benchmarker.worker.verification.probes import COMPARED, PROBES
+from benchmarker.worker.verification.findings import Check
+from benchmarker.worker.verification.probes import COMPARED, LATER, PROBES
 from benchmarker.worker.verification.reference import load
 from benchmarker.worker.verification.tolerances import Expected, tolerance_reason
 
@@ -49,12 +50,14 @@ class _Found:
     trajectory: Path
     seeds: dict[str, list[int]]
     ties: tuple[TieFinding, ...]
+    checks: tuple[Check, ...]
 
 
 class _Judged(NamedTuple):
     version: str | None
     quantities: Sequence[Quantity]
     ties: tuple[TieFinding, ...]
+    checks: tuple[Check, ...]
 
 
 _NOTES = {
@@ -119,7 +122,7 @@ class _Verifier:
         if any(tensor.kind not in COMPARED for tensor in found.tensors):
             expected = expected + self._stepwise(found).tensors
         quantities = compare(expected, found.tensors, self._request.precision)
-        return _Judged(found.version, quantities, found.ties)
+        return _Judged(found.version, quantities, found.ties, found.checks)
 
     def _stepwise(self, found: _Found) -> _Found:
         """Return what the reference makes of each step, from the weights that the framework had."""
@@ -145,14 +148,14 @@ class _Verifier:
             if mode not in first:
                 leaders = [leader for _, leader, *_ in first.values() if _mode(leader) == "training"]
                 if not leaders:
-                    return _Judged(start(mode, request).version, [], ())
+                    return _Judged(start(mode, request).version, [], (), ())
                 start(mode, leaders[0])
             found = self._probes(request, "full")
             _, _, other, expected = first[mode]
             if found.digests != other.digests:
                 raise _Failed("it started from different weights or mini-batches than the first framework")
             quantities = compare(expected, found.tensors, self._request.precision)
-            return _Judged(found.version, quantities, found.ties)
+            return _Judged(found.version, quantities, found.ties, found.checks)
 
         for request in self._request.frameworks:
             against = next((name for name, *_ in first.values()), "")
@@ -182,7 +185,13 @@ class _Verifier:
             return replace(verdict, failure=str(error))
         except Exception as error:  # the files that are compared are the worker's, and hold whatever it wrote
             return replace(verdict, failure=f"what it computed cannot be compared: {first_line(error)}")
-        return replace(verdict, version=judged.version, quantities=tuple(judged.quantities), ties=judged.ties)
+        return replace(
+            verdict,
+            version=judged.version,
+            quantities=tuple(judged.quantities),
+            ties=judged.ties,
+            checks=judged.checks,
+        )
 
     def _probes(
         self,
@@ -203,7 +212,8 @@ class _Verifier:
         )
         tensors, digests = load(path)
         ties = tuple(TieFinding(**tie) for tie in result["ties"])
-        return _Found(result.get("version"), tensors, digests, trajectory, result["seeds"], ties)
+        checks = tuple(Check(**check) for check in result["checks"])
+        return _Found(result.get("version"), tensors, digests, trajectory, result["seeds"], ties, checks)
 
     def _job(
         self, plugin: FrameworkPlugin, size: str, path: Path, what: str, trajectory: Path, mode: str
@@ -222,11 +232,17 @@ class _Verifier:
             what="found" if what == "moved" else what,
             path=str(path),
             trajectory=str(trajectory),
-            probes=self._request.probes or (tuple(PROBES) if size == "reduced" else ()),
+            probes=self._probe_names(size),
             steps=self._request.steps,
             seeds=self._seeds.get((size, mode), {}),
             moved=what == "moved",
         )
+
+    def _probe_names(self, size: str) -> tuple[str, ...]:
+        """Return the optimizers to train with; at full size nothing could follow later steps."""
+        if size == "full":
+            return self._request.probes
+        return (*(self._request.probes or PROBES), LATER)
 
     def _result(self, plugin: FrameworkPlugin, version: str | None, job: ProbesJob) -> Event:
         choice = self._request.environment

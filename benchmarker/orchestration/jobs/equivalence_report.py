@@ -7,6 +7,7 @@ from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from benchmarker.worker.verification.equivalence import Quantity, TieFinding
+from benchmarker.worker.verification.findings import FAILED, Check
 
 
 @dataclass(frozen=True)
@@ -22,6 +23,7 @@ class FrameworkVerdict:
     unable: str | None = None
     options: Mapping[str, Any] = field(default_factory=dict)
     ties: tuple[TieFinding, ...] = ()
+    checks: tuple[Check, ...] = ()
 
     @property
     def status(self) -> str:
@@ -30,6 +32,7 @@ class FrameworkVerdict:
             return "unable"
         found = {quantity.status for quantity in self.quantities}
         found |= {"failed" for tie in self.ties if tie.fault is not None}
+        found |= {check.status for check in self.checks if check.status == FAILED}
         if self.failure is not None or "failed" in found or not found:
             return "failed"
         return "inconclusive" if "inconclusive" in found else "passed"
@@ -46,6 +49,7 @@ class FrameworkVerdict:
             "unable": self.unable,
             "quantities": [quantity.to_json() for quantity in self.quantities],
             "ties": [asdict(tie) for tie in self.ties],
+            "checks": [check.to_json() for check in self.checks],
         }
 
 

@@ -22,6 +22,7 @@ from benchmarker.api.framework import Device, Framework, FrameworkPlugin
 from benchmarker.worker.conformance.backward import backward_checks
 from benchmarker.worker.conformance.description import description_checks, packages_imported_by
 from benchmarker.worker.conformance.generation import generation_checks
+from benchmarker.worker.conformance.late import late_checks
 from benchmarker.worker.conformance.networks import network_checks
 from benchmarker.worker.conformance.operators import operator_checks
 from benchmarker.worker.conformance.optimizers import optimizer_checks
@@ -45,6 +46,7 @@ def conformance_checks() -> tuple[Check, ...]:
         *tie_checks(),
         *state_checks(),
         *program_checks(),
+        *late_checks(),
         *backward_checks(),
         *network_checks(),
         *optimizer_checks(),

@@ -149,7 +149,8 @@ def _gradients_pure(subject: Subject) -> Measurement:
     return compare(second, first, OPERATOR_TOLERANCE)
 
 
-def _without_dropout() -> Graph:
+def network_without_dropout() -> Graph:
+    """Return a network with trained parameters and running statistics."""
     net = Network("small_network_without_dropout", 6)
     x = net.input("image", (3, 6, 6))
     label = net.labels("label", 4)
@@ -161,7 +162,7 @@ def _without_dropout() -> Graph:
 
 
 def _loss_before_update(subject: Subject) -> Measurement:
-    graph = _without_dropout()
+    graph = network_without_dropout()
     parameters = draw_parameters(graph, subject.seed)
     program = subject.program(graph, parameters, "training", Optimizer("sgd", learning_rate=0.5))
     batch = program.load(draw_batch(graph, subject.seed))
@@ -177,7 +178,7 @@ def _loss_before_update(subject: Subject) -> Measurement:
 
 def _gradients_after_training(subject: Subject) -> Measurement:
     """Gradients must see the parameters as the last step left them, and the step must have used them."""
-    graph = _without_dropout()
+    graph = network_without_dropout()
     parameters = draw_parameters(graph, subject.seed)
     optimizer = Optimizer("sgd", learning_rate=0.1)
     program = subject.program(graph, parameters, "training", optimizer)
@@ -211,7 +212,7 @@ _STEPS = 3
 
 def _parts_are_the_step(subject: Subject) -> Measurement:
     """A breakdown must be of the step that is timed: after the parts all is as after the step, bit for bit."""
-    graph = _without_dropout()
+    graph = network_without_dropout()
     whole, again, parts = (_stepped(subject, graph, step) for step in (_whole, _whole, _in_parts))
     if all(np.array_equal(whole[name], again[name]) for name in whole):
         different = sorted(name for name in whole if not np.array_equal(whole[name], parts[name]))
@@ -251,7 +252,7 @@ def _in_parts(program: Program, batch: Any) -> None:
 
 def _compiled_once(mode: str) -> Callable[[Subject], Measurement]:
     def measure(subject: Subject) -> Measurement:
-        graph = _without_dropout() if mode == "training" else _without_dropout().without_loss()
+        graph = network_without_dropout() if mode == "training" else network_without_dropout().without_loss()
         program = subject.program(graph, draw_parameters(graph, subject.seed), mode)
         step = program.train_step if mode == "training" else program.infer
         counts = []
@@ -287,7 +288,7 @@ def _other_values(subject: Subject, graph: Graph) -> dict[str, Array]:
 
 def _assigned_in_training(subject: Subject) -> Measurement:
     """After a step the program takes other values: gradients and the next step must be theirs."""
-    graph, optimizer = _without_dropout(), Optimizer("sgd", learning_rate=0.1)
+    graph, optimizer = network_without_dropout(), Optimizer("sgd", learning_rate=0.1)
     program = subject.program(graph, draw_parameters(graph, subject.seed), "training", optimizer)
     batch = draw_batch(graph, subject.seed)
     program.synchronize(program.train_step(program.load(batch)))
@@ -306,7 +307,7 @@ def _assigned_in_training(subject: Subject) -> Measurement:
 
 
 def _assigned_in_inference(subject: Subject) -> Measurement:
-    graph = _without_dropout().without_loss()
+    graph = network_without_dropout().without_loss()
     program = subject.program(graph, draw_parameters(graph, subject.seed), "inference")
     batch = draw_batch(graph, subject.seed)
     fetch_outputs(program, graph, program.load(batch))

@@ -17,7 +17,7 @@ _MAX_BATCH_SIZE = 1 << 16
 _SAMPLES = 5
 
 
-def _network(batch_size: int) -> Graph:
+def heavy_network(batch_size: int) -> Graph:
     """Return a stack of matrix products: long to compute, with little to fetch."""
     net = Network("synchronization", batch_size)
     x = net.input("x", (512,))
@@ -39,7 +39,7 @@ def _share_late(program: Program, step: Step, collect: Collect) -> tuple[float, 
 
 def _infer_waits(subject: Subject) -> Measurement:
     def measured(batch_size: int) -> tuple[float, float]:
-        graph = _network(batch_size).without_loss()
+        graph = heavy_network(batch_size).without_loss()
         program = subject.program(graph, draw_parameters(graph, subject.seed), "inference")
         batch = program.load(draw_batch(graph, subject.seed))
         return _share_late(program, lambda: program.infer(batch), program.fetch)
@@ -49,7 +49,7 @@ def _infer_waits(subject: Subject) -> Measurement:
 
 def _train_waits(subject: Subject) -> Measurement:
     def measured(batch_size: int) -> tuple[float, float]:
-        graph = _network(batch_size)
+        graph = heavy_network(batch_size)
         program = subject.program(graph, draw_parameters(graph, subject.seed), "training")
         batch = program.load(draw_batch(graph, subject.seed))
         # The parameters, not the loss: the loss may be there long before the update is.

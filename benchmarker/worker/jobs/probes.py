@@ -62,13 +62,15 @@ def compute_probes(job: ProbesJob, channel: Channel, stages: Stages) -> None:
     from benchmarker.worker.verification.probes import LOW_PRECISION_MOVED, MOVED, ProbeSpec
     from benchmarker.worker.verification.stable_batches import stable_seeds
     from benchmarker.worker.verification.tolerances import EPSILON
+    from benchmarker.worker.verification.verify_checks import affordable, checks
 
     configure(framework, job, stages)
     graph, own = problem_graph(job, job.batch_size), load_problem(job.problem).optimizer
     check_operators(graph, framework.operators, plugin.name)
     units = LOW_PRECISION_MOVED if job.precision in FRACTION_BITS else MOVED
     moved = units * EPSILON[job.precision] if job.moved else 0.0
-    spec = ProbeSpec(graph, job.seed, tuple(job.probes), job.steps, own, moved, seeds=job.seeds)
+    asked = ProbeSpec(graph, job.seed, tuple(job.probes), job.steps, own, moved, seeds=job.seeds)
+    spec = affordable(asked)
     builder = ProgramBuilder.of(job, plugin, framework, job.precision, job.framework_options)
 
     with stages.stage("compute"):
@@ -81,11 +83,14 @@ def compute_probes(job: ProbesJob, channel: Channel, stages: Stages) -> None:
         }
         reference.save(Path(job.path), tensors, digests)
         ties = _ties(job, graph, framework, builder.build)
+        wanted = job.what == "found" and not job.moved
+        found = list(checks(asked, spec, builder.build)) if wanted else []
     channel.send(
         "result",
         seconds=stages.seconds,
         version=framework.version(),
         packages=facts.packages(),
         seeds={name: list(chosen) for name, chosen in spec.seeds.items()},
-        ties=[asdict(found) for found in ties],
+        ties=[asdict(tie) for tie in ties],
+        checks=[check.to_json() for check in found],
     )

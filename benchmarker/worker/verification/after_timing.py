@@ -105,7 +105,7 @@ def _steps(
         if not again.restarted:
             yield from gradients.checks(unseen[-1])
         if "dropout" in prepared.graph.operators:
-            yield dropout_check(prepared, steps, unseen[-1], budget)
+            yield dropout_check(prepared.graph, steps, unseen[-1], budget)
     else:
         yield left_out("further steps", "the training has diverged: its weights are no longer finite")
         yield from StepsAgain(subject, stages).after_divergence()

@@ -15,11 +15,13 @@ class Budget:
     ----------
     run_seconds : float
         What the run has taken up to now.
+    least : float, optional
+        Other seconds that it has at least.
     """
 
-    def __init__(self, run_seconds: float) -> None:
+    def __init__(self, run_seconds: float, least: float | None = None) -> None:
         self._start = time.monotonic()
-        self.seconds = max(MIN_SECONDS, RUN_SHARE * run_seconds)
+        self.seconds = max(MIN_SECONDS if least is None else least, RUN_SHARE * run_seconds)
 
     @property
     def used(self) -> float:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from benchmarker.api.optimizer import Optimizer
 from benchmarker.errors import UnsupportedError
-from benchmarker.worker.program import Prepared
+from benchmarker.graph.graph import Graph
 from benchmarker.worker.verification import reference
 from benchmarker.worker.verification.budget import Budget
 from benchmarker.worker.verification.findings import Check, left_out, told
@@ -34,14 +34,11 @@ VARIANCE_MARGIN = 1.25
 """Room over what draws of the tails that were seen give."""
 
 
-def dropout_check(
-    prepared: Prepared, steps: FurtherSteps, batch: Mapping[str, Array], budget: Budget
-) -> Check:
+def dropout_check(graph: Graph, steps: FurtherSteps, batch: Mapping[str, Array], budget: Budget) -> Check:
     """Compare the losses of one mini-batch under many masks with the reference's: their mean and their variance.
 
     The program gets the same weights before each step, and is left with them moved by one.
     """
-    graph = prepared.graph
     each = BACKWARD * forward_seconds(graph)
     draws = min(MAX_DRAWS, int(BUDGET_SHARE * budget.left / each))
     if draws < MIN_DRAWS or not fits_memory(graph, backward=True):

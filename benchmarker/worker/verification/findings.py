@@ -36,6 +36,10 @@ class Check:
     detail: str
     tensors: tuple[TensorVerdict, ...] = ()
 
+    def to_json(self) -> dict[str, Any]:
+        """Return the check without its tensors, of which there may be many."""
+        return {"name": self.name, "status": self.status, "detail": self.detail}
+
 
 def left_out(name: str, why: str) -> Check:
     return Check(name, LEFT_OUT, why)
@@ -132,9 +136,7 @@ class Proof:
             "status": self.status,
             "reason": self.reason,
             "seconds": self.seconds,
-            "checks": [
-                {"name": check.name, "status": check.status, "detail": check.detail} for check in self.checks
-            ],
+            "checks": [check.to_json() for check in self.checks],
             "tensors": [asdict(tensor) for check in self.checks for tensor in _telling(check.tensors)],
         }
 

@@ -43,6 +43,16 @@ FASTER = 10.0
 
 OWN = "own"
 """The optimizer that the problem itself is trained with, constants included."""
+LATER = "later"
+"""Plain gradient descent, of which only steps are followed that come after :data:`UNFOLLOWED` others."""
+UNFOLLOWED, LATER_STEPS = 9, 5
+"""Enough to meet each fifth step."""
+LATER_SHARE = 0.25
+"""Of the learning rate of the other probes: so many more steps go as far as theirs do."""
+LATER_CALLS = 12
+"""Calls of inference after the first, each on another mini-batch; the last is made twice, and compared."""
+LATER_SEEDS = 1000
+"""From here on are the seeds of their mini-batches, which nothing else takes."""
 COMMON = "common"
 """The mini-batch that outputs, loss and gradients are compared on."""
 COMPARED = ("output", "loss", "gradient")
@@ -63,7 +73,7 @@ class ProbeSpec:
     seed : int
         Of weights and mini-batches.
     probes : tuple of str
-        Optimizers to train with: of :data:`PROBES`, or :data:`OWN`.
+        Optimizers to train with: of :data:`PROBES`, :data:`OWN` or :data:`LATER`.
     steps : int
         Steps of each, on a mini-batch of its own each.
     own : Optimizer
@@ -75,6 +85,8 @@ class ProbeSpec:
     seeds : mapping
         Probe to the seeds of its mini-batches, step by step; consecutive ones where there are none. The
         one that outputs and gradients are compared on is that of the first step of :data:`COMMON`.
+    calls : int
+        Of inference after the first; the last is made twice, and compared.
     """
 
     graph: Graph
@@ -85,6 +97,7 @@ class ProbeSpec:
     moved: float = 0.0
     precision: str = "fp32"
     seeds: Mapping[str, Sequence[int]] = field(default_factory=dict)
+    calls: int = 0
 
     @property
     def training_graph(self) -> Graph:
@@ -105,11 +118,18 @@ class ProbeSpec:
     def optimizer(self, probe: str) -> Optimizer:
         if probe == OWN:
             return self.own
+        if probe == LATER:
+            plain = self.optimizer("sgd")
+            return replace(plain, learning_rate=LATER_SHARE * plain.learning_rate)
         chosen = PROBES[probe]
         if {chosen.kind, self.own.kind} - set(PROPORTIONAL):
             return chosen
         fastest = FASTER * self.own.learning_rate
         return replace(chosen, learning_rate=min(chosen.learning_rate, fastest))
+
+    def followed(self, probe: str) -> range:
+        """Return the numbers of the steps of a probe that are followed; those before them are only made."""
+        return range(UNFOLLOWED, UNFOLLOWED + LATER_STEPS) if probe == LATER else range(self.steps)
 
     def batch(self, probe: str = COMMON, step: int = 0) -> Arrays:
         """Return the mini-batch of a step, masks included."""
@@ -165,11 +185,32 @@ def compute(spec: ProbeSpec, build: Build) -> ProbeResults:
 def _outputs(spec: ProbeSpec, build: Build, parameters: Arrays, batch: Arrays) -> ProbeResults:
     graph = spec.graph.without_loss()
     program = build(graph, {p.name: parameters[p.name] for p in graph.parameters}, "inference", Optimizer())
-    output = program.infer(program.load({i.name: batch[i.name] for i in graph.inputs}))
+    results = {
+        name: ("output", a) for name, a in _inferred(program, graph, _loaded(program, graph, batch)).items()
+    }
+    for call in range(spec.calls):
+        native = _loaded(program, graph, spec.drawn(spec.seed + LATER_SEEDS + call))
+        last = _inferred(program, graph, native)
+    if spec.calls:
+        # A step may have changed its mini-batch.
+        later = {f"call {spec.calls + 1}": last, f"call {spec.calls + 2}": _inferred(program, graph, native)}
+        results.update(
+            {f"{name}, {call}": ("output", a) for call, arrays in later.items() for name, a in arrays.items()}
+        )
+    return results
+
+
+def _loaded(program: Program, graph: Graph, batch: Arrays) -> Any:
+    return program.load({i.name: batch[i.name] for i in graph.inputs})
+
+
+def _inferred(program: Program, graph: Graph, native: Any) -> Arrays:
+    output = program.infer(native)
     program.synchronize(output)
     arrays = program.fetch(output)
     if len(arrays) != len(graph.outputs):
         raise RuntimeError(
             f"the graph has {len(graph.outputs)} outputs, the framework returned {len(arrays)}"
         )
-    return {name: ("output", array) for name, array in zip(graph.outputs, arrays)}
+    # The next call may write to the same memory.
+    return {name: np.array(array) for name, array in zip(graph.outputs, arrays)}

@@ -52,8 +52,9 @@ def stable_seeds(spec: ProbeSpec, precision: str) -> dict[str, list[int]]:
         trainer = _Trainer(spec, probe)
         seeds = [first]
         trainer.train(first)
-        for step in range(1, spec.steps):
-            seeds.append(trainer.most_stable(step))
+        followed = spec.followed(probe)
+        for step in range(1, followed.stop):
+            seeds.append(trainer.most_stable(step) if step in followed else spec.seed + step)
             trainer.train(seeds[-1])
         chosen[probe] = seeds
     return chosen
@@ -96,13 +97,14 @@ class _Trainer:
         graph, optimizer = spec.training_graph, spec.optimizer(probe) if probe else spec.own
         parameters = spec.parameters()
         self._names = tuple(parameters)
+        self._between = len(spec.followed(probe)) if probe else spec.steps
         self._exact, self._switched = _exact_and_switched(graph, parameters, optimizer)
 
     def most_stable(self, step: int) -> int:
         """Return the seed of the first stable mini-batch, or of the most stable that was tried."""
         tried: dict[int, float] = {}
         for attempt in range(TRIES):
-            seed = self._question.seed + step + attempt * self._question.steps
+            seed = self._question.seed + step + attempt * self._between
             tried[seed] = self._switching(seed)
             if tried[seed] <= CALM:
                 return seed

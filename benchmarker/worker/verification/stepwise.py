@@ -32,7 +32,7 @@ STORED_ROUNDINGS = 2
 
 @dataclass(frozen=True)
 class Trajectory:
-    """What a training did.
+    """What a training did in the steps that are followed.
 
     Parameters
     ----------
@@ -56,9 +56,13 @@ def train(spec: ProbeSpec, build: Build, probe: str) -> Trajectory:
     graph, parameters = spec.training_graph, spec.parameters()
     moving = sorted({p.name for p in graph.trainable}.union(graph.statistics))
     program = build(graph, parameters, "training", spec.optimizer(probe))
-    states = [{name: parameters[name] for name in moving}]
+    followed = spec.followed(probe)
+    for step in range(followed.start):
+        program.synchronize(program.train_step(program.load(spec.batch(probe, step))))
+    before = program.parameters() if followed.start else parameters
+    states = [{name: before[name] for name in moving}]
     losses = []
-    for step in range(spec.steps):
+    for step in followed:
         output = program.train_step(program.load(spec.batch(probe, step)))
         program.synchronize(output)
         losses.append(float(program.fetch(output)[0]))
@@ -126,8 +130,8 @@ def _followed(
     update = Equations(spec.optimizer(probe), weights, where=tuple(places(graph).values()))
     losses: list[float] = []
     steps: dict[str, list[Array]] = {name: [] for name in trajectory.states}
-    for step in range(spec.steps):
-        before = trajectory.before(step)
+    for number, step in enumerate(spec.followed(probe)):
+        before = trajectory.before(number)
         program.assign(spec.rounded(before))
         loss, gradients = program.half_step(program.load(spec.batch(probe, step)))
         for name, values in weights.items():
