@@ -262,7 +262,7 @@ def _run(
     from benchmarker.cli.display import make_display
     from benchmarker.experiment.campaign import Campaign
     from benchmarker.orchestration.orchestrator import Orchestrator
-    from benchmarker.records.store import read_record
+    from benchmarker.records.store import as_stored
 
     display = make_display(quiet=quiet)
     orchestrator = Orchestrator(store, display)
@@ -272,5 +272,5 @@ def _run(
         display.close()
     for trouble in orchestrator.troubles:
         tell(trouble)
-    paths = [run.path for run in finished]
-    return paths, [read_record(path) for path in paths], orchestrator.troubles
+    records = [as_stored(run.path, run.record) for run in finished]
+    return [run.path for run in finished], records, orchestrator.troubles

@@ -91,14 +91,16 @@ def _assembled(facts: RunFacts, failed: Failure | None, tail: str) -> dict[str, 
 
 
 def _speed(facts: RunFacts) -> dict[str, Any] | None:
-    """Return which share of its own speed the machine had; it is compared with runs of as many threads of the same."""
+    """Return which share of its own speed the machine had, compared with runs of as many threads and ranks."""
     found = facts.event("result").get("speed")
     if not found:
         return None
-    best = None
+    spec, best = facts.spec, None
+    # Ranks that copy at once share what they copy through.
+    conditions = {"framework": spec.framework, "threads": spec.threads, "ranks": spec.ranks}
     # A cache that cannot be written is no fault of the run.
     with suppress(OSError, BenchmarkerError):
-        best = best_so_far(found, {"framework": facts.spec.framework, "threads": facts.spec.threads})
+        best = best_so_far(found, conditions)
     return speed(found, best)
 
 

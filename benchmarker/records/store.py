@@ -189,6 +189,14 @@ def checked(record: Mapping[str, Any]) -> Record:
     return clean
 
 
+def as_stored(path: Path, record: Mapping[str, Any]) -> Record:
+    """Return a record as its file has it, or would have it if there had been a place that takes it."""
+    try:
+        return read_record(path)
+    except StoreError:
+        return checked(record)
+
+
 def as_json(value: Any) -> Any:
     """Return the value with lists for tuples, dicts for mappings, and null for numbers that are not finite."""
     if isinstance(value, Mapping):

@@ -23,13 +23,12 @@ from benchmarker.analysis.comparison.self_comparison import SelfComparison, pair
 from benchmarker.analysis.comparison.sides import OnProgress, find_side, is_variant
 from benchmarker.analysis.comparison.variants import Made, make_pairs
 from benchmarker.analysis.comparison.verdict import DEFAULT as DEFAULT_MARGIN
-from benchmarker.errors import StoreError, UsageError
+from benchmarker.errors import UsageError
 from benchmarker.experiment.campaign import Campaign
 from benchmarker.experiment.progress import Progress
 from benchmarker.orchestration.orchestrator import Orchestrator
-from benchmarker.records.assembly.facts import FinishedRun
 from benchmarker.records.remote.opening import store_at
-from benchmarker.records.store import DEFAULT_FOLDER, checked, read_record
+from benchmarker.records.store import DEFAULT_FOLDER, as_stored
 
 MIN_PAIRS, MAX_PAIRS = 3, 5000
 SHARE = "a share must be between 0% and 100%, e.g. 5% or 0.05"
@@ -203,7 +202,7 @@ class ComparisonRequest:
                 pass
         except KeyboardInterrupt:
             between = True  # of two processes, where there is no record to tell it
-        made = [(run.cell, _as_stored(run)) for run in orchestrator.every]
+        made = [(run.cell, as_stored(run.path, run.record)) for run in orchestrator.every]
         interrupted = between or any(run.interrupted for run in orchestrator.every)
         return _Executed(made, interrupted, orchestrator.troubles, without_turns)
 
@@ -242,11 +241,3 @@ class ComparisonRequest:
 
 def _without_turns_note(reason: str) -> str:
     return f"the processes of a pair run one after the other, not in turns: {reason}"
-
-
-def _as_stored(run: FinishedRun) -> dict[str, Any]:
-    """Return a record as its file has it, or would have it if there were a place that takes it."""
-    try:
-        return read_record(run.path)
-    except StoreError:
-        return checked(run.record)
