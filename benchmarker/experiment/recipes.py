@@ -53,8 +53,13 @@ def recipe(name: str) -> Blueprint:
         raise UsageError(
             f"'{path}' has no [training] table, so it is not a recipe; benchmarker run takes other blueprints"
         )
-    if installed is not None and installed.reference_runs is not None:
-        ReferenceRuns.read(installed.reference_runs).check(blueprint.values["training"].target, name)
+    if installed is None:
+        return blueprint
+    training = blueprint.values["training"]
+    if installed.reference_runs is not None:
+        ReferenceRuns.read(installed.reference_runs).check(training.target, name)
+    # A command that repeats the training finds it by this name, whatever its file is called.
+    blueprint.converted.values["training"] = replace(training, name=name)
     return blueprint
 
 

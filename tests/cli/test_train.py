@@ -127,9 +127,7 @@ def test_a_target_that_is_missed_is_censored_and_no_failure(command: Command, nu
     assert "not reached" in command("train", "quick.toml", *numpy_here, "--seed=0").stdout
     limited = command("train", "quick.toml", *numpy_here, "--seed=0", "--accept=max_steps_to_target=1000")
     assert limited.status == 1
-    assert (
-        "steps_to_target is missing, as the target was not reached, must be at most 1000" in limited.stderr
-    )
+    assert "steps_to_target is missing, as the target was not reached, must be at most 1000" in limited.stderr
 
 
 @pytest.mark.framework("numpy")
