@@ -295,6 +295,27 @@ def test_frameworks_count_alike_at_the_same_seed(command: Command) -> None:
     assert {name: curve for name, curve in curves.items() if curve != curves["numpy"]} == {}
 
 
+@pytest.mark.framework("pytorch")
+def test_updates_that_overflow_in_fp16_are_counted_and_told(command: Command) -> None:
+    """Rates that grow 120-fold twice move the weights until gradients leave fp16's numbers, and later the loss does."""
+    schedule = "[training.schedules.learning_rate]\nkind = 'step'\nat = [20, 36]\nfactor = {}"
+    found = {}
+    for factor in (1.0, 120.0):
+        recipe = quick(command, 0.999, schedule.format(factor))
+        path = command.folder / recipe
+        path.write_text(f'precision = "fp16"\n{path.read_text()}')
+        arguments = ("--framework=pytorch", "--threads=1", "--seed=42", "--no-verify", f"--results={factor}")
+        told = command("train", recipe, *arguments)
+        assert told.status == 0, told.stderr
+        (kept,) = (command.folder / str(factor)).glob("*.json")
+        skipped = json.loads(kept.read_text())["training"]["skipped_steps"]
+        sentence = f"{skipped} of "
+        assert (sentence in told.stdout and "made no update" in told.stdout) == (skipped > 0)
+        found[factor] = skipped
+    assert found[1.0] == 0
+    assert found[120.0] > 0
+
+
 @pytest.mark.framework("numpy")
 def test_kept_trainings_are_compared_by_time_to_target(command: Command, numpy_here: list[str]) -> None:
     recipe = quick(command)

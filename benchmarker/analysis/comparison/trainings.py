@@ -71,6 +71,11 @@ class TrainingGroup:
         return share_interval(self.reached, len(self.well))
 
     @property
+    def skipped_steps(self) -> list[int | None]:
+        """Steps of each that made no update, for an overflow in fp16; None where that is not told."""
+        return [record["training"].get("skipped_steps") for record in self.well]
+
+    @property
     def by_seed(self) -> dict[int, Time]:
         """Steps to the target by seed; of several trainings of one seed those of the last."""
         return {record["seed"]: time for record, time in zip(self.well, self.steps)}
@@ -183,6 +188,7 @@ def _side_json(group: TrainingGroup) -> dict[str, Any]:
         "reached_share_ci95": list(group.share_interval),
         "steps_to_target": [_finite(time.least) for time in group.steps],
         "seconds_to_target": [_finite(time.least) for time in group.seconds],
+        "skipped_steps": group.skipped_steps,
         "steps": _times_json(group.steps),
         "seconds": _times_json(group.seconds),
         "against_reference_runs": _against_reference_json(group),
