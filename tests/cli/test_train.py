@@ -295,6 +295,43 @@ def test_frameworks_count_alike_at_the_same_seed(command: Command) -> None:
     assert {name: curve for name, curve in curves.items() if curve != curves["numpy"]} == {}
 
 
+SOFT = 'loss = "soft_cross_entropy"\nlayers ='
+
+
+@pytest.mark.framework("numpy")
+def test_labels_as_weights_of_classes_train_as_class_indices_do(
+    command: Command, numpy_here: list[str]
+) -> None:
+    curves = []
+    for layers in ("layers =", SOFT):
+        path = command.folder / quick(command, 0.99)
+        path.write_text(path.read_text().replace("layers =", layers))
+        (record,) = command("train", path.name, *numpy_here, "--seed=0", "--json").records
+        curves.append(record["training"]["curve"])
+    hard, soft = curves
+    assert hard["correct"] == soft["correct"]
+    assert soft["evaluation_loss"] == pytest.approx(hard["evaluation_loss"], rel=1e-4)
+
+
+@pytest.mark.framework
+def test_mixed_and_smoothed_labels_train_alike(command: Command) -> None:
+    more = "augmentation = ['mixup', { name = 'label_smoothing', epsilon = 0.2 }]"
+    path = command.folder / quick(command, 0.99, more)
+    path.write_text(path.read_text().replace("layers =", SOFT))
+    arguments = ("--framework=numpy,pytorch", "--threads=1", "--seed=0", "--json")
+    finished = command("train", path.name, *arguments)
+    assert finished.status == 0, finished.stderr
+    ours, theirs = (record["training"]["curve"] for record in finished.records)
+    assert ours["correct"] == theirs["correct"]
+    assert ours["correct"][-1] > 0.8 * finished.records[0]["training"]["evaluated_samples"]
+    assert theirs["evaluation_loss"] == pytest.approx(ours["evaluation_loss"], rel=1e-4)
+    assert ours["train_loss"][-1] > 1.2 * ours["evaluation_loss"][-1]  # of labels that are never certain
+    path.write_text(path.read_text().replace(SOFT, "layers ="))
+    refused = command("train", path.name, *arguments)
+    assert refused.status == 2
+    assert refused.stderr.count("\n") == 1
+
+
 @pytest.mark.framework("pytorch")
 def test_updates_that_overflow_in_fp16_are_counted_and_told(command: Command) -> None:
     """Rates that grow 120-fold twice move the weights until gradients leave fp16's numbers, and later the loss does."""
