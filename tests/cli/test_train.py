@@ -272,26 +272,31 @@ def test_an_open_recipe_may_be_changed_where_it_says(command: Command, numpy_her
     assert "fixes its batch size, and leaves optimizer to change" in refused.stderr
 
 
+COUNTING_ALIKE = (
+    "numpy,pytorch,jax,tensorflow,chainer,mxnet,paddle,tinygrad,keras_jax,keras_tensorflow,keras_pytorch"
+)
+"""All that train; the others infer only."""
+
+
 @pytest.mark.framework
 @pytest.mark.timeout(600)
-def test_frameworks_count_alike_at_the_same_seed(command: Command) -> None:
-    """All but ONNX Runtime, which cannot train: each evaluation of the whole training, in whole numbers."""
-    frameworks = "numpy,pytorch,jax,tensorflow,chainer,mxnet,paddle,tinygrad"
-    finished = command(
-        "train",
-        "digits_mlp",
-        f"--framework={frameworks}",
-        "--seed=1",
-        "--threads=1",
-        "--no-early-stop",
-        "--json",
-    )
+@pytest.mark.parametrize(
+    ("recipe", "more", "evaluations"),
+    [("digits_mlp", (), 81), ("breast_cancer", ("--max-steps=200",), 35)],
+    ids=["digits_mlp", "breast_cancer"],
+)
+def test_frameworks_count_alike_at_the_same_seed(
+    recipe: str, more: tuple[str, ...], evaluations: int, command: Command
+) -> None:
+    """Each evaluation of the training, in whole numbers: of digits to its limit, where a slow drift shows."""
+    arguments = ("--seed=1", "--threads=1", "--no-early-stop", "--json")
+    finished = command("train", recipe, f"--framework={COUNTING_ALIKE}", *arguments, *more)
     assert finished.status == 0, finished.stderr
     curves = {
         record["framework"]["name"]: record["training"]["curve"]["correct"] for record in finished.records
     }
-    assert ",".join(curves) == frameworks
-    assert len(curves["numpy"]) == 81
+    assert ",".join(curves) == COUNTING_ALIKE
+    assert len(curves["numpy"]) == evaluations
     assert {name: curve for name, curve in curves.items() if curve != curves["numpy"]} == {}
 
 

@@ -24,4 +24,5 @@ def benchmarker_framework() -> FrameworkPlugin:
             ),
         },
         rank_variables="benchmarker.plugins.tensorflow.distributed:rank_variables",
+        image_decoder="benchmarker.plugins.keras.images:decoder",
     )
