@@ -38,7 +38,6 @@ def over(
     cuda_backends: Sequence[str] | None = None,
     schemes: Mapping[str, NativeScheme] | None = None,
     rank_variables: str = "",
-    image_decoder: str = "",
 ) -> FrameworkPlugin:
     """Return what is known of Keras over one backend.
 
@@ -59,7 +58,7 @@ def over(
     cuda_backends : sequence of str, optional
         Requirements of the backend for a CUDA device, each of a build for another CUDA, the usual one first; none:
         it runs on a CPU only.
-    schemes, rank_variables, image_decoder : optional
+    schemes, rank_variables : optional
         Of Keras over the backend, as a plugin's.
     """
     cuda = [("keras==3.15.1", each, "numpy") for each in cuda_backends or ()]
@@ -82,7 +81,6 @@ def over(
         cuda_alternatives=tuple(cuda[1:]),
         schemes=schemes or {},
         rank_variables=rank_variables,
-        image_decoder=image_decoder,
         devices=("cpu", "cuda") if cuda else ("cpu",),
         # Near its backend's, where there is such a colour.
         colour={"pytorch": 5, "tensorflow": 6, "jax": 7}.get(backend),
