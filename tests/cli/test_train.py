@@ -272,6 +272,51 @@ def test_an_open_recipe_may_be_changed_where_it_says(command: Command, numpy_her
     assert "fixes its batch size, and leaves optimizer to change" in refused.stderr
 
 
+CHANGED = ("--set=training.limits.epochs=1", '--set=training.schedules.learning_rate={"kind":"cosine"}')
+
+
+@pytest.mark.framework("numpy")
+def test_an_open_recipe_s_schedules_limits_and_augmentation_are_set(
+    command: Command, numpy_here: list[str]
+) -> None:
+    recipe = quick(command, 0.999, "division = 'open'\nmay_change = ['schedules', 'limits', 'augmentation']")
+    arguments = ("train", recipe, *numpy_here, "--seed=0", "--json")
+    (plain,) = command(*arguments).records
+    changed = command(*arguments, *CHANGED, '--set=training.augmentation=[{"name":"shift","pixels":1}]')
+    assert changed.status == 0, changed.stderr
+    (record,) = changed.records
+    assert record["training"]["steps"] == plain["training"]["steps"] / 3
+    assert record["specification"]["training"]["augmentation"] == [{"name": "shift", "pixels": 1}]
+    assert record["training"]["digests"]["constants"].keys() == {"learning_rate"}
+    assert record["training"]["recipe"]["digest"] != plain["training"]["recipe"]["digest"]
+    (again,) = command(*record["command"][3:], "--json").records
+    assert again["training"]["digests"] == record["training"]["digests"]
+
+
+@pytest.mark.parametrize(
+    ("setting", "sentence"),
+    [
+        ("training.limits.epochs=1", "recipe 'quick' fixes its limits, and leaves schedules to change"),
+        ("training.augmentation=['flip'", "the recipe: augmentation is not valid"),
+        ("training.limits.epoch=1", "the recipe: limits.epoch is not known; did you mean 'epochs'?"),
+        ("training.target.value=0.1", "only schedules, limits, augmentation of a recipe can be set"),
+        ("training.augmentation.flip=1", "'training.augmentation' is no table, so it has no 'flip'"),
+        ("training.limits.epochs=1,2", "'training.limits.epochs' takes one value, got 2"),
+    ],
+)
+def test_what_a_recipe_does_not_leave_open_is_not_set(
+    setting: str, sentence: str, command: Command, numpy_here: list[str]
+) -> None:
+    recipe = quick(command, more="division = 'open'\nmay_change = ['schedules']")
+    finished = command("train", recipe, *numpy_here, f"--set={setting}")
+    assert finished.status == 2
+    assert sentence in finished.stderr
+    assert finished.stderr.count("\n") == 1
+    closed = command("train", "digits_mlp", *numpy_here, *CHANGED)
+    assert closed.status == 2
+    assert "recipe 'digits_mlp' fixes its limits, and leaves nothing to change" in closed.stderr
+
+
 COUNTING_ALIKE = (
     "numpy,pytorch,jax,tensorflow,chainer,mxnet,paddle,tinygrad,keras_jax,keras_tensorflow,keras_pytorch"
 )
