@@ -1,4 +1,4 @@
-"""Distributions of somebody else: one adds a framework, a problem and a collector, another one is full of faults."""
+"""Distributions of somebody else: one adds a plug-in of most kinds, another one is full of faults."""
 
 from __future__ import annotations
 
@@ -43,6 +43,7 @@ def test_it_is_listed_with_its_origin(fresh: Path, tmp_path: Path) -> None:
         ("collectors", "uptime"),
         ("charts", "wall_time"),
         ("datasets", "corners"),
+        ("recipes", "to_the_corners"),
         ("problem_schemes", "layers"),
         ("schemes", "one_peer"),
     ):
@@ -99,6 +100,23 @@ def test_its_data_set_trains_and_its_chart_shows_the_run(fresh: Path, tmp_path: 
     assert run(fresh, tmp_path, "plot", "wall_time", "--set", "depth=1", "--json").returncode == 2
     listed = run(fresh, tmp_path, "plot", "--list").stdout
     assert listed.rfind("wall_time") > listed.rfind("history  ")
+
+
+def test_its_recipe_trains_its_problem_on_its_data_set(fresh: Path, tmp_path: Path) -> None:
+    command = ("train", "to_the_corners", "--framework=numpy", "--env=current", "--threads=1")
+    trained = run(fresh, tmp_path, *command, "--json")
+    assert trained.returncode == 0, trained.stderr
+    record = json.loads(trained.stdout)
+    assert (record["status"], record["verification"]["status"]) == ("ok", "passed")
+    assert (record["problem"]["name"], record["inputs"]["data"]["name"]) == ("two_layers", "corners")
+    assert record["training"]["recipe"]["name"] == "to_the_corners"
+    assert record["command"][3:5] == ["train", "to_the_corners"]
+    assert record["training"]["outcome"] == "target"
+    refused = run(fresh, tmp_path, *command, "--batch-size=8")
+    assert refused.returncode == 2
+    assert refused.stderr.startswith(
+        "benchmarker: recipe 'to_the_corners' fixes its batch size, and leaves nothing"
+    )
 
 
 def test_its_scheme_makes_a_problem_of_a_file(fresh: Path, tmp_path: Path) -> None:

@@ -233,6 +233,13 @@ class Program(CarriesState, ABC):
         """Return how many of the training's ``steps`` made no update, for a scaled loss; None if that is not told."""
         return None
 
+    def note_updates(self, steps: int) -> None:
+        """Take down what :meth:`skipped_updates` needs after so many steps; called outside of what is timed.
+
+        For frameworks that do not count: a training calls it after each row of steps, and what a loss scale has become
+        within so few tells how many of them it left out.
+        """
+
     @abstractmethod
     def fetch(self, output: Any) -> tuple[Array, ...]:
         """Return what a step returned as NumPy arrays in the graph's layout, float64 in precision ``fp64``."""

@@ -22,10 +22,13 @@ KINDS = {
     "optimizer": "benchmarker --framework=numpy --problem=mnist_mlp --optimizer={name}",
     "chart": "benchmarker plot {name}",
     "scheme": "benchmarker --framework=numpy --problem=mnist_mlp --ranks=2 --scheme={name}",
+    "recipe": "benchmarker train {name} --framework=numpy",
 }
 """Of each kind of plug-in the command that uses one."""
 _ITSELF = {"optimizer", "scheme"}
 """Kinds whose class is the plug-in itself."""
+_DATA = {"recipe": "recipe.toml"}
+"""Kinds that are written in a file beside their module."""
 _NAME = re.compile(r"[a-z][a-z0-9_]{0,39}")
 
 
@@ -77,6 +80,11 @@ class Skeleton:
         """The command that uses it."""
         return KINDS[self.kind].format(name=self.name)
 
+    @property
+    def file(self) -> str:
+        """The one that its author goes on to write."""
+        return f"{self.package}/{_DATA.get(self.kind, f'{self.kind}.py')}"
+
     def files(self) -> dict[str, str]:
         """Return the content of each file by its path in the folder."""
         module = f"{self.package}.{self.kind}"
@@ -90,6 +98,10 @@ class Skeleton:
             "distribution": self.distribution,
             "value": f"{module}:{self.class_name}" if self.kind in _ITSELF else module,
             "use": self.use,
+            "file": self.file,
+            "data": f'\n[tool.setuptools.package-data]\n{self.package} = ["*.toml"]\n'
+            if self.kind in _DATA
+            else "",
             # The tests of a framework import it, not in the environment that benchmarker makes.
             "test": '["pytest", "numpy"]' if self.kind == "framework" else '["pytest"]',
         }
@@ -99,6 +111,8 @@ class Skeleton:
             f"{self.package}/{self.kind}.py": f"{self.kind}/plugin.py",
             f"tests/test_{self.name}.py": f"{self.kind}/test.py",
         }
+        if self.kind in _DATA:
+            sources[self.file] = f"{self.kind}/{_DATA[self.kind]}"
         made = {path: _filled(source, words) for path, source in sources.items()}
         return {
             **made,
@@ -134,7 +148,6 @@ def main(arguments: argparse.Namespace) -> int:
         place = folder / path
         place.parent.mkdir(parents=True, exist_ok=True)
         place.write_text(content, encoding="utf-8")
-    file = f"{skeleton.package}/{skeleton.kind}.py"
-    print(f"{folder}: a package with the {_noun(skeleton.kind)} '{skeleton.name}' in {file}")
+    print(f"{folder}: a package with the {_noun(skeleton.kind)} '{skeleton.name}' in {skeleton.file}")
     print(f"\n  cd {folder}\n  pip install -e '.[test]'\n  python -m pytest\n  {skeleton.use}")
     return 0

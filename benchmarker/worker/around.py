@@ -96,6 +96,9 @@ class Around(Program):
     def skipped_updates(self, steps: int) -> int | None:
         return self._program.skipped_updates(steps)
 
+    def note_updates(self, steps: int) -> None:
+        self._program.note_updates(steps)
+
     def assign(self, values: Mapping[str, Array]) -> None:
         self._program.assign(values)
 

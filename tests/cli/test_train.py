@@ -272,27 +272,135 @@ def test_an_open_recipe_may_be_changed_where_it_says(command: Command, numpy_her
     assert "fixes its batch size, and leaves optimizer to change" in refused.stderr
 
 
+CHANGED = ("--set=training.limits.epochs=1", '--set=training.schedules.learning_rate={"kind":"cosine"}')
+
+
+@pytest.mark.framework("numpy")
+def test_an_open_recipe_s_schedules_limits_and_augmentation_are_set(
+    command: Command, numpy_here: list[str]
+) -> None:
+    recipe = quick(command, 0.999, "division = 'open'\nmay_change = ['schedules', 'limits', 'augmentation']")
+    arguments = ("train", recipe, *numpy_here, "--seed=0", "--json")
+    (plain,) = command(*arguments).records
+    changed = command(*arguments, *CHANGED, '--set=training.augmentation=[{"name":"shift","pixels":1}]')
+    assert changed.status == 0, changed.stderr
+    (record,) = changed.records
+    assert record["training"]["steps"] == plain["training"]["steps"] / 3
+    assert record["specification"]["training"]["augmentation"] == [{"name": "shift", "pixels": 1}]
+    assert record["training"]["digests"]["constants"].keys() == {"learning_rate"}
+    assert record["training"]["recipe"]["digest"] != plain["training"]["recipe"]["digest"]
+    (again,) = command(*record["command"][3:], "--json").records
+    assert again["training"]["digests"] == record["training"]["digests"]
+
+
+@pytest.mark.parametrize(
+    ("setting", "sentence"),
+    [
+        ("training.limits.epochs=1", "recipe 'quick' fixes its limits, and leaves schedules to change"),
+        ("training.augmentation=['flip'", "the recipe: augmentation is not valid"),
+        ("training.limits.epoch=1", "the recipe: limits.epoch is not known; did you mean 'epochs'?"),
+        ("training.target.value=0.1", "only schedules, limits, augmentation of a recipe can be set"),
+        ("training.augmentation.flip=1", "'training.augmentation' is no table, so it has no 'flip'"),
+        ("training.limits.epochs=1,2", "'training.limits.epochs' takes one value, got 2"),
+    ],
+)
+def test_what_a_recipe_does_not_leave_open_is_not_set(
+    setting: str, sentence: str, command: Command, numpy_here: list[str]
+) -> None:
+    recipe = quick(command, more="division = 'open'\nmay_change = ['schedules']")
+    finished = command("train", recipe, *numpy_here, f"--set={setting}")
+    assert finished.status == 2
+    assert sentence in finished.stderr
+    assert finished.stderr.count("\n") == 1
+    closed = command("train", "digits_mlp", *numpy_here, *CHANGED)
+    assert closed.status == 2
+    assert "recipe 'digits_mlp' fixes its limits, and leaves nothing to change" in closed.stderr
+
+
+COUNTING_ALIKE = (
+    "numpy,pytorch,jax,tensorflow,chainer,mxnet,paddle,tinygrad,keras_jax,keras_tensorflow,keras_pytorch"
+)
+"""All that train; the others infer only."""
+
+
 @pytest.mark.framework
 @pytest.mark.timeout(600)
-def test_frameworks_count_alike_at_the_same_seed(command: Command) -> None:
-    """All but ONNX Runtime, which cannot train: each evaluation of the whole training, in whole numbers."""
-    frameworks = "numpy,pytorch,jax,tensorflow,chainer,mxnet,paddle,tinygrad"
-    finished = command(
-        "train",
-        "digits_mlp",
-        f"--framework={frameworks}",
-        "--seed=1",
-        "--threads=1",
-        "--no-early-stop",
-        "--json",
-    )
+@pytest.mark.parametrize(
+    ("recipe", "more", "evaluations"),
+    [("digits_mlp", (), 81), ("breast_cancer", ("--max-steps=200",), 35)],
+    ids=["digits_mlp", "breast_cancer"],
+)
+def test_frameworks_count_alike_at_the_same_seed(
+    recipe: str, more: tuple[str, ...], evaluations: int, command: Command
+) -> None:
+    """Each evaluation of the training, in whole numbers: of digits to its limit, where a slow drift shows."""
+    arguments = ("--seed=1", "--threads=1", "--no-early-stop", "--json")
+    finished = command("train", recipe, f"--framework={COUNTING_ALIKE}", *arguments, *more)
     assert finished.status == 0, finished.stderr
     curves = {
         record["framework"]["name"]: record["training"]["curve"]["correct"] for record in finished.records
     }
-    assert ",".join(curves) == frameworks
-    assert len(curves["numpy"]) == 81
+    assert ",".join(curves) == COUNTING_ALIKE
+    assert len(curves["numpy"]) == evaluations
     assert {name: curve for name, curve in curves.items() if curve != curves["numpy"]} == {}
+
+
+SOFT = 'loss = "soft_cross_entropy"\nlayers ='
+
+
+@pytest.mark.framework("numpy")
+def test_labels_as_weights_of_classes_train_as_class_indices_do(
+    command: Command, numpy_here: list[str]
+) -> None:
+    curves = []
+    for layers in ("layers =", SOFT):
+        path = command.folder / quick(command, 0.99)
+        path.write_text(path.read_text().replace("layers =", layers))
+        (record,) = command("train", path.name, *numpy_here, "--seed=0", "--json").records
+        curves.append(record["training"]["curve"])
+    hard, soft = curves
+    assert hard["correct"] == soft["correct"]
+    assert soft["evaluation_loss"] == pytest.approx(hard["evaluation_loss"], rel=1e-4)
+
+
+@pytest.mark.framework
+def test_mixed_and_smoothed_labels_train_alike(command: Command) -> None:
+    more = "augmentation = ['mixup', { name = 'label_smoothing', epsilon = 0.2 }]"
+    path = command.folder / quick(command, 0.99, more)
+    path.write_text(path.read_text().replace("layers =", SOFT))
+    arguments = ("--framework=numpy,pytorch", "--threads=1", "--seed=0", "--json")
+    finished = command("train", path.name, *arguments)
+    assert finished.status == 0, finished.stderr
+    ours, theirs = (record["training"]["curve"] for record in finished.records)
+    assert ours["correct"] == theirs["correct"]
+    assert ours["correct"][-1] > 0.8 * finished.records[0]["training"]["evaluated_samples"]
+    assert theirs["evaluation_loss"] == pytest.approx(ours["evaluation_loss"], rel=1e-4)
+    assert ours["train_loss"][-1] > 1.2 * ours["evaluation_loss"][-1]  # of labels that are never certain
+    path.write_text(path.read_text().replace(SOFT, "layers ="))
+    refused = command("train", path.name, *arguments)
+    assert refused.status == 2
+    assert refused.stderr.count("\n") == 1
+
+
+@pytest.mark.framework("pytorch")
+def test_updates_that_overflow_in_fp16_are_counted_and_told(command: Command) -> None:
+    """Rates that grow 120-fold twice move the weights until gradients leave fp16's numbers, and later the loss does."""
+    schedule = "[training.schedules.learning_rate]\nkind = 'step'\nat = [20, 36]\nfactor = {}"
+    found = {}
+    for factor in (1.0, 120.0):
+        recipe = quick(command, 0.999, schedule.format(factor))
+        path = command.folder / recipe
+        path.write_text(f'precision = "fp16"\n{path.read_text()}')
+        arguments = ("--framework=pytorch", "--threads=1", "--seed=42", "--no-verify", f"--results={factor}")
+        told = command("train", recipe, *arguments)
+        assert told.status == 0, told.stderr
+        (kept,) = (command.folder / str(factor)).glob("*.json")
+        skipped = json.loads(kept.read_text())["training"]["skipped_steps"]
+        sentence = f"{skipped} of "
+        assert (sentence in told.stdout and "made no update" in told.stdout) == (skipped > 0)
+        found[factor] = skipped
+    assert found[1.0] == 0
+    assert found[120.0] > 0
 
 
 @pytest.mark.framework("numpy")

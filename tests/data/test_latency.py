@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from benchmarker import registry
 from benchmarker.cli.main import main
 from benchmarker.data import page_cache
 from benchmarker.data.latency import timing
@@ -23,6 +24,8 @@ from benchmarker.orchestration.jobs.latency import Latency, measure_latency
 from tests.support.framework_process import answer
 
 SIZE = 32
+DECODING = sorted(name for name in registry.names("frameworks") if registry.framework(name).image_decoder)
+"""Frameworks with a decoder of their own."""
 
 
 @pytest.mark.parametrize("name", FORMATS)
@@ -197,7 +200,10 @@ def test_an_unknown_framework_is_refused_before_anything_is_stored(tmp_path: Pat
 
 
 @pytest.mark.framework
-@pytest.mark.parametrize(("framework", "formats"), [("tensorflow", [*FORMATS]), ("numpy", ["npy", "idx"])])
+@pytest.mark.parametrize(
+    ("framework", "formats"),
+    [("tensorflow", [*FORMATS]), ("opencv", [*FORMATS]), ("numpy", ["npy", "idx"])],
+)
 def test_frameworks_are_measured_by_their_own_decoders(
     framework: str, formats: list[str], tmp_path: Path, cache_home: Path
 ) -> None:
@@ -218,13 +224,18 @@ def test_frameworks_are_measured_by_their_own_decoders(
     assert (without in told) == (len(formats) == 2)
 
 
+def test_four_frameworks_have_a_decoder() -> None:
+    assert DECODING == ["keras_tensorflow", "mxnet", "opencv", "tensorflow"]
+
+
 @pytest.mark.framework
-@pytest.mark.parametrize("framework", ["tensorflow", "mxnet"])
+@pytest.mark.parametrize("framework", DECODING)
 def test_a_frameworks_own_decoder_gives_about_the_same_pixels(framework: str, tmp_path: Path) -> None:
+    module = registry.framework(framework).image_decoder.partition(":")[0]
     program = (
         "import json, sys\n"
         "from pathlib import Path\n"
-        f"from benchmarker.plugins.{framework}.images import decoder\n"
+        f"from {module} import decoder\n"
         "decode = decoder()\n"
         "found = [decode(Path(path).read_bytes(), 64) for path in sys.argv[1:]]\n"
         "print(json.dumps([[str(each.dtype), each.tolist()] for each in found]))\n"

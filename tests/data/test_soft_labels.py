@@ -18,6 +18,7 @@ from benchmarker.graph.graph import Graph
 from benchmarker.graph.network import Network
 from benchmarker.graph.types import Distribution
 from benchmarker.worker.conformance.subject import draw_parameters, reference_program
+from benchmarker.worker.training.evaluation import has_cross_entropy
 
 CLASSES, BATCH_SIZE = 10, 16
 
@@ -102,3 +103,30 @@ def test_numbers_that_are_no_weights_of_classes_are_no_labels(prepared: Any) -> 
         UsageError, match="problem 'regression' takes image, target: run it on synthetic data"
     ):
         check_fits(prepared.description, net.graph())
+
+
+def soft_loss(weight: float = 1.0, alpha: float = -1.0, axis: int = -1, scored: str = "second") -> Graph:
+    net = Network("soft", BATCH_SIZE)
+    image = net.input("image", (CLASSES,))
+    label = net.input("label", (CLASSES,), distribution=Distribution("one_hot"))
+    layers = {"first": net.dense("first", image, CLASSES)}
+    layers["second"] = net.dense("second", layers["first"], CLASSES)
+    net.output(layers["second"])
+    shares = net.mul(
+        label if weight == 1.0 else net.affine(label, alpha=weight), net.log_softmax(layers[scored])
+    )
+    net.loss(net.affine(net.reduce_mean(net.reduce_sum(shares, axes=(axis,))), alpha=alpha))
+    return net.graph()
+
+
+def test_a_target_may_be_of_this_loss_and_of_no_other() -> None:
+    assert has_cross_entropy(soft_loss())
+    assert has_cross_entropy(digits_graph(True))
+    assert has_cross_entropy(digits_graph(False))
+    others = (
+        soft_loss(weight=2.0),
+        soft_loss(alpha=-2.0),
+        soft_loss(axis=0),
+        soft_loss(scored="first"),
+    )
+    assert not any(map(has_cross_entropy, others))

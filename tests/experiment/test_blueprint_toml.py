@@ -139,7 +139,11 @@ FAULTS = [
     (13, "optimizer.learning_rate", "must be a number of at least 0, or a list of them, got -1"),
     (16, "problem[0].hiden1", "problem 'mnist_mlp' has no parameter 'hiden1'; did you mean 'hidden1'?"),
     (17, "problem[0].hidden2[0]", "'hidden2' must be a whole number, got 'x'"),
-    (19, "problem[1].loss", "must be 'cross_entropy' or 'mean_squared_error', or a list of them, got 'l2'"),
+    (
+        19,
+        "problem[1].loss",
+        "must be 'cross_entropy', 'mean_squared_error' or 'soft_cross_entropy', or a list of them",
+    ),
     (25, "problem[1].layers[1].channel", "layer 2 (Convolution): 'channel' must be a whole number of at"),
     (28, "accept.min_thruput", "is not known; did you mean 'min_throughput'?"),
     (30, "set.when", "must be a text, a finite number, true or false, or a list of them, got 1979-05-27"),

@@ -226,8 +226,13 @@ def check_a_loss_scale_that_overflows_is_lowered() -> None:
 
 
 def check_updates_that_a_loss_scale_left_out_are_counted() -> None:
+    for kind in ("adam", "sgd", "momentum", "nesterov"):
+        _skips_are_counted(kind)
+
+
+def _skips_are_counted(kind: str) -> None:
     graph = rectified()
-    program = build(graph, "training", "fp16", Optimizer("adam", learning_rate=0.01))
+    program = build(graph, "training", "fp16", Optimizer(kind, learning_rate=0.01))
     batch = program.load(draw_batch(graph, 0))
     for _ in range(2):
         program.train_step(batch)
@@ -239,7 +244,16 @@ def check_updates_that_a_loss_scale_left_out_are_counted() -> None:
     after = program.parameters()
     assert all(np.array_equal(after[p.name], state.parameters[p.name]) for p in graph.trainable)
     assert program.skipped_updates(3) == 1
-    assert build(graph, "training", "fp16").skipped_updates(0) is None
+    program.gradients(batch)  # lowers the scale until they are finite, which is no step's
+    for _ in range(4):
+        program.train_step(batch)
+    program.note_updates(7)
+    assert program.skipped_updates(7) == 1
+    again = build(graph, "training", "fp16", Optimizer(kind, learning_rate=0.01))
+    told = program.optimizer_state() if kind != "sgd" else {}
+    again.restore(TrainingState(7, program.parameters(), told, {}, program.native_state()))
+    again.train_step(batch)
+    assert again.skipped_updates(8) == 1
     assert build(graph, "training").skipped_updates(0) is None
 
 

@@ -12,6 +12,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from benchmarker.records.schema import validate
@@ -334,6 +335,36 @@ def test_data_that_changed_since_is_told(written: Doomed) -> None:
     assert_refused(
         written.train("a", f"--resume-from={other}"), "the data set has changed since the checkpoint"
     )
+
+
+@pytest.mark.framework("numpy")
+def test_files_of_data_that_change_are_refused_and_put_back_go_on(doomed: Doomed) -> None:
+    """One pixel of one of the samples differs: nothing else of the training does."""
+    folder = doomed.folder / "digits"
+    folder.mkdir()
+    labels = np.arange(640) % 10
+    pixels = np.random.default_rng(3).integers(0, 256, (640, 64), np.uint8)
+    pixels[np.arange(640), labels] = 255
+    changed = pixels.copy()
+    changed[17, 40] ^= 1
+    np.save(folder / "labels.npy", labels)
+    np.save(folder / "data.npy", pixels)
+    (doomed.folder / "small.toml").write_text(
+        RECIPE.replace('data = "digits"', 'data = "npy"').replace(
+            "evaluate_every = 704", "evaluate_every = 512"
+        )
+    )
+    files = f"--data-dir={folder}"
+    whole = only(doomed.train("whole", files))
+    doomed.dies("worker", 20)
+    assert doomed.train("results", files, "--checkpoint-every=1").records[0]["status"] == "crashed"
+    np.save(folder / "data.npy", changed)
+    (*_, last) = doomed.checkpoints("results")
+    assert_refused(
+        doomed.train("other", files, f"--resume-from={last}"), "the data set has changed since the checkpoint"
+    )
+    np.save(folder / "data.npy", pixels)
+    assert course(only(doomed.train("results", files, "--resume"))) == course(whole)
 
 
 @pytest.mark.framework("numpy")

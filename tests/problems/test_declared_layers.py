@@ -282,6 +282,14 @@ def test_layers_that_are_nested_without_end_are_refused() -> None:
         registry.problem("architecture").graph(1, layers="[" * 99_999)
 
 
+def test_labels_may_be_weights_of_classes_of_a_sample() -> None:
+    (label,) = [i for i in graph(*PERCEPTRON, loss="soft_cross_entropy").inputs if i.name == "label"]
+    assert (label.type.shape, label.type.dtype, label.distribution.kind) == ((2, 10), "float32", "one_hot")
+    words = (bp.InputLayer((7, 5)), bp.LSTM(3, True), bp.FullyConnected(4))
+    with pytest.raises(UsageError, match=r"needs a last layer with scores \(N, classes\), got \['N', 7, 4\]"):
+        graph(*words, loss="soft_cross_entropy")
+
+
 def test_a_residual_takes_its_layers_as_a_list_too() -> None:
     inside = (bp.FullyConnected(6), bp.Dropout())
     listed = bp.Residual(layers=inside, shortcut=(bp.Dropout(0.1),), activation="relu")
@@ -293,7 +301,8 @@ def test_a_residual_takes_its_layers_as_a_list_too() -> None:
 
 def test_an_unknown_loss_is_refused() -> None:
     with pytest.raises(
-        UsageError, match="the loss must be 'cross_entropy' or 'mean_squared_error', got 'l2'"
+        UsageError,
+        match="the loss must be 'cross_entropy', 'mean_squared_error' or 'soft_cross_entropy', got 'l2'",
     ):
         graph(*PERCEPTRON, loss="l2")
 

@@ -81,6 +81,11 @@ class TrainingGroup:
         return share_interval(self.reached, len(self.well))
 
     @property
+    def skipped_steps(self) -> list[int | None]:
+        """Steps of each that made no update, for an overflow in fp16; None where that is not told."""
+        return [record["training"].get("skipped_steps") for record in self.well]
+
+    @property
     def by_seed(self) -> dict[int, Time]:
         """Steps to the target by seed; of several trainings of one seed those of the last."""
         return {record["seed"]: time for record, time in zip(self.well, self.steps)}

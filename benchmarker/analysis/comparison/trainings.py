@@ -127,6 +127,7 @@ def _side_json(group: TrainingGroup) -> dict[str, Any]:
         "reached_share_ci95": list(group.share_interval),
         "steps_to_target": [_finite(time.least) for time in group.steps],
         "seconds_to_target": [_finite(time.least) for time in group.every_seconds],
+        "skipped_steps": group.skipped_steps,
         "steps": _times_json(group.steps),
         "seconds": _times_json(group.seconds),
         "seconds_left_out": group.left_out,

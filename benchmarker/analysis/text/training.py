@@ -25,6 +25,8 @@ def lines(record: Record) -> Iterator[tuple[str, str]]:
     yield "target", _target(training)
     yield "to target", _to_target(record, training)
     yield "clocks", _clocks(training)
+    if training.get("skipped_steps"):
+        yield "skipped", _skipped(training)
     classes = _classes(training)
     if classes:
         yield "classes", classes
@@ -68,6 +70,13 @@ def _clocks(training: Mapping[str, Any]) -> str:
         return clocks
     made = {"none": "as they were taken"}.get(feed["prefetch"], f"ahead in a {feed['prefetch']}")
     return f"{clocks}; waited {duration(feed['waited_seconds'], 3)} for mini-batches, made {made}"
+
+
+def _skipped(training: Mapping[str, Any]) -> str:
+    return (
+        f"{training['skipped_steps']:,} of {training['steps']:,} steps made no update, as gradients overflowed; they "
+        "count as steps, and schedules went on"
+    )
 
 
 def _classes(training: Mapping[str, Any]) -> str:

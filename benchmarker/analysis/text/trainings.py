@@ -66,7 +66,7 @@ def trainings_table(records: Sequence[Record], *, width: int = 80) -> str:
 
 def _recipe(records: Sequence[Record], width: int) -> str:
     groups = _groups(records)
-    compared = [*_steps_compared(groups), *_convergence(groups)]
+    compared = [*_skipped(groups), *_steps_compared(groups), *_convergence(groups)]
     notes = [*_notes(groups), *disturbed_notes(groups), *_every_time(groups), *compared, *_failures(records)]
     return _block(records[0], "framework", groups, (), notes, width)
 
@@ -186,7 +186,7 @@ def comparison_text(comparison: Comparison, *, width: int = 80) -> str:
     notes = [*_notes(groups), *disturbed_notes(groups)]
     if any(group.left_out or group.is_disturbed for group in groups):
         notes.append("--include-contaminated counts the seconds that the machine disturbed too.")
-    notes += [*_every_time(groups), *_steps_compared(groups), *_convergence(groups)]
+    notes += [*_every_time(groups), *_skipped(groups), *_steps_compared(groups), *_convergence(groups)]
     notes += [_told(row, comparison.first) for row in comparison.rows]
     verdicts = [
         Column("verdict on steps", (_NONE, *(row.steps_verdict for row in comparison.rows))),
@@ -307,6 +307,18 @@ def _every_time(groups: Sequence[TrainingGroup]) -> Iterator[str]:
                 _both(steps, seconds, counts=group.counts(record)) for record, steps, seconds in seeds
             )
             yield f"{group.label}, steps in seconds of each seed: {told}."
+
+
+def _skipped(groups: Sequence[TrainingGroup]) -> Iterator[str]:
+    """Yield which groups have steps that made no update, which their numbers of steps include."""
+    for group in groups:
+        if any(group.skipped_steps):
+            skipped = sum(steps or 0 for steps in group.skipped_steps)
+            total = sum(record["training"]["steps"] for record in group.well)
+            yield (
+                f"{group.label}: {skipped:,} of {total:,} steps made no update, as gradients overflowed in fp16; they "
+                "count as steps."
+            )
 
 
 def _both(steps: Time, seconds: Time, *, counts: bool) -> str:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from benchmarker.api.framework import FrameworkPlugin, NativeScheme
 from benchmarker.plugins.common import recorded_variables
 from benchmarker.plugins.keras import over
@@ -9,7 +11,7 @@ from benchmarker.plugins.tensorflow import WITH_ONEDNN
 
 
 def benchmarker_framework() -> FrameworkPlugin:
-    return over(
+    known = over(
         "tensorflow",
         "tensorflow-cpu==2.21.0",
         implementation="OverTensorFlow",
@@ -25,3 +27,4 @@ def benchmarker_framework() -> FrameworkPlugin:
         },
         rank_variables="benchmarker.plugins.tensorflow.distributed:rank_variables",
     )
+    return replace(known, image_decoder="benchmarker.plugins.keras.images:decoder")

@@ -11,7 +11,7 @@ from benchmarker.plugins.mxnet.symbol_operators import SymbolOperators
 
 _FEW = 16
 """Classes up to which MXNet's own logarithm of the softmax is as fast as oneDNN's (128 rows of 10: 36 and
-34 us with the gradient; 1024 rows of 32: 239 and 77)."""
+34 us with the gradient; 1024 rows of 32: 239 and 77); more of them are in ``docs/decisions/frameworks.md``."""
 
 
 class ElementwiseOperators(SymbolOperators):

@@ -26,4 +26,5 @@ def benchmarker_framework() -> FrameworkPlugin:
         python=">=3.11",
         recorded_variables=_RECORDED,
         modes=("inference", "generation"),
+        image_decoder="benchmarker.plugins.opencv.images:decoder",
     )

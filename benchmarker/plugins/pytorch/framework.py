@@ -21,8 +21,9 @@ from benchmarker.plugins.pytorch.integers import require_integers
 from benchmarker.plugins.pytorch.modifiers import add_modifiers
 from benchmarker.plugins.pytorch.operators import PytorchOperators
 from benchmarker.plugins.pytorch.program import GradientProgram, InferenceProgram, TrainingProgram
-from benchmarker.plugins.pytorch.restoring import Restoring
+from benchmarker.plugins.pytorch.restoring import COUNTING, Restoring
 from benchmarker.plugins.pytorch.sharded import ShardedLoss, ShardedProgram, sharded_optimizer, whole_state
+from benchmarker.plugins.pytorch.skipping import SkippedUpdates
 from benchmarker.plugins.pytorch.tensors import Tensors
 from benchmarker.plugins.pytorch.training import (
     Constants,
@@ -162,7 +163,8 @@ def _training_program(
     def with_ranges() -> Callable[..., Any]:
         return whole(functions.make(results, training=True, ranges=True))
 
-    restoring = Restoring(graph, tensors, device, optimizer, update, scaler)
+    skips = SkippedUpdates(scaler) if scaler and optimizer.kind not in COUNTING else None
+    restoring = Restoring(graph, tensors, device, optimizer, update, scaler, skips)
     steps = TrainingSteps(
         whole(exchanged or loss_of),
         training_parts(exchanged or loss_of, update, scaler),
@@ -174,11 +176,13 @@ def _training_program(
         restoring.told,
         restoring.put,
         restoring.skipped,
+        restoring.note,
         None if is_native(optimizer) else known.built_rule,
         known.built_rule if is_native(optimizer) and optimizer.modifiers.ema else None,
         exchanged.exchanged if exchanged else None,
     )
     gradients = _verified_gradients(graph, tensors, functions, loss_of, scaler)
+    gradients = skips.beside(gradients) if skips else gradients
     further = (options.compile, with_ranges, gradients, _evaluated(graph, functions))
     return TrainingProgram(steps, graph, tensors, device, *further)
 
@@ -213,6 +217,7 @@ def _sharded_program(
         restoring.told,
         restoring.put,
         restoring.skipped,
+        restoring.note,
         exchanged=loss.exchanged,
     )
     gradients = _verified_gradients(graph, tensors, functions, loss_of, None)

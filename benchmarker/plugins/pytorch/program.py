@@ -202,7 +202,7 @@ class TrainingProgram(_DifferentiatedProgram):
         self._step, self._parts, self._micro = steps.whole, steps.parts, steps.micro
         self._state, self._constants = steps.state, steps.constants
         self._native_state, self._restore = steps.native_state, steps.restore
-        self._skipped = steps.skipped
+        self._skipped, self._note = steps.skipped, steps.note
         self._exchanged = steps.exchanged
         self.composed_rule, self.averaging_rule = steps.composed_rule, steps.averaging_rule
 
@@ -235,6 +235,9 @@ class TrainingProgram(_DifferentiatedProgram):
 
     def skipped_updates(self, steps: int) -> int | None:
         return self._skipped(steps)
+
+    def note_updates(self, steps: int) -> None:
+        self._note(steps)
 
     def optimizer_state(self) -> dict[str, dict[str, Array]]:
         natives = {p.name: self._tensors.native[p.name] for p in self._graph.trainable}

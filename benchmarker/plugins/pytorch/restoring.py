@@ -15,6 +15,7 @@ from benchmarker.graph.graph import Graph
 from benchmarker.plugins.common.restoring import restored_arrays, statistics_of, told_statistics
 from benchmarker.plugins.pytorch.composed import ComposedOptimizer
 from benchmarker.plugins.pytorch.modifiers import averages_of
+from benchmarker.plugins.pytorch.skipping import SkippedUpdates
 from benchmarker.plugins.pytorch.tensors import Tensors, to_numpy
 from benchmarker.plugins.pytorch.training import LETTERS
 from benchmarker.training.optimizers.modified import AVERAGE
@@ -24,8 +25,8 @@ if TYPE_CHECKING:
 
     Array = npt.NDArray[Any]
 
-_GENERATOR, _SCALE, _UPDATES = "generator", "loss_scale", "updates"
-_COUNTING = ("adam", "adamw", "rmsprop", "adagrad")
+_GENERATOR, _SCALE, _UPDATES, _SKIPPED = "generator", "loss_scale", "updates", "skipped"
+COUNTING = ("adam", "adamw", "rmsprop", "adagrad")
 """Optimizers whose state has the number of updates."""
 
 
@@ -47,6 +48,8 @@ class Restoring:
         What updates.
     scaler : torch.amp.GradScaler or None
         What scales the loss.
+    skips : SkippedUpdates or None
+        Counts what it leaves out, for optimizers that do not count their updates.
     """
 
     graph: Graph
@@ -55,6 +58,7 @@ class Restoring:
     optimizer: Optimizer
     native: Any
     scaler: Any
+    skips: SkippedUpdates | None = None
 
     def told(self) -> dict[str, Array]:
         """Return the native state: statistics as they are kept, generator, loss scale, and updates that were made."""
@@ -65,6 +69,8 @@ class Restoring:
             kept = self.scaler.state_dict()
             found[_SCALE] = np.array([kept["scale"], kept["_growth_tracker"]], np.float64)
             found[_UPDATES] = np.array(self._updates(), np.int64)
+        if self.skips is not None and self.skips.count is not None:
+            found[_SKIPPED] = np.array(self.skips.count, np.int64)
         return found
 
     def put(self, state: TrainingState) -> None:
@@ -79,12 +85,21 @@ class Restoring:
         else:
             self._put_native(state)
         self._put_beside(state.native)
+        if self.skips is not None:
+            # Another framework's steps, which are told without a native state, skipped none.
+            unknown = _SCALE in state.native and _SKIPPED not in state.native
+            self.skips.go_on(state.steps, None if unknown else int(state.native.get(_SKIPPED, 0)))
 
     def skipped(self, steps: int) -> int | None:
-        """Return how many steps made no update; not told by optimizers that count none, or where nothing is scaled."""
-        if self.scaler is None or self.optimizer.kind not in _COUNTING:
-            return None
-        return steps - self._updates()
+        """Return how many steps made no update; None where nothing is scaled, or if the scale does not tell."""
+        if self.skips is not None:
+            return self.skips.counted(steps)
+        return None if self.scaler is None else steps - self._updates()
+
+    def note(self, steps: int) -> None:
+        """Take down how many of so many steps made no update, where the optimizer does not count them."""
+        if self.skips is not None:
+            self.skips.counted(steps)
 
     def _statistics(self) -> Iterator[tuple[str, tuple[Any, ...]]]:
         return ((name, self.tensors.native[name]) for name in self.graph.statistics)
@@ -114,7 +129,7 @@ class Restoring:
             kept = torch.empty_like(parameter.detach())
             _copy(kept, array)
             made.setdefault(places[id(parameter)], {})[names[letter]] = kept
-        if self.optimizer.kind in _COUNTING:
+        if self.optimizer.kind in COUNTING:
             updates = int(state.native.get(_UPDATES, state.steps))
             for kept in made.values():
                 kept["step"] = torch.tensor(float(updates))

@@ -214,6 +214,8 @@ class TrainingSteps:
         Tell and put back what the steps hand on.
     skipped : callable
         How many of so many steps made no update.
+    note : callable
+        Takes down how many there were until then.
     composed_rule, averaging_rule : UpdateRule or None
         What updates parameters, if no optimizer of PyTorch's own does; what weights are averaged by, if one does.
     exchanged : dict or None
@@ -228,6 +230,7 @@ class TrainingSteps:
     native_state: Callable[[], dict[str, Any]]
     restore: Callable[[TrainingState], None]
     skipped: Callable[[int], int | None]
+    note: Callable[[int], None]
     composed_rule: UpdateRule | None = None
     averaging_rule: UpdateRule | None = None
     exchanged: dict[str, int] | None = None

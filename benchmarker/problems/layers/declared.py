@@ -18,7 +18,7 @@ from benchmarker.api.tables import field_rules, required_fields
 from benchmarker.errors import UsageError, did_you_mean
 
 ACTIVATIONS = ("linear", "relu", "sigmoid", "tanh", "gelu", "silu")
-LOSSES = ("cross_entropy", "mean_squared_error")
+LOSSES = ("cross_entropy", "mean_squared_error", "soft_cross_entropy")
 
 _Activation = Annotated[str, Choice(ACTIVATIONS)]
 _Kernel = Annotated[Union[int, Tuple[int, int]], Window()]

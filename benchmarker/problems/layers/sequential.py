@@ -242,20 +242,35 @@ def add_loss(net: Network, x: Value, loss: str) -> None:
         With its layers.
     x : Value
         Scores ``(N, classes)``, of each word ``(N, words, classes)`` or of each pixel.
-    loss : {"cross_entropy", "mean_squared_error"}
-        Mean over all labels; mean over all values.
+    loss : {"cross_entropy", "mean_squared_error", "soft_cross_entropy"}
+        Mean over all labels; mean over all values; mean over the samples, with weights of classes as labels.
 
     Raises
     ------
     UsageError
-        If it is neither.
+        If it is none of them, or scores are not those of samples where labels are weights of classes.
     """
     for _, message in Choice(declared.LOSSES).faults(loss):
         raise UsageError(f"the loss {message}")
     if loss == "mean_squared_error":
         net.loss(net.mean_squared_error_loss(x, net.input("target", x.shape[1:])))
         return
+    if loss == "soft_cross_entropy":
+        _add_soft_cross_entropy(net, x)
+        return
     scores = net.transpose(x, perm=(0, 2, 1)) if len(x.shape) == 3 else x
     classes, places = scores.shape[1], scores.shape[2:]
     labels = net.input("label", places, "int64", Distribution("integers", classes))
     net.loss(net.softmax_cross_entropy_loss(scores, labels))
+
+
+def _add_soft_cross_entropy(net: Network, scores: Value) -> None:
+    """Add labels that are weights of classes, and the mean of ``-sum(label * log_softmax(scores))``."""
+    if len(scores.shape) != 2:
+        raise UsageError(
+            "the loss 'soft_cross_entropy' needs a last layer with scores (N, classes), got "
+            f"{['N', *scores.shape[1:]]}"
+        )
+    label = net.input("label", scores.shape[1:], distribution=Distribution("one_hot"))
+    own = net.reduce_sum(net.mul(label, net.log_softmax(scores)), axes=(-1,))
+    net.loss(net.affine(net.reduce_mean(own), alpha=-1.0))

@@ -7,7 +7,7 @@ from benchmarker.api.optimizer import constants
 from benchmarker.api.options import as_text
 from benchmarker.api.update_rule import rule_constants
 from benchmarker.experiment.options import RUN_OPTIONS
-from benchmarker.experiment.recipes import recipe_argument
+from benchmarker.experiment.recipes import recipe_argument, settings_of
 from benchmarker.experiment.spec import RunSpec
 from benchmarker.training.optimizers import BUILT_IN
 
@@ -32,6 +32,7 @@ def rerun_command(spec: RunSpec, version: str | None) -> list[str]:
             command.append("--no-early-stop")
         if spec.training.get("max_steps"):
             command.append(f"--max-steps={spec.training['max_steps']}")
+        command += [f"--set=training.{name}={value}" for name, value in settings_of(spec.training).items()]
     command.append(f"--framework={spec.framework}{f'=={pinned}' if pinned else ''}")
     command.append(f"--problem={spec.problem.name if spec.anonymous else spec.problem.commanded_name}")
     if spec.mode == "training":

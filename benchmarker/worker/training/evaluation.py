@@ -6,9 +6,11 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, Optional, Union
 
 from benchmarker.api.program import Program
+from benchmarker.data.batch_inputs import takes_weights
 from benchmarker.data.evaluation import Evaluation, EvaluationBatch, EvaluationBatches, evaluate_scores
 from benchmarker.errors import UnsupportedError, UsageError
 from benchmarker.graph.graph import Graph
+from benchmarker.graph.types import Node
 from benchmarker.training.recipe import ACCURACY, Target
 
 if TYPE_CHECKING:
@@ -42,7 +44,37 @@ def check_can_be_evaluated(graph: Graph, target: Target) -> None:
 
 
 def has_cross_entropy(graph: Graph) -> bool:
-    """Tell whether the loss is the softmax's mean cross-entropy of the one output, unweighted."""
+    """Tell whether the loss is the softmax's mean cross-entropy of the one output, of class indices or weights."""
+    return _has_hard_cross_entropy(graph) or _has_soft_cross_entropy(graph)
+
+
+_SOFT = ("affine", "reduce_mean", "reduce_sum", "mul", "log_softmax")
+"""What the cross-entropy of weights of classes is composed of, from the loss on (``docs/data.md``)."""
+
+
+def _has_soft_cross_entropy(graph: Graph) -> bool:
+    makers = {name: node for node in graph.nodes for name in node.outputs}
+    chain: list[Node] = []
+    for operator in _SOFT:
+        names = chain[-1].inputs if chain else (graph.loss,)
+        found = [makers[name] for name in names if name in makers]
+        own = [node for node in found if node.operator == operator]
+        if len(own) != 1:
+            return False
+        chain.append(own[0])
+    negated, mean, total, product, log_shares = chain
+    labels = [name for name in product.inputs if name not in log_shares.outputs]
+    return (
+        log_shares.inputs[0] == graph.outputs[0]
+        and log_shares.attributes.get("axis", -1) in (-1, 1)
+        and labels == [i.name for i in graph.inputs if takes_weights(i)]
+        and tuple(total.attributes["axes"]) in ((-1,), (1,))
+        and not mean.attributes.get("axes")
+        and (negated.attributes.get("alpha"), negated.attributes.get("beta", 0.0)) == (-1.0, 0.0)
+    )
+
+
+def _has_hard_cross_entropy(graph: Graph) -> bool:
     nodes = [node for node in graph.nodes if graph.loss in node.outputs]
     return [node.operator for node in nodes] == ["softmax_cross_entropy_loss"] and (
         nodes[0].inputs[0] == graph.outputs[0]

@@ -301,6 +301,7 @@ class TrainingLoop:
         )
 
     def _read_loss(self) -> None:
+        self._program.note_updates(self.step)
         value = self._together.loss(float(self._program.fetch(self.output)[0]))
         self.loss = value if math.isfinite(value) else None
         if self.loss is not None:

@@ -252,3 +252,14 @@ def test_the_command_counts_disturbed_seconds_where_that_is_asked(
     assert [one["seconds_left_out"] for one in json.loads(capsys.readouterr().out)["sides"]] == [2, 2]
     assert main([*words, results, "--include-contaminated"]) == 0
     assert [one["seconds_left_out"] for one in json.loads(capsys.readouterr().out)["sides"]] == [0, 0]
+
+
+def test_steps_that_made_no_update_are_told() -> None:
+    ours, theirs = side("a", STEPS, 0.01), side("b", STEPS, 0.01)
+    for record, skipped in zip(theirs.records, (3, 0, None)):
+        record["training"]["skipped_steps"] = skipped
+    found = compared(ours, theirs)
+    assert found.to_json()["sides"][1]["skipped_steps"] == [3, 0, None, None, None, None]
+    text = " ".join(comparison_text(found).split())
+    assert "b: 3 of 6,000 steps made no update, as gradients overflowed in fp16; they count as steps." in text
+    assert "a: 0 of" not in text

@@ -14,7 +14,7 @@ from benchmarker.api.framework import Device, Framework
 from benchmarker.api.optimizer import Optimizer
 from benchmarker.api.problem import Problem
 from benchmarker.data import values
-from benchmarker.data.evaluation import EvaluationBatch
+from benchmarker.data.evaluation import Evaluation, EvaluationBatch, evaluate_scores
 from benchmarker.data.samplers import Shuffled
 from benchmarker.data.splits import Split
 from benchmarker.errors import UnsupportedError
@@ -30,6 +30,7 @@ from benchmarker.worker.jobs.reference import compute_reference
 from benchmarker.worker.jobs.train import train
 from benchmarker.worker.loading import problem_graph
 from benchmarker.worker.stages import Stages
+from benchmarker.worker.training.evaluation import Evaluator
 from benchmarker.worker.training.rates import Rates
 from tests.support.digits_by_hand import PROBLEM, SIZES, ByHand, prepared_digits, train_by_hand, travelled
 from tests.support.faulty_frameworks import framework_of
@@ -379,9 +380,24 @@ def skipped(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(NumpyProgram, "train_step", wrong)
 
 
+def mean_of_means(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Weigh the mini-batch that is not full like the others, as a mean of the losses of mini-batches does."""
+    right = Evaluator.evaluate
+
+    def wrong(self: Evaluator, first: int = 0, stride: int = 1) -> Evaluation:
+        found = right(self, first, stride)
+        means = [
+            evaluate_scores(self.scores(number), batch.labels, batch.mask).loss
+            for number, batch in enumerate(self.batches)
+        ]
+        return replace(found, loss_sum=found.total * float(np.mean(means)))
+
+    monkeypatch.setattr(Evaluator, "evaluate", wrong)
+
+
 @pytest.mark.parametrize(
     "plant",
-    [late, from_zero, on_training_data, filling_counts, not_shuffled, skipped],
+    [late, from_zero, on_training_data, filling_counts, mean_of_means, not_shuffled, skipped],
     ids=lambda f: f.__name__,
 )
 def test_a_mistake_shows_in_the_counts(
@@ -393,6 +409,23 @@ def test_a_mistake_shows_in_the_counts(
     sent = trained(training={"schedules": {"learning_rate": WARM}}, verify=False)
     losses = sent["result"]["training"]["curve"]["evaluation_loss"]
     assert losses != pytest.approx(exact.losses, rel=1e-4)
+
+
+@pytest.mark.parametrize("every", [3, 9])
+def test_a_program_that_skips_updates_fails(every: int, trained: Trained) -> None:
+    class Skipping(NumpyProgram):
+        made = 0
+
+        def train_step(self, batch: Any) -> Any:
+            self.made += 1
+            if self.made % every == 0:
+                return self.gradient_step(batch)[0]
+            return super().train_step(batch)
+
+    sent = trained(framework_of(Skipping))
+    assert sent["verification"]["status"] == "passed"
+    assert sent["proof"]["status"] == "failed"
+    assert "updated" in sent["proof"]["reason"]
 
 
 def test_a_program_that_takes_its_rate_a_step_late_fails(trained: Trained) -> None:
