@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import json
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -242,15 +243,23 @@ def test_where_few_are_undisturbed_that_is_why_there_is_no_verdict() -> None:
 
 
 def test_the_command_counts_disturbed_seconds_where_that_is_asked(
-    capsys: pytest.CaptureFixture[str],
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Over the kept trainings on four ranks, most of which were disturbed."""
-    whose = "distributed.scheme=all-reduce distributed.ranks=4"
-    words = ["compare", f"{whose} seed=0..2", f"{whose} seed=3..5", "--json"]
-    results = f"--results={ROOT / 'results' / 'distributed' / 'training'}"
-    assert main([*words, results]) == 0
-    assert [one["seconds_left_out"] for one in json.loads(capsys.readouterr().out)["sides"]] == [2, 2]
-    assert main([*words, results, "--include-contaminated"]) == 0
+    """Over kept trainings on four ranks, of which two are said to have been disturbed."""
+    kept = ROOT / "results" / "distributed" / "training"
+    for path in kept.glob("*.json"):
+        record = json.loads(path.read_text())
+        distributed = record["distributed"] or {}
+        if (distributed.get("scheme"), distributed.get("ranks")) != ("all-reduce", 4):
+            continue
+        grade = "contaminated" if record["seed"] in (0, 4) else "clean"
+        reason = {"kind": "foreign_load", "severity": grade, "text": "busy", "value": 0.9, "limit": 0.1}
+        record["trust"].update(grade=grade, reasons=[reason] if grade == "contaminated" else [])
+        (tmp_path / path.name).write_text(json.dumps(record))
+    words = ["compare", "seed=0..2", "seed=3..5", "--json", f"--results={tmp_path}"]
+    assert main(words) == 0
+    assert [one["seconds_left_out"] for one in json.loads(capsys.readouterr().out)["sides"]] == [1, 1]
+    assert main([*words, "--include-contaminated"]) == 0
     assert [one["seconds_left_out"] for one in json.loads(capsys.readouterr().out)["sides"]] == [0, 0]
 
 
