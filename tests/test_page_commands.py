@@ -129,6 +129,8 @@ LINES: Mapping[str, Mapping[str, str]] = {
         "--framework=pytorch,numpy --seeds=3": PYTORCH,
         "--framework=jax --seed=7": MINUTES,
         "my_recipe.toml": RUN,
+        "--set=training.limits.epochs=40": "changes an open recipe, as tests/cli/test_train.py does",
+        "--set='training.schedules": "the same",
         "benchmarker run --recipe=digits_mlp": PYTORCH,
         "for recipe in": MINUTES,
         "--checkpoint-every=2\n": "is run in tests/orchestration/test_checkpoints.py, with a kill before it continues",
