@@ -56,17 +56,7 @@ def rescue_unchecked(
     attachments : mapping
         Ending to the content of the file beside it.
     error : StoreError
-        Why it could not be written where it belongs.
-
-    Returns
-    -------
-    Path
-        The record's file.
-
-    Raises
-    ------
-    StoreError
-        As ``error``, if there is no place at all.
+        As :func:`rescue` takes it, which also says what is returned and raised.
     """
 
     def save(folder: Path, whole: bool) -> Path:
