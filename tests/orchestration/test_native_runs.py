@@ -38,7 +38,7 @@ def test_a_framework_s_own_exchange_is_proven_as_any_other(framework: str, tmp_p
     assert told["parts"]["compute_seconds"] > 0
     assert told["parts"]["exchange_seconds"] is None
     assert check(record, "weights of all ranks")["detail"] == "the same bits on 2 ranks"
-    assert check(record, "further steps of all ranks, 2")["status"] == "passed"
+    assert check(record, "further steps of all ranks")["status"] == "passed"
 
 
 @pytest.mark.parametrize(
@@ -90,7 +90,7 @@ def test_sharded_parameters_are_trained_and_what_gloo_sends_is_told(optimizer: s
     if told["volume"]["wire_bytes"] is not None:
         assert told["volume"]["wire_bytes"] == pytest.approx(3 * PARAMETER_BYTES, rel=0.1)
         assert "times the bytes" in told["volume"]["findings"][0]
-    assert check(record, "further steps of all ranks, 2")["status"] == "passed"
+    assert check(record, "further steps of all ranks")["status"] == "passed"
 
 
 @pytest.mark.parametrize(

@@ -158,7 +158,7 @@ def test_all_was_looked_at_again(cells: Cells) -> None:
     for (ranks, _), record in cells.items():
         if record["distributed"]:
             assert check(record, "weights of all ranks")["detail"] == f"the same bits on {ranks} ranks"
-            assert check(record, "further steps of all ranks, 2")["status"] == "passed"
+            assert check(record, "further steps of all ranks")["status"] == "passed"
             assert record["verification"]["tensors"][-1]["kind"] == "update"
 
 
@@ -176,7 +176,7 @@ def test_ranks_take_micro_batches_and_adam_s_moments_go_on(command: Command) -> 
     )
     assert record["distributed"]["volume"]["logical_bytes"] == {"all-reduce": PARAMETER_BYTES}
     assert "forward, backward and fetch" in record["distributed"]["members"][1]["part_seconds"]
-    assert check(record, "further steps of all ranks, 2")["status"] == "passed"
+    assert check(record, "further steps of all ranks")["status"] == "passed"
 
 
 def test_the_same_seed_gives_the_same_run(command: Command) -> None:

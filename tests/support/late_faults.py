@@ -78,6 +78,45 @@ class EveryFifthSkipped(Counting):
             super().follow(gradients)
 
 
+class EveryTenthSkipped(Counting):
+    """Skips one update of ten."""
+
+    def follow(self, gradients: dict[str, Array]) -> None:
+        if self.made % 10 != 4:
+            super().follow(gradients)
+
+
+class LosesVelocity(Counting):
+    """Forgets the state of its optimizer in each tenth step."""
+
+    def follow(self, gradients: dict[str, Array]) -> None:
+        if self.made % 10 == 0:
+            for of_parameter in self._state.values():
+                for array in of_parameter.values():
+                    array[...] = 0.0
+        super().follow(gradients)
+
+
+class HalfOfItsSamples(Counting):
+    """Takes the first half of each mini-batch for all of it from the sixth step on."""
+
+    def half_step(self, batch: dict[str, Array]) -> tuple[Any, dict[str, Array]]:
+        if self.made > 5:
+            rows = np.arange(len(next(iter(batch.values()))))
+            batch = {name: array[rows % (len(rows) // 2)] for name, array in batch.items()}
+        return super().half_step(batch)
+
+
+class RoundsWeights(Counting):
+    """Keeps its weights in bfloat16 from the sixth step on."""
+
+    def follow(self, gradients: dict[str, Array]) -> None:
+        super().follow(gradients)
+        if self.made > 5:
+            for array in self._trainable.values():
+                array.view(np.uint32)[...] &= np.uint32(0xFFFF0000)
+
+
 class DecayingRate(Counting):
     """Shrinks what it follows by a hundredth each step."""
 
@@ -163,6 +202,19 @@ class SkipsALayer(Counting):
         self.made += 1
         outputs = super().infer(batch)
         return outputs if self.made <= 5 else tuple(np.maximum(output, 0) for output in outputs)
+
+
+def sometimes_wrong(period: int) -> type[NumpyProgram]:
+    """Inference that leaves the last node out now and then, but not in its first calls."""
+
+    class SometimesWrong(Counting):
+        def infer(self, batch: dict[str, Array]) -> tuple[Array, ...]:
+            self.made += 1
+            outputs = super().infer(batch)
+            wrong = self.made > 5 and self.made % period == 1
+            return tuple(np.maximum(output, 0) for output in outputs) if wrong else outputs
+
+    return SometimesWrong
 
 
 class ForgetsOutputs(Counting):
@@ -256,6 +308,16 @@ class NoGradients(NumpyProgram):
         return super().gradient_step(batch)[0], {}
 
 
+class EverySecondBackward(Counting):
+    """Goes backward in every second step only, from the sixth on."""
+
+    def gradient_step(self, batch: dict[str, Array]) -> tuple[Any, dict[str, Array]]:
+        loss, found = super().gradient_step(batch)
+        if self.made <= 5 or self.made % 2:
+            self.kept = found
+        return loss, self.kept
+
+
 class OneBehind(Counting):
     """Returns what the step before gave, from the sixth on."""
 
@@ -330,6 +392,25 @@ class DropsLess(NumpyOperators):
 
     def dropout_mask(self, x: Array, ratio: float) -> Array | None:
         return super().dropout_mask(x, ratio / 2)
+
+
+class OneMaskForAllSamples(NumpyOperators):
+    """Drops the same of each sample of a mini-batch."""
+
+    def dropout_mask(self, x: Array, ratio: float) -> Array | None:
+        mask = super().dropout_mask(x, ratio)
+        return None if mask is None else np.broadcast_to(mask[:1], mask.shape).copy()
+
+
+class OneMaskForEver(NumpyOperators):
+    """Drops the same in every step."""
+
+    masks: ClassVar[dict[tuple[int, ...], Array | None]] = {}
+
+    def dropout_mask(self, x: Array, ratio: float) -> Array | None:
+        if x.shape not in self.masks:
+            self.masks[x.shape] = super().dropout_mask(x, ratio)
+        return self.masks[x.shape]
 
 
 class NeverDropped(NumpyOperators):

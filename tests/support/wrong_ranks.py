@@ -90,6 +90,13 @@ class _SummedLate(_AllReduced):
             gradient *= self.communicator.size
 
 
+class _SummedNowAndThen(_AllReduced):
+    def mean(self, gradient: Array) -> None:
+        super().mean(gradient)
+        if self.made > LATE and self.made % 5 == 0:
+            gradient *= self.communicator.size
+
+
 class _SkippedLate(_AllReduced):
     def update(self, gradient: Array) -> None:
         if not (self.is_last and self.made == LATE):
@@ -108,6 +115,7 @@ ClippedBefore = _all_reduce("ClippedBefore", _ClippedBefore)
 SameGradient = _all_reduce("SameGradient", _SameGradient)
 LastBit = _all_reduce("LastBit", _LastBit)
 SummedLate = _all_reduce("SummedLate", _SummedLate)
+SummedNowAndThen = _all_reduce("SummedNowAndThen", _SummedNowAndThen)
 SkippedLate = _all_reduce("SkippedLate", _SkippedLate)
 
 

@@ -19,6 +19,7 @@ from benchmarker.worker.other_jobs import ProbesJob
 from benchmarker.worker.stages import Stages
 from benchmarker.worker.verification import budget, reference, verify_checks
 from benchmarker.worker.verification.equivalence import compare
+from benchmarker.worker.verification.later_gradients import GRADIENT_STEPS
 from benchmarker.worker.verification.probes import COMPARED, LATER, LATER_CALLS, ProbeSpec
 from tests.conftest import ROOT
 from tests.support import late_faults, planted
@@ -194,6 +195,8 @@ LATE = {
     "outputs are kept by content": "program/late/time-of-unseen",
     "outputs are kept after five calls": "program/late/infer",
     "a layer is skipped after five calls": "program/late/infer",
+    "a layer is skipped in every second call": "program/late/infer",
+    "a layer is skipped in every tenth call": "program/late/infer",
     "outputs are forgotten after five calls": "program/late/infer",
     "the fourth mini-batch is kept": "program/late/infer",
 }
@@ -213,10 +216,11 @@ def test_what_would_take_too_long_is_left_out_and_told() -> None:
     asked = ProbeSpec(graph, 1, ("sgd", LATER), 3)
     spec = verify_checks.affordable(asked)
     assert (spec.probes, spec.calls) == (("sgd",), 0)
-    found = list(verify_checks.checks(asked, spec, reference.build("fp32")))
+    found = list(verify_checks.checks(asked, spec, reference.build("fp32"), "cpu"))
     assert [(check.name, check.status) for check in found] == [
         (verify_checks.LATER_CALLS_NAME, "left_out"),
         (verify_checks.LATER_STEPS_NAME, "left_out"),
+        (GRADIENT_STEPS, "left_out"),
     ]
     assert "more than 120 s" in found[0].detail
     small = ProbeSpec(registry.problem("resnet152").graph(2, image_size=32, width=0.125), 1, (LATER,), 3)

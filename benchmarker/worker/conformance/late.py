@@ -32,10 +32,11 @@ if TYPE_CHECKING:
 
     Array = npt.NDArray[Any]
 
-_CALLS, _COMPARED_CALLS = 12, 2
-"""Calls of inference, each on another mini-batch, and how many of them, the last ones, are compared."""
-_STEPS, _FOLLOWED_STEPS = 8, 6
-"""Training steps that nobody looks at, and those after them that are followed: enough to meet each fifth step."""
+_CALLS = 24
+"""Calls of inference, each on another mini-batch, and each compared: enough to meet each twentieth."""
+_TIMED_CALLS = 12
+_STEPS, _FOLLOWED_STEPS = 8, 12
+"""Training steps that nobody looks at, and those after them that are followed: enough to meet each tenth step."""
 _CHANGE_TOLERANCE = 1e-3
 """Share of how far a step moves a parameter: float32 loses bits of a step that is small against the value."""
 
@@ -49,9 +50,8 @@ def _infer(subject: Subject) -> Measurement:
     for call in range(_CALLS):
         batch = draw_batch(graph, subject.seed + call)
         outputs = fetch_outputs(program, graph, program.load(batch))
-        if call >= _CALLS - _COMPARED_CALLS:
-            expected = fetch_outputs(reference, graph, reference.load(batch))
-            found.append(compare(outputs, expected, NETWORK_TOLERANCE))
+        expected = fetch_outputs(reference, graph, reference.load(batch))
+        found.append(compare(outputs, expected, NETWORK_TOLERANCE))
     return worst(found)
 
 
@@ -78,10 +78,10 @@ def _go_backward(subject: Subject) -> Measurement:
         loaded = program.load(batch)
         output = program.gradient_step(loaded)
         program.synchronize(output)
-        if call >= _CALLS - _COMPARED_CALLS:
-            _, expected = reference.gradients(reference.load(batch))
-            found.append(compare(program.fetch_gradients(output[1]), expected, NETWORK_TOLERANCE))
-            found.append(compare(program.gradients(loaded)[1], expected, NETWORK_TOLERANCE))
+        returned = program.fetch_gradients(output[1])
+        _, expected = reference.gradients(reference.load(batch))
+        found.append(compare(returned, expected, NETWORK_TOLERANCE))
+        found.append(compare(program.gradients(loaded)[1], expected, NETWORK_TOLERANCE))
     return worst(found)
 
 
@@ -120,7 +120,7 @@ def _time_of_unseen(subject: Subject) -> Measurement:
     program = subject.program(graph, draw_parameters(graph, subject.seed), "inference")
     steps, seeds = FurtherSteps(program, "inference", 0), itertools.count(subject.seed)
     seen = steps.load(draw_batch(graph, next(seeds)))
-    timed = [_seconds(steps, seen) for _ in range(_CALLS)]
+    timed = [_seconds(steps, seen) for _ in range(_TIMED_CALLS)]
     found = unseen_check(steps, lambda: draw_batch(graph, next(seeds)), min(timed), Budget(sum(timed)))
     if found.status == FAILED:
         raise CheckFailed(found.detail)

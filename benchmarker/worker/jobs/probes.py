@@ -83,8 +83,9 @@ def compute_probes(job: ProbesJob, channel: Channel, stages: Stages) -> None:
         }
         reference.save(Path(job.path), tensors, digests)
         ties = _ties(job, graph, framework, builder.build)
+        judged = replace(spec, precision=job.precision)
         wanted = job.what == "found" and not job.moved
-        found = list(checks(asked, spec, builder.build)) if wanted else []
+        found = list(checks(asked, judged, builder.build, job.device.type)) if wanted else []
     channel.send(
         "result",
         seconds=stages.seconds,

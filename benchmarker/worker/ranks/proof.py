@@ -19,6 +19,7 @@ from benchmarker.worker.ranks.prepare import Rank
 from benchmarker.worker.ranks.replayed import replay_check
 from benchmarker.worker.stages import Stages
 from benchmarker.worker.verification.after_timing import CLOCKS
+from benchmarker.worker.verification.budget import Budget
 from benchmarker.worker.verification.findings import (
     FAILED,
     PASSED,
@@ -36,8 +37,10 @@ from benchmarker.worker.verification.verified_start import verified_gradients
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-STEPS_AGAIN = 2
-"""Further steps that are followed after the timed part."""
+MIN_STEPS_AGAIN, MAX_STEPS_AGAIN = 2, 12
+"""Further steps that are followed after the timed part: two at least, and as many more as the budget allows."""
+BUDGET_SHARE = 0.5
+"""Of what is left, for those further steps."""
 SAME_START, SAME_WEIGHTS, STATISTICS, STEPS = (
     "weights at the start",
     "weights of all ranks",
@@ -188,11 +191,26 @@ class RankProof:
         except UnsupportedError as reason:
             yield left_out(STEPS, str(reason))
             return
-        for number in range(STEPS_AGAIN):
-            batch = prepared.feed.unseen(number)
-            native = prepared.program.load(batch)
-            _, tensors = follower.step(batch, partial(prepared.program.train_step, native))
-            yield compared(f"{STEPS}, {number + 1}", f"{self._rank.scheme.label} in float64", tensors)
+        yield self._followed(follower)
+
+    def _followed(self, follower: Follower) -> Check:
+        """Follow further steps, as many on each rank; what is wrong now and then shows in one of them."""
+        budget = Budget(sum(self._stages.seconds.values()))
+        checks = [self._step_again(follower, 0)]
+        affordable = int(BUDGET_SHARE * budget.left / budget.used)
+        most = min(self._rank.group.gather("further steps", affordable))
+        count = min(MAX_STEPS_AGAIN, max(MIN_STEPS_AGAIN, 1 + most))
+        checks += [self._step_again(follower, number) for number in range(1, count)]
+        tensors = tuple(tensor for check in checks for tensor in check.tensors)
+        passed = Check(STEPS, PASSED, f"{count} steps: {self._rank.scheme.label} in float64", tensors)
+        return next((check for check in checks if check.status != PASSED), passed)
+
+    def _step_again(self, follower: Follower, number: int) -> Check:
+        prepared = self._rank.prepared
+        batch = prepared.feed.unseen(number)
+        native = prepared.program.load(batch)
+        _, tensors = follower.step(batch, partial(prepared.program.train_step, native))
+        return compared(f"{STEPS}, {number + 1}", f"{self._rank.scheme.label} in float64", tensors)
 
 
 def _checks_of_all(checks: list[Check], found: list[list[list[str]]]) -> Iterator[Check]:

@@ -19,7 +19,7 @@ from benchmarker.worker.measurement.timing_protocol import Measured
 from benchmarker.worker.stages import Stages
 from benchmarker.worker.verification import reference
 from benchmarker.worker.verification.budget import Budget
-from benchmarker.worker.verification.dropout_again import dropout_check
+from benchmarker.worker.verification.dropout_again import dropout_checks
 from benchmarker.worker.verification.findings import FAILED, Check, Proof, left_out, told
 from benchmarker.worker.verification.further_steps import FurtherSteps, ProofSubject, step_gradients
 from benchmarker.worker.verification.generations import GenerationsAgain
@@ -97,6 +97,7 @@ def _steps(
     elif job.mode == "gradient":
         yield from gradients.checks(unseen[0])
         yield gradients.last(last)
+        yield gradients.further([last.batch, unseen[0]])
     elif _finite(prepared):
         again = StepsAgain(subject, stages)
         yield from again.checks(last, unseen, restart=not gradients.affordable)
@@ -105,7 +106,7 @@ def _steps(
         if not again.restarted:
             yield from gradients.checks(unseen[-1])
         if "dropout" in prepared.graph.operators:
-            yield dropout_check(prepared.graph, steps, unseen[-1], budget)
+            yield from dropout_checks(prepared.graph, steps, unseen[-1], budget)
     else:
         yield left_out("further steps", "the training has diverged: its weights are no longer finite")
         yield from StepsAgain(subject, stages).after_divergence()

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import math
 import statistics
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from benchmarker.api.optimizer import Optimizer
+from benchmarker.data import values
 from benchmarker.errors import UnsupportedError
 from benchmarker.graph.graph import Graph
 from benchmarker.worker.verification import reference
@@ -21,9 +22,11 @@ if TYPE_CHECKING:
 
     Array = npt.NDArray[Any]
 
-DROPOUT = "dropout"
+DROPOUT, EQUAL_SAMPLES = "dropout", "dropout of equal samples"
 MIN_DRAWS, MAX_DRAWS = 16, 400
 """Masks that are drawn for one mini-batch and the same weights: as many as the budget allows."""
+MAX_EQUAL_DRAWS = 100
+"""The same for equal samples, whose losses vary as many times as much as there are samples if they share a mask."""
 BUDGET_SHARE = 0.5
 """Of what is left."""
 MAX_DEVIATIONS = 5.0
@@ -34,15 +37,27 @@ VARIANCE_MARGIN = 1.25
 """Room over what draws of the tails that were seen give."""
 
 
-def dropout_check(graph: Graph, steps: FurtherSteps, batch: Mapping[str, Array], budget: Budget) -> Check:
+def dropout_checks(
+    graph: Graph, steps: FurtherSteps, batch: Mapping[str, Array], budget: Budget
+) -> Iterator[Check]:
     """Compare the losses of one mini-batch under many masks with the reference's: their mean and their variance.
 
+    Samples that share a mask show best where all are equal, which batch normalization would make zeros of.
     The program gets the same weights before each step, and is left with them moved by one.
     """
+    yield _compared(DROPOUT, MAX_DRAWS, graph, steps, batch, budget)
+    if graph.batch_size > 1 and not graph.operands and not graph.statistics:
+        equal = values.repeated_samples(batch, 1, graph.batch_size, graph.counted)
+        yield _compared(EQUAL_SAMPLES, MAX_EQUAL_DRAWS, graph, steps, equal, budget)
+
+
+def _compared(
+    name: str, most: int, graph: Graph, steps: FurtherSteps, batch: Mapping[str, Array], budget: Budget
+) -> Check:
     each = BACKWARD * forward_seconds(graph)
-    draws = min(MAX_DRAWS, int(BUDGET_SHARE * budget.left / each))
+    draws = min(most, int(BUDGET_SHARE * budget.left / each))
     if draws < MIN_DRAWS or not fits_memory(graph, backward=True):
-        return left_out(DROPOUT, f"the reference of {MIN_DRAWS} masks takes about {MIN_DRAWS * each:.2g} s")
+        return left_out(name, f"the reference of {MIN_DRAWS} masks takes about {MIN_DRAWS * each:.2g} s")
     weights = steps.program.parameters()
     native = steps.load(batch)
     found = []
@@ -51,12 +66,12 @@ def dropout_check(graph: Graph, steps: FurtherSteps, batch: Mapping[str, Array],
             steps.program.assign(weights)
             found.append(float(steps.values(native)[0]))
     except UnsupportedError as reason:
-        return left_out(DROPOUT, str(reason))
+        return left_out(name, str(reason))
     program = reference.build("fp64")(graph, weights, "training", Optimizer())
     given = program.load(batch)
     expected = [float(program.half_step(given)[0]) for _ in range(draws)]
     words = f"the loss of {draws} masks is {_words(found)}, in the reference {_words(expected)}"
-    return told(DROPOUT, [] if _agree(found, expected) else [words], words)
+    return told(name, [] if _agree(found, expected) else [words], words)
 
 
 def _words(losses: Sequence[float]) -> str:

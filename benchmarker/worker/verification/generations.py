@@ -21,8 +21,9 @@ from benchmarker.worker.generation import GenerationProgram, completed, stage_gr
 from benchmarker.worker.job import ReferenceJob, RunJob
 from benchmarker.worker.loading import problem_graph
 from benchmarker.worker.verification import reference
+from benchmarker.worker.verification.calls_again import FURTHER
 from benchmarker.worker.verification.findings import Check, left_out
-from benchmarker.worker.verification.outputs_again import MOVED_ROWS, OutputsAgain
+from benchmarker.worker.verification.outputs_again import MOVED_ROWS, LastStep, OutputsAgain
 from benchmarker.worker.verification.samples import NO_ERRORS, tensor_sample
 from benchmarker.worker.verification.tolerances import Expected, Tolerance
 from benchmarker.worker.verification.verdicts import TensorVerdict, judge
@@ -190,7 +191,7 @@ class GenerationsAgain(OutputsAgain):
     def _moved_rows(self, batch: Arrays, found: tuple[Array, ...]) -> Check:
         shift = max(1, len(found[1]) // 2)
         moved = {name: np.roll(array, shift, axis=0) for name, array in batch.items()}
-        again = self._infer(moved)
+        again = self._once(moved)
         if not np.array_equal(np.roll(found[1], shift, axis=0), again[1]):
             # Rounding may turn a token where its sample stands elsewhere; the reference has a say then.
             return self._against_reference(MOVED_ROWS, moved, again)
@@ -200,3 +201,6 @@ class GenerationsAgain(OutputsAgain):
         return left_out(
             "first mini-batch again", "generations are compared with the reference of their own tokens"
         )
+
+    def _further(self, last: LastStep, unseen: Arrays, found: tuple[Array, ...]) -> Check:
+        return left_out(FURTHER, "a generation is many calls, each of which the tokens after it depend on")

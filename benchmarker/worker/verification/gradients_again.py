@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from itertools import cycle
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -16,6 +17,7 @@ from benchmarker.errors import UnsupportedError
 from benchmarker.graph.graph import Graph
 from benchmarker.worker.loading import problem_graph
 from benchmarker.worker.verification import reference
+from benchmarker.worker.verification.calls_again import FURTHER, further_calls
 from benchmarker.worker.verification.findings import FAILED, Check, compared, impossible_kinds, left_out
 from benchmarker.worker.verification.further_steps import ProofSubject
 from benchmarker.worker.verification.outputs_again import LAST_STEP, LastStep
@@ -28,7 +30,7 @@ from benchmarker.worker.verification.tolerances import (
     tolerances,
     with_first_loss,
 )
-from benchmarker.worker.verification.verdicts import judge
+from benchmarker.worker.verification.verdicts import TensorVerdict, judge
 from benchmarker.worker.verification.verified_start import batch_again, known_as_whole
 
 if TYPE_CHECKING:
@@ -134,6 +136,24 @@ class GradientsAgain:
         returned = {**self._forward(last.arrays), **last.gradients}
         what = "what the same mini-batch gives once more"
         return self._judged(LAST_STEP, what, {}, returned, expected, self._limits)
+
+    def further(self, batches: Sequence[dict[str, Array]]) -> Check:
+        """Check that no step among many gives anything else than the first one of its mini-batch."""
+        known = [(batch, self._stepped(self._steps.load(batch))) for batch in batches]
+        # The next step may write to the same memory.
+        given = [(batch, tuple(map(np.array, found.values()))) for batch, found in known if found is not None]
+        if not given:
+            return left_out(FURTHER, "its values depend on the dropout masks")
+        names = tuple(known[0][1] or ())
+        impossible = impossible_kinds(self._expected, self._job.precision)
+        return further_calls(cycle(given), names, self._again, self._same, self._budget, impossible)
+
+    def _again(self, batch: dict[str, Array]) -> tuple[Array, ...]:
+        return tuple((self._stepped(self._steps.load(batch)) or {}).values())
+
+    def _same(self, name: str, wanted: Array, found: Array) -> TensorVerdict:
+        kind = next(e.kind for e in self._expected if e.name == name)
+        return judge(Expected(name, kind, tensor_sample(name, wanted), NO_ERRORS), found, self._limits[name])
 
     def _stepped(self, batch: Any) -> dict[str, Array] | None:
         """Return what a step of a loaded mini-batch returns, by name; None where masks of dropout are part of it."""

@@ -9,6 +9,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from itertools import count, cycle
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -16,6 +17,7 @@ import numpy as np
 from benchmarker.data import values
 from benchmarker.worker.loading import problem_graph
 from benchmarker.worker.verification import reference
+from benchmarker.worker.verification.calls_again import further_calls
 from benchmarker.worker.verification.findings import FAILED, Check, compared, left_out
 from benchmarker.worker.verification.further_steps import ProofSubject
 from benchmarker.worker.verification.reference_cost import fits_memory, forward_seconds
@@ -79,11 +81,17 @@ class OutputsAgain:
     def checks(self, last: LastStep, unseen: Arrays) -> Iterator[Check]:
         """Make them all."""
         yield self._against_reference(LAST_STEP, last.batch, last.arrays)
-        found = self._infer(unseen)
+        # The next call may write to the same memory.
+        found = tuple(np.array(array) for array in self._infer(unseen))
         yield self._against_reference(UNSEEN, unseen, found)
         yield self._moved_rows(unseen, found)
         if not self._compared:
             yield self._first_again()
+        if len(found) == self._count:
+            yield self._further(last, unseen, found)
+
+    def _once(self, batch: Arrays) -> tuple[Array, ...]:
+        return self._steps.values(self._steps.load(batch))
 
     def _infer(self, batch: Arrays) -> tuple[Array, ...]:
         """Return what a step gives that is made twice if there is time: the first may have changed its mini-batch."""
@@ -171,7 +179,7 @@ class OutputsAgain:
         if graph.operands or count == 1:
             return left_out(MOVED_ROWS, "a mini-batch is one sample")
         shift = max(1, count // 2)
-        again = self._infer(self._moved(batch, shift))
+        again = self._once(self._moved(batch, shift))
         if len(again) != len(found):
             return self._miscounted(MOVED_ROWS, again)
         tensors = [
@@ -180,3 +188,20 @@ class OutputsAgain:
         ]
         what = f"the outputs of the {UNSEEN}, its samples moved on by {shift}"
         return compared(MOVED_ROWS, what, tensors, self._impossible)
+
+    def _further(self, last: LastStep, unseen: Arrays, found: tuple[Array, ...]) -> Check:
+        """Check that no call among many gives anything else, wherever the rows stand."""
+        known = self._known(last, unseen, found)
+        return further_calls(known, self._names, self._once, self._judged, self._budget, self._impossible)
+
+    def _known(
+        self, last: LastStep, unseen: Arrays, found: tuple[Array, ...]
+    ) -> Iterator[tuple[Arrays, tuple[Array, ...]]]:
+        """Yield mini-batches and what they give: the unseen one moved on, or it and the last one in turns."""
+        graph = self._prepared.graph
+        if graph.operands or graph.batch_size == 1:
+            of_last = [(last.batch, last.arrays)] if len(last.arrays) == self._count else []
+            yield from cycle([*of_last, (unseen, found)])
+        for number in count():
+            shift = number % graph.batch_size
+            yield self._moved(unseen, shift), tuple(np.roll(array, shift, axis=0) for array in found)

@@ -50,7 +50,9 @@ UNFOLLOWED, LATER_STEPS = 9, 5
 LATER_SHARE = 0.25
 """Of the learning rate of the other probes: so many more steps go as far as theirs do."""
 LATER_CALLS = 12
-"""Calls of inference after the first, each on another mini-batch; the last is made twice, and compared."""
+"""Calls of inference after the first, each on another mini-batch; the last is made twice."""
+MAX_KEPT_ELEMENTS = 1 << 25
+"""Of the outputs of later calls, which are compared together; of larger ones the last two calls are."""
 LATER_SEEDS = 1000
 """From here on are the seeds of their mini-batches, which nothing else takes."""
 COMMON = "common"
@@ -86,7 +88,7 @@ class ProbeSpec:
         Probe to the seeds of its mini-batches, step by step; consecutive ones where there are none. The
         one that outputs and gradients are compared on is that of the first step of :data:`COMMON`.
     calls : int
-        Of inference after the first; the last is made twice, and compared.
+        Of inference after the first; the last is made twice.
     """
 
     graph: Graph
@@ -188,16 +190,28 @@ def _outputs(spec: ProbeSpec, build: Build, parameters: Arrays, batch: Arrays) -
     results = {
         name: ("output", a) for name, a in _inferred(program, graph, _loaded(program, graph, batch)).items()
     }
-    for call in range(spec.calls):
-        native = _loaded(program, graph, spec.drawn(spec.seed + LATER_SEEDS + call))
-        last = _inferred(program, graph, native)
-    if spec.calls:
-        # A step may have changed its mini-batch.
-        later = {f"call {spec.calls + 1}": last, f"call {spec.calls + 2}": _inferred(program, graph, native)}
-        results.update(
-            {f"{name}, {call}": ("output", a) for call, arrays in later.items() for name, a in arrays.items()}
-        )
+    return {**results, **_later_outputs(spec, program, graph, results)}
+
+
+def _later_outputs(spec: ProbeSpec, program: Program, graph: Graph, first: ProbeResults) -> ProbeResults:
+    """Return what later calls give, by output and call: all of them, or the last two where that is too much."""
+    if not spec.calls:
+        return {}
+    numbers = range(2, spec.calls + 3)
+    kept = numbers if len(numbers) * _elements(first) <= MAX_KEPT_ELEMENTS else numbers[-2:]
+    results: ProbeResults = {}
+    for number in numbers:
+        # The last call takes its mini-batch once more: a step may have changed it.
+        if number < numbers[-1]:
+            native = _loaded(program, graph, spec.drawn(spec.seed + LATER_SEEDS + number - 2))
+        arrays = _inferred(program, graph, native)
+        if number in kept:
+            results.update({f"{name}, call {number}": ("output", array) for name, array in arrays.items()})
     return results
+
+
+def _elements(results: ProbeResults) -> int:
+    return sum(np.size(array) for _, array in results.values())
 
 
 def _loaded(program: Program, graph: Graph, batch: Arrays) -> Any:

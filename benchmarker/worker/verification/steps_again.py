@@ -47,8 +47,10 @@ if TYPE_CHECKING:
     Array = npt.NDArray[Any]
     Arrays = dict[str, Array]
 
-MIN_FOLLOWED, MAX_FOLLOWED = 2, 8
+MIN_FOLLOWED, MANY_FOLLOWED, MAX_FOLLOWED = 2, 8, 24
 """Steps that are followed: two at least, and as many more as the budget allows, to see what happens now and then."""
+RESERVED_SHARE = 0.7
+"""Of the budget, for what follows, once many steps have been made."""
 FRESH_STEPS = 3
 TRAVEL_MARGIN = 10.0
 """Steps may be that much longer, or cancel that much more, than those that are known."""
@@ -112,7 +114,7 @@ class StepsAgain:
         restart = restart and self._can_restart()
         needed = MIN_FOLLOWED - restart
         for batch in islice(cycle([last.batch, *unseen]), MAX_FOLLOWED):
-            if len(steps) >= needed and not self._budget.affords(2 * steps[-1].seconds):
+            if len(steps) >= needed and not self._affords_another(steps):
                 break
             steps.append(self._follower.step(batch))
         first_again = self._first_again() if restart else None
@@ -127,6 +129,10 @@ class StepsAgain:
             yield self._statistics_moved(steps)
         if not self._follower.tells_state:
             yield from self._fresh(unseen)
+
+    def _affords_another(self, steps: Sequence[Step]) -> bool:
+        reserved = RESERVED_SHARE * self._budget.seconds if len(steps) >= MANY_FOLLOWED else 0.0
+        return self._budget.affords(reserved + 2 * steps[-1].seconds)
 
     def after_divergence(self) -> Iterator[Check]:
         """Make the first step again if nothing but the weights can have diverged."""

@@ -8,9 +8,10 @@ from dataclasses import replace
 from benchmarker.data import values
 from benchmarker.graph.graph import Graph
 from benchmarker.worker.verification.budget import Budget
-from benchmarker.worker.verification.dropout_again import dropout_check
+from benchmarker.worker.verification.dropout_again import dropout_checks
 from benchmarker.worker.verification.findings import Check, left_out
 from benchmarker.worker.verification.further_steps import FurtherSteps
+from benchmarker.worker.verification.later_gradients import gradient_steps_check
 from benchmarker.worker.verification.probes import (
     LATER,
     LATER_CALLS,
@@ -54,8 +55,8 @@ def affordable(spec: ProbeSpec) -> ProbeSpec:
     return replace(spec, probes=probes, calls=calls)
 
 
-def checks(asked: ProbeSpec, spec: ProbeSpec, build: Build) -> Iterator[Check]:
-    """Compare dropout's own masks, and tell what was left out of what was asked.
+def checks(asked: ProbeSpec, spec: ProbeSpec, build: Build, device_type: str) -> Iterator[Check]:
+    """Compare dropout's own masks and steps of mode gradient, and tell what was left out of what was asked.
 
     Parameters
     ----------
@@ -63,6 +64,8 @@ def checks(asked: ProbeSpec, spec: ProbeSpec, build: Build) -> Iterator[Check]:
         Before and after :func:`affordable`.
     build : callable
         Makes a program of the framework.
+    device_type : {"cpu", "cuda"}
+        Where it runs.
     """
     graph = spec.graph
     if not spec.calls:
@@ -71,10 +74,11 @@ def checks(asked: ProbeSpec, spec: ProbeSpec, build: Build) -> Iterator[Check]:
         return
     if LATER in asked.probes and LATER not in spec.probes:
         yield _too_long(LATER_STEPS_NAME, UNFOLLOWED + LATER_STEPS, steps_seconds(graph))
+    yield gradient_steps_check(spec, build, device_type)
     if "dropout" in graph.operators:
         program = build(graph, spec.parameters(), "training", spec.own)
         batch = spec.rounded(values.draw_batch(graph, spec.seed))
-        yield dropout_check(
+        yield from dropout_checks(
             graph, FurtherSteps(program, "training", 0), batch, Budget(0.0, least=DROPOUT_SECONDS)
         )
 

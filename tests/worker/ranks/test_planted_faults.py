@@ -34,6 +34,7 @@ FAULTS = {
     "SameGradient": (BEFORE, "step 2' differs"),
     "LastBit": (AFTER, OTHERS),
     "SummedLate": (AFTER, "further steps of all ranks, 1: update '"),
+    "SummedNowAndThen": (AFTER, "further steps of all ranks, "),
     "SkippedLate": (AFTER, OTHERS),
     "LostUpdate": (AFTER, REPLAY),
     "FreshLog": (AFTER, REPLAY),
