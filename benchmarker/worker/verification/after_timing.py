@@ -90,14 +90,12 @@ def _steps(
     seconds = measured.samples.median_seconds
     subject = ProofSubject(job, prepared, steps, expected, limits, budget)
     gradients = GradientsAgain(subject)
-    if job.mode == "inference":
-        yield from OutputsAgain(subject).checks(last, unseen[0])
-    elif job.mode == "generation":
-        yield from GenerationsAgain(subject).checks(last, unseen[0])
+    outputs = (GenerationsAgain if job.mode == "generation" else OutputsAgain)(subject)
+    if job.mode in ("inference", "generation"):
+        yield from outputs.checks(last, unseen[0])
     elif job.mode == "gradient":
         yield from gradients.checks(unseen[0])
         yield gradients.last(last)
-        yield gradients.further([last.batch, unseen[0]])
     elif _finite(prepared):
         again = StepsAgain(subject, stages)
         yield from again.checks(last, unseen, restart=not gradients.affordable)
@@ -114,6 +112,10 @@ def _steps(
     if job.mode != "training" or seconds < LATE_SECONDS:
         in_blocks = measured.samples.block_steps > 1 and job.mode != "training"
         yield from timing_checks(steps, further, seconds, budget, in_blocks=in_blocks)
+    if job.mode == "gradient":
+        yield gradients.further([last.batch, unseen[0]], seconds)
+    elif job.mode != "training":
+        yield outputs.further()
 
 
 def _confirmed(

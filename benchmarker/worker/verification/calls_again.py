@@ -21,8 +21,6 @@ if TYPE_CHECKING:
 FURTHER = "further calls"
 MAX_FURTHER_CALLS = 24
 """Enough to meet what goes wrong in each twentieth call."""
-BUDGET_SHARE = 0.3
-"""Of what is left."""
 
 
 def further_calls(
@@ -31,9 +29,10 @@ def further_calls(
     call: Callable[[Arrays], tuple[Array, ...]],
     judged: Callable[[str, Array, Array], TensorVerdict],
     budget: Budget,
+    seconds: float,
     impossible: dict[str, str | None],
 ) -> Check:
-    """Compare as many calls as the budget allows with what their mini-batches are known to give.
+    """Compare as many calls as the rest of the budget allows with what their mini-batches are known to give.
 
     Parameters
     ----------
@@ -47,14 +46,15 @@ def further_calls(
         Judges what a call returned, by its name, and what it should have returned.
     budget : Budget
         What the proof may cost.
+    seconds : float
+        About what a call takes.
     impossible : dict
         As of :func:`compared`.
     """
-    reserved = (1.0 - BUDGET_SHARE) * budget.left
     worst: dict[str, TensorVerdict] = {}
-    calls, seconds = 0, 0.0
+    calls = 0
     for batch, exact in islice(known, MAX_FURTHER_CALLS):
-        if not budget.affords(reserved + seconds):
+        if not budget.affords(seconds):
             break
         began = time.perf_counter()
         found = call(batch)

@@ -23,7 +23,7 @@ from benchmarker.worker.loading import problem_graph
 from benchmarker.worker.verification import reference
 from benchmarker.worker.verification.calls_again import FURTHER
 from benchmarker.worker.verification.findings import Check, left_out
-from benchmarker.worker.verification.outputs_again import MOVED_ROWS, LastStep, OutputsAgain
+from benchmarker.worker.verification.outputs_again import MOVED_ROWS, OutputsAgain
 from benchmarker.worker.verification.samples import NO_ERRORS, tensor_sample
 from benchmarker.worker.verification.tolerances import Expected, Tolerance
 from benchmarker.worker.verification.verdicts import TensorVerdict, judge
@@ -202,5 +202,5 @@ class GenerationsAgain(OutputsAgain):
             "first mini-batch again", "generations are compared with the reference of their own tokens"
         )
 
-    def _further(self, last: LastStep, unseen: Arrays, found: tuple[Array, ...]) -> Check:
+    def further(self) -> Check:
         return left_out(FURTHER, "a generation is many calls, each of which the tokens after it depend on")

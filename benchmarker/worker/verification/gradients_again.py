@@ -137,8 +137,10 @@ class GradientsAgain:
         what = "what the same mini-batch gives once more"
         return self._judged(LAST_STEP, what, {}, returned, expected, self._limits)
 
-    def further(self, batches: Sequence[dict[str, Array]]) -> Check:
-        """Check that no step among many gives anything else than the first one of its mini-batch."""
+    def further(self, batches: Sequence[dict[str, Array]], seconds: float) -> Check:
+        """Check that no step among many gives anything else than the first one of its mini-batch; to be made last."""
+        if not self._budget.affords((len(batches) + 1) * seconds):
+            return left_out(FURTHER, "steps take longer than this proof may last")
         known = [(batch, self._stepped(self._steps.load(batch))) for batch in batches]
         # The next step may write to the same memory.
         given = [(batch, tuple(map(np.array, found.values()))) for batch, found in known if found is not None]
@@ -146,7 +148,7 @@ class GradientsAgain:
             return left_out(FURTHER, "its values depend on the dropout masks")
         names = tuple(known[0][1] or ())
         impossible = impossible_kinds(self._expected, self._job.precision)
-        return further_calls(cycle(given), names, self._again, self._same, self._budget, impossible)
+        return further_calls(cycle(given), names, self._again, self._same, self._budget, seconds, impossible)
 
     def _again(self, batch: dict[str, Array]) -> tuple[Array, ...]:
         return tuple((self._stepped(self._steps.load(batch)) or {}).values())

@@ -17,7 +17,7 @@ import numpy as np
 from benchmarker.data import values
 from benchmarker.worker.loading import problem_graph
 from benchmarker.worker.verification import reference
-from benchmarker.worker.verification.calls_again import further_calls
+from benchmarker.worker.verification.calls_again import FURTHER, further_calls
 from benchmarker.worker.verification.findings import FAILED, Check, compared, left_out
 from benchmarker.worker.verification.further_steps import ProofSubject
 from benchmarker.worker.verification.reference_cost import fits_memory, forward_seconds
@@ -77,6 +77,8 @@ class OutputsAgain:
         graph = subject.prepared.graph
         self._row_seconds = 2 * forward_seconds(graph) / graph.batch_size
         self._compared = False
+        self._known_calls: Iterator[tuple[Arrays, tuple[Array, ...]]] | None = None
+        self._call_seconds = 0.0
 
     def checks(self, last: LastStep, unseen: Arrays) -> Iterator[Check]:
         """Make them all."""
@@ -88,7 +90,16 @@ class OutputsAgain:
         if not self._compared:
             yield self._first_again()
         if len(found) == self._count:
-            yield self._further(last, unseen, found)
+            self._known_calls = self._known(last, unseen, found)
+
+    def further(self) -> Check:
+        """Check that no call among many gives anything else, wherever the rows stand; to be made last of all."""
+        if self._known_calls is None:
+            return left_out(FURTHER, "there are no outputs to compare them with")
+        impossible, budget = self._impossible, self._budget
+        return further_calls(
+            self._known_calls, self._names, self._once, self._judged, budget, self._call_seconds, impossible
+        )
 
     def _once(self, batch: Arrays) -> tuple[Array, ...]:
         return self._steps.values(self._steps.load(batch))
@@ -97,7 +108,8 @@ class OutputsAgain:
         """Return what a step gives that is made twice if there is time: the first may have changed its mini-batch."""
         began, native = time.perf_counter(), self._steps.load(batch)
         found = self._steps.values(native)
-        return self._steps.values(native) if self._budget.affords(time.perf_counter() - began) else found
+        self._call_seconds = time.perf_counter() - began
+        return self._steps.values(native) if self._budget.affords(self._call_seconds) else found
 
     def _against_reference(self, name: str, batch: Arrays, found: tuple[Array, ...]) -> Check:
         if len(found) != self._count:
@@ -188,11 +200,6 @@ class OutputsAgain:
         ]
         what = f"the outputs of the {UNSEEN}, its samples moved on by {shift}"
         return compared(MOVED_ROWS, what, tensors, self._impossible)
-
-    def _further(self, last: LastStep, unseen: Arrays, found: tuple[Array, ...]) -> Check:
-        """Check that no call among many gives anything else, wherever the rows stand."""
-        known = self._known(last, unseen, found)
-        return further_calls(known, self._names, self._once, self._judged, self._budget, self._impossible)
 
     def _known(
         self, last: LastStep, unseen: Arrays, found: tuple[Array, ...]
