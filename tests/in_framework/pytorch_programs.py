@@ -29,6 +29,7 @@ from benchmarker.plugins.pytorch import Options, composed
 from benchmarker.plugins.pytorch.framework import PytorchFramework
 from benchmarker.plugins.pytorch.lowering import lower
 from benchmarker.problems import deepbench_sparse_gemm
+from benchmarker.worker.conformance.optimizers import recurrent_network
 from benchmarker.worker.conformance.subject import (
     draw_batch,
     draw_parameters,
@@ -497,6 +498,21 @@ def check_a_rule_in_pieces_updates_as_one_of_whole_tensors() -> None:
                 optimizer.step()
         results.append([*(t[0].detach() for t in tensors.values()), *optimizer.state()["m"]])
     assert all(torch.equal(one, other) for one, other in zip(*results))
+
+
+def check_adafactor_is_pytorchs_own_where_it_sees_what_the_rule_sees() -> None:
+    def kernels(size: int) -> Graph:
+        net = Network("kernels", 2)
+        net.loss(net.reduce_mean(net.convolution("conv", net.input("x", (3, 5, 5)), 4, size)))
+        return net.graph()
+
+    graphs = {"3x3": kernels(3), "1x1": kernels(1), "lstm": recurrent_network()}
+    chosen = Optimizer.default("adafactor")
+    variants = {name: build(graph, "training", optimizer=chosen) for name, graph in graphs.items()}
+    variants["limit"] = build(kernels(3), "training", optimizer=chosen.with_constants({"clip": 0.5}))
+    native = {name for name, program in variants.items() if program.optimizer_variant() == "native"}
+    # PyTorch bounds what a kernel of 1x1 is divided by, has two biases of an LSTM, and no limit below 1.
+    assert native == {"3x3"}, native
 
 
 CHECKS = checks_of(globals())
