@@ -276,8 +276,9 @@ def tolerance_reason(precision: str, floor: float = FLOOR) -> str:
         least = MODELLED_FLOOR[precision]
         return (
             f"{MODELLED_MARGIN:g} times what rounding the results of every operator to {precision} does to the "
-            f"reference, at least {least:.2g}; of the scale of a tensor {PROJECTION_MARGIN:g} times what that changes, "
-            f"of all gradients {SCALE_MARGIN:g} times"
+            f"reference, at least {least:.2g}, or what rectifiers do that this has not switched and rounding might; "
+            f"of the scale of a tensor {PROJECTION_MARGIN:g} times what that changes, of all gradients "
+            f"{SCALE_MARGIN:g} times"
         )
     if precision == "fp64":
         return (
