@@ -167,10 +167,10 @@ def _add_options(parser: argparse.ArgumentParser, what: Any, *, of_recipes: bool
     """Add all options but names and files; those alone that a recipe leaves open if they are ``of_recipes``."""
     _add_table(what, "what", of_recipes)
     _add_optimizer(what)
-    of_table = "; training.NAME=JSON for the table of an open recipe" if of_recipes else ""
     add_settings(
         what,
-        f"a parameter of the problem or an option of the framework; OWNER.NAME=VALUE if both have it{of_table}",
+        "a parameter of the problem or an option of the framework; OWNER.NAME=VALUE if both have it; "
+        "training.NAME=JSON for the table of an open recipe",
         metavar="NAME=VALUE,...",
     )
     where = parser.add_argument_group("where and how")
@@ -351,7 +351,6 @@ def given(arguments: argparse.Namespace) -> dict[str, Any]:
         frameworks=arguments.framework,
         problems=_problems(arguments),
         optimizers=arguments.optimizer,
-        training=getattr(arguments, "training", None),
         settings=unique_settings(arguments.set) or None,
         hyperparameters={n: v for n in hyperparameters() if (v := getattr(arguments, n, None))} or None,
         accept=unique_settings(arguments.accept, "accept") or None,

@@ -6,7 +6,7 @@ import argparse
 from typing import TYPE_CHECKING
 
 from benchmarker.cli.run import run_blueprint
-from benchmarker.cli.run_options import add_recipe_arguments, unique_settings
+from benchmarker.cli.run_options import add_recipe_arguments
 from benchmarker.errors import UsageError
 
 if TYPE_CHECKING:
@@ -15,7 +15,6 @@ if TYPE_CHECKING:
 __all__ = ["add_arguments", "main"]
 
 add_arguments = add_recipe_arguments
-_OWNER = "training."
 
 
 def main(arguments: argparse.Namespace) -> int:
@@ -24,19 +23,7 @@ def main(arguments: argparse.Namespace) -> int:
         if arguments.seed is not None:
             raise UsageError("give either --seeds, how many there are, or --seed, which they are")
         arguments.seed = tuple(range(arguments.seeds))
-    blueprint = _recipe(arguments)
-    _take_settings(arguments, blueprint)
-    return run_blueprint(arguments, blueprint)
-
-
-def _take_settings(arguments: argparse.Namespace, blueprint: Blueprint) -> None:
-    """Take the settings of the recipe's table from those of problem and framework."""
-    from benchmarker.experiment.recipes import with_settings
-
-    own = [(name[len(_OWNER) :], values) for name, values in arguments.set if name.startswith(_OWNER)]
-    arguments.set = [(name, values) for name, values in arguments.set if not name.startswith(_OWNER)]
-    if own:
-        arguments.training = with_settings(blueprint.values["training"], unique_settings(own))
+    return run_blueprint(arguments, _recipe(arguments))
 
 
 def _recipe(arguments: argparse.Namespace) -> Blueprint:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -13,8 +12,8 @@ from benchmarker import registry
 from benchmarker.errors import UsageError
 from benchmarker.experiment.keys import canonical
 from benchmarker.experiment.spec import RunSpec, specification
-from benchmarker.training.fields import made, to_json
-from benchmarker.training.recipe import MAY_CHANGE, Training
+from benchmarker.training.fields import made
+from benchmarker.training.recipe import Training
 from benchmarker.training.reference_runs import ReferenceRuns
 
 if TYPE_CHECKING:
@@ -33,10 +32,6 @@ _DECIDING = (
 """What of a specification belongs to a recipe beside its table."""
 _OF_RUNS = ("name", "early_stop", "max_steps")
 """Members of the table that change no step."""
-
-
-_SETTABLE = tuple(name for name in MAY_CHANGE if name not in _DECIDING)
-"""What of the table an open recipe may leave to who trains by it: the rest of :data:`MAY_CHANGE` has options."""
 
 
 def recipe(name: str) -> Blueprint:
@@ -146,56 +141,3 @@ def without_early_stop(training: Training) -> Training:
 def left_after(training: Training, steps: int) -> Training:
     """Return the training as it is left after some updates, its schedules those of the whole one."""
     return replace(training, max_steps=steps)
-
-
-def with_settings(training: Training, settings: Mapping[str, tuple[str, ...]]) -> Training:
-    """Return the training with other schedules, limits or augmentation.
-
-    Parameters
-    ----------
-    training : Training
-        Of the recipe.
-    settings : mapping of str to tuple of str
-        Values as JSON, or texts, by their places in the table: ``limits.epochs``; null takes a field away.
-
-    Raises
-    ------
-    UsageError
-        If there is no such place, or the table that comes of it makes no sense.
-    """
-    table = to_json(training)
-    for place, values in settings.items():
-        *outer, last = place.split(".")
-        if (outer or [last])[0] not in _SETTABLE:
-            raise UsageError(f"only {', '.join(_SETTABLE)} of a recipe can be set, got 'training.{place}'")
-        if len(values) > 1:
-            raise UsageError(f"'training.{place}' takes one value, got {len(values)}")
-        _put(table, outer, last, _value(values[0]))
-    return made(Training, table, "the recipe")
-
-
-def _put(table: dict[str, Any], outer: Sequence[str], last: str, value: Any) -> None:
-    for name in outer:
-        inner = table.setdefault(name, {})
-        if not isinstance(inner, dict):
-            raise UsageError(
-                f"'training.{'.'.join(outer)}' is no table, so it has no '{last}'; set it as a whole"
-            )
-        table = inner
-    if value is None:
-        table.pop(last, None)
-    else:
-        table[last] = value
-
-
-def _value(text: str) -> Any:
-    try:
-        return json.loads(text)
-    except ValueError:
-        return text
-
-
-def settings_of(training: Mapping[str, Any]) -> dict[str, str]:
-    """Return what of an open recipe's table a command spells out, by its place, as :func:`with_settings` reads it."""
-    names = [name for name in _SETTABLE if name in training["may_change"] and name in training]
-    return {name: json.dumps(training[name], separators=(",", ":")) for name in names}

@@ -20,6 +20,7 @@ from benchmarker.experiment.recipes import check_division
 from benchmarker.experiment.replication import as_asked
 from benchmarker.experiment.spec import Experiment, RunSpec, specification
 from benchmarker.experiment.suitability import unsupported_reasons
+from benchmarker.experiment.training_settings import settled
 from benchmarker.records.assembly.acceptance import judge
 from benchmarker.records.assembly.facts import FinishedRun
 from benchmarker.records.remote.opening import open_place, store_at
@@ -59,7 +60,7 @@ def asked_experiment(values: Mapping[str, Any], blueprint: Blueprint | None = No
         raise UsageError(
             f"{' and '.join(missing)} required, on the command line or in {where} (see benchmarker run --help)"
         )
-    return Experiment(**values)
+    return Experiment(**settled(values))
 
 
 def _placed(fault: Fault, values: Mapping[str, Any], blueprint: Blueprint | None) -> BlueprintFault | None:

@@ -8,6 +8,8 @@ from typing import Any
 
 import pytest
 
+import benchmarker
+from benchmarker.errors import UsageError
 from benchmarker.records.schema import validate
 from tests.conftest import Command
 
@@ -291,6 +293,49 @@ def test_an_open_recipe_s_schedules_limits_and_augmentation_are_set(
     assert record["training"]["recipe"]["digest"] != plain["training"]["recipe"]["digest"]
     (again,) = command(*record["command"][3:], "--json").records
     assert again["training"]["digests"] == record["training"]["digests"]
+
+
+@pytest.mark.framework("numpy")
+def test_python_run_and_blueprints_set_the_same_of_an_open_recipe(
+    command: Command, numpy_here: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    recipe = quick(command, 0.999, "division = 'open'\nmay_change = ['schedules', 'limits', 'augmentation']")
+    monkeypatch.chdir(command.folder)
+    step = {"name": "shift", "pixels": 1}
+    settings: dict[str, Any] = {
+        "training.limits.epochs": 1,
+        "training.schedules.learning_rate": {"kind": "cosine"},
+        "training.augmentation": [step],
+    }
+    own = "\n[set.training]\n'limits.epochs' = 1\naugmentation = [{ name = 'shift', pixels = 1 }]\n"
+    own += "schedules = { learning_rate = { kind = 'cosine' } }\n"
+    (command.folder / "changed.toml").write_text((command.folder / recipe).read_text() + own)
+    fixed: dict[str, Any] = {"framework": "numpy", "dry_run": True}
+    (planned,) = benchmarker.run(recipe=recipe, set=settings, **fixed).plan
+    nested_settings = {"training": {name.partition(".")[2]: value for name, value in settings.items()}}
+    (nested,) = benchmarker.run(recipe, set=nested_settings, **fixed).plan
+    (of_file,) = benchmarker.run("changed.toml", **fixed).plan
+    flags = [*CHANGED, f"--set=training.augmentation={json.dumps([step])}", "--dry-run", "--json"]
+    (commanded,) = command("run", f"--recipe={recipe}", "--framework=numpy", *flags).records
+    tables = [one["training"] for one in (planned, nested, of_file, commanded)]
+    assert [table | {"name": ""} for table in tables] == [tables[0] | {"name": ""}] * 4
+    assert tables[0]["limits"] == {"epochs": 1.0}
+    assert tables[0]["schedules"]["learning_rate"]["kind"] == "cosine"
+    assert tables[0]["augmentation"] == [step]
+
+
+def test_what_a_recipe_does_not_leave_open_is_refused_in_python_too(
+    command: Command, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    recipe = quick(command, more="division = 'open'\nmay_change = ['schedules']")
+    monkeypatch.chdir(command.folder)
+    fixed: dict[str, Any] = {"framework": "numpy", "dry_run": True}
+    with pytest.raises(UsageError, match="fixes its limits, and leaves schedules to change"):
+        benchmarker.run(recipe=recipe, set={"training.limits.epochs": 1}, **fixed)
+    with pytest.raises(UsageError, match="only schedules, limits, augmentation of a recipe can be set"):
+        benchmarker.run(recipe=recipe, set={"training.target": None}, **fixed)
+    with pytest.raises(UsageError, match=r"'training.limits.epochs' is of a recipe, and none is named"):
+        benchmarker.run(problem="mnist_mlp", set={"training.limits.epochs": 1}, **fixed)
 
 
 @pytest.mark.parametrize(

@@ -126,6 +126,27 @@ def check_keras_own_optimizer_is_used_where_it_is_the_same(framework: Framework,
     assert [isinstance(found, keras.optimizers.SGD) for found in made] == [True] + [False] * 6
 
 
+def check_lion_and_adafactor_are_keras_own_where_they_compute_the_same(
+    framework: Framework, backend: str
+) -> None:
+    import keras
+
+    lion, adafactor = Optimizer.default("lion"), Optimizer.default("adafactor")
+    cases = {
+        "lion": (pictures(), lion),
+        "lion with decay": (pictures(), lion.with_constants({"weight_decay": 0.1})),
+        "lion that forgets": (pictures(), lion.with_constants({"beta1": 0.0})),
+        "matrices": (dense(), adafactor),
+        "kernels": (pictures(), adafactor),
+        "decay": (dense(), adafactor.with_constants({"weight_decay": 0.1})),
+    }
+    own = (keras.optimizers.Lion, keras.optimizers.Adafactor)
+    found = {name: build(framework, graph, "training", chosen) for name, (graph, chosen) in cases.items()}
+    native = {name for name, program in found.items() if program.optimizer_variant() == "native"}
+    assert native == {"lion", "lion with decay", "matrices"}
+    assert native == {name for name, program in found.items() if isinstance(program._model.optimizer, own)}
+
+
 def check_training_and_asking_in_between_is_training(framework: Framework, backend: str) -> None:
     """Over JAX the state leaves the variables while steps run, and must find back and forth."""
     graph, batch = pictures(), draw_batch(pictures(), 0)
@@ -170,8 +191,9 @@ def check_a_row_that_is_used_twice_follows_the_sum_of_its_gradients(
     net.output(x)
     net.loss(net.softmax_cross_entropy_loss(x, net.labels("label", 3)))
     graph, start = net.graph(), draw_parameters(net.graph(), 0)
-    for kind in ("momentum", "adam", "adamw", "rmsprop", "adagrad"):
-        chosen = Optimizer(kind, learning_rate=0.01, epsilon=1e-2, weight_decay=0.01)
+    for kind in ("momentum", "adam", "adamw", "rmsprop", "adagrad", "lion", "adafactor"):
+        decay = 0.0 if kind == "adafactor" else 0.01
+        chosen = Optimizer(kind, learning_rate=0.01, epsilon=1e-2, weight_decay=decay)
         program = build(framework, graph, "training", chosen)
         reference = reference_program(graph, start, "training", chosen)
         for step in range(3):

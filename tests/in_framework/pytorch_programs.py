@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from dataclasses import replace
 from typing import Any
 from unittest import mock
 
@@ -29,6 +30,7 @@ from benchmarker.plugins.pytorch import Options, composed
 from benchmarker.plugins.pytorch.framework import PytorchFramework
 from benchmarker.plugins.pytorch.lowering import lower
 from benchmarker.problems import deepbench_sparse_gemm
+from benchmarker.worker.conformance.optimizers import recurrent_network
 from benchmarker.worker.conformance.subject import (
     draw_batch,
     draw_parameters,
@@ -36,6 +38,8 @@ from benchmarker.worker.conformance.subject import (
     reference_program,
 )
 from benchmarker.worker.measurement.micro_batching import MicroBatched
+from benchmarker.worker.verification.further_steps import FurtherSteps
+from benchmarker.worker.verification.update_rule import Moment, distance, predicted, sampled
 from tests.in_framework.comparing import far, refusal
 from tests.in_framework.verdicts import checks_of, tell
 
@@ -255,6 +259,31 @@ def _skips_are_counted(kind: str) -> None:
     again.train_step(batch)
     assert again.skipped_updates(8) == 1
     assert build(graph, "training").skipped_updates(0) is None
+
+
+def check_a_step_after_a_skipped_one_is_followed_by_the_updates_that_were_made() -> None:
+    graph, chosen = rectified(), Optimizer("adam", learning_rate=0.01)
+    program = build(graph, "training", "fp16", chosen)
+    names = [p.name for p in graph.trainable]
+    native = {**program.native_state(), "loss_scale": np.array([2.0**80, 0.0])}
+    program.restore(TrainingState(0, program.parameters(), program.optimizer_state(), {}, native))
+    batch = program.load(draw_batch(graph, 0))
+    steps = FurtherSteps(program, "training", 0)
+    steps.step(batch)  # overflows
+    _, gradients = program.gradients(batch)
+    assert (steps.taken, steps.updates) == (1, 0)
+    state = {letter: sampled(arrays, names) for letter, arrays in program.optimizer_state().items()}
+    before = Moment(steps.updates, sampled(program.parameters(), names), state)
+    steps.step(batch)
+    assert (steps.taken, steps.updates) == (2, 1)
+    found = sampled(program.parameters(), names)
+
+    def share(moment: Moment) -> float:
+        made = predicted(chosen, moment, sampled(gradients, names)).weights
+        return distance(found, made) / distance(found, before.weights)
+
+    assert share(before) < 0.01
+    assert share(replace(before, steps=1)) > 0.1
 
 
 def check_a_difference_goes_straight_into_hubers_loss() -> None:
@@ -497,6 +526,21 @@ def check_a_rule_in_pieces_updates_as_one_of_whole_tensors() -> None:
                 optimizer.step()
         results.append([*(t[0].detach() for t in tensors.values()), *optimizer.state()["m"]])
     assert all(torch.equal(one, other) for one, other in zip(*results))
+
+
+def check_adafactor_is_pytorchs_own_where_it_sees_what_the_rule_sees() -> None:
+    def kernels(size: int) -> Graph:
+        net = Network("kernels", 2)
+        net.loss(net.reduce_mean(net.convolution("conv", net.input("x", (3, 5, 5)), 4, size)))
+        return net.graph()
+
+    graphs = {"3x3": kernels(3), "1x1": kernels(1), "lstm": recurrent_network()}
+    chosen = Optimizer.default("adafactor")
+    variants = {name: build(graph, "training", optimizer=chosen) for name, graph in graphs.items()}
+    variants["limit"] = build(kernels(3), "training", optimizer=chosen.with_constants({"clip": 0.5}))
+    native = {name for name, program in variants.items() if program.optimizer_variant() == "native"}
+    # PyTorch bounds what a kernel of 1x1 is divided by, has two biases of an LSTM, and no limit below 1.
+    assert native == {"3x3"}, native
 
 
 CHECKS = checks_of(globals())

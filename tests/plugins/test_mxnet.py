@@ -45,9 +45,9 @@ from benchmarker.plugins.mxnet import Options
 from benchmarker.plugins.mxnet.framework import MxnetFramework
 from benchmarker.worker.conformance.subject import draw_batch, draw_parameters
 
-def build(graph, parameters, mode):
+def build(graph, parameters, mode, optimizer=Optimizer("sgd")):
     return MxnetFramework().build(
-        graph, parameters, mode=mode, device=Device("cpu"), precision="fp32", optimizer=Optimizer("sgd"),
+        graph, parameters, mode=mode, device=Device("cpu"), precision="fp32", optimizer=optimizer,
         options=Options(),
     )
 """
@@ -106,6 +106,48 @@ def error(classes):
 
 print(json.dumps({classes: error(classes) for classes in (2, 10, 16, 103, 1000)}))
 """
+
+
+LAYERS = """
+from benchmarker.worker.conformance.optimizers import recurrent_network
+from benchmarker.worker.conformance.subject import reference_program
+
+net = Network("wide", 2)
+x = net.dense("fc", net.input("x", (1024,)), 1536)
+net.output(x)
+net.loss(net.mean_squared_error_loss(x, net.input("target", (1536,))))
+graph, found = net.graph(), {}
+start = draw_parameters(graph, 0)
+# Steps large enough for float32 to tell them from the weights.
+constants = {"lamb": {"learning_rate": 0.1}, "lars": {"learning_rate": 0.5, "trust": 0.1}}
+for kind, own in constants.items():
+    optimizer = Optimizer.default(kind).with_constants({**own, "weight_decay": 0.1})
+    program = build(graph, start, "training", optimizer)
+    expected = reference_program(graph, start, "training", optimizer)
+    for step in range(2):
+        batch = draw_batch(graph, step)
+        program.train_step(program.load(batch))
+        expected.train_step(expected.load(batch))
+    ways = [p.parameters()["fc.weight"].astype(np.float64) - start["fc.weight"] for p in (program, expected)]
+    recurrent = recurrent_network()
+    found[kind] = [
+        program.optimizer_variant(),
+        build(recurrent, draw_parameters(recurrent, 0), "training", optimizer).optimizer_variant(),
+        float(np.linalg.norm(ways[0] - ways[1]) / np.linalg.norm(ways[1])),
+    ]
+print(json.dumps(found))
+"""
+
+
+@pytest.mark.framework
+def test_lamb_and_lars_are_mxnets_own_and_exact_of_layers_with_many_weights(
+    answer: Callable[[str], Any],
+) -> None:
+    for wide, recurrent, error in answer(BUILD + LAYERS).values():
+        # All weights of a recurrent layer lie in one array, of which these rules would see one norm.
+        assert (wide, recurrent) == ("native", "composed")
+        # MXNet's own norm of so many weights is off by 1e-3.
+        assert error < 2e-5
 
 
 def test_a_gradient_through_few_classes_is_as_exact_as_through_many(answer: Callable[[str], Any]) -> None:

@@ -255,6 +255,21 @@ def test_the_tolerance_of_a_half_precision_is_below_a_fault_of_5_percent(precisi
     assert tried(0.01) == Tolerance(MODELLED_MARGIN * 0.01, MODELLED_MARGIN * 0.01, scale, floor)
 
 
+def test_a_rectifier_that_no_trial_has_met_may_switch_in_a_low_precision() -> None:
+    def norm(rounding: float, switching: float, precision: str, kind: str = "adagrad") -> float:
+        tried = replace(expected(tensor(), rounding, "g", kind), trials=(0.0,), switching=switching)
+        return tolerances([tried], precision)["g"].norm
+
+    assert norm(0.01, 0.2, "bf16") == 0.2
+    assert norm(0.01, 0.9, "bf16") == MAX_TOLERANCE
+    # Where trials have met some, what these do says more than what all do.
+    assert norm(0.03, 0.2, "bf16") == MODELLED_MARGIN * 0.03
+    assert norm(0.03, 0.2, "fp16") == 0.2
+    assert norm(0.01, 0.0, "bf16") == MODELLED_MARGIN * 0.01
+    # Gradients are compared on a mini-batch that was chosen for it.
+    assert norm(0.01, 0.2, "bf16", "gradient") == MODELLED_MARGIN * 0.01
+
+
 @pytest.mark.parametrize("precision", EPSILON)
 def test_a_tensor_rounded_to_the_precision_passes_and_zeros_do_not(precision: str) -> None:
     array = tensor()

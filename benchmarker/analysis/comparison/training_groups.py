@@ -3,13 +3,26 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from benchmarker.analysis.comparison.censored import Time, share_interval
 from benchmarker.records.lookup import Record
 from benchmarker.records.precision import excluded
+
+
+@dataclass(frozen=True)
+class Sample:
+    """Times to the target, each with the seed of its training."""
+
+    seeds: tuple[int, ...]
+    times: tuple[Time, ...]
+
+    @property
+    def by_seed(self) -> dict[int, Time]:
+        """The times by seed; of several of one seed the last."""
+        return dict(zip(self.seeds, self.times))
 
 
 @dataclass(frozen=True)
@@ -66,6 +79,16 @@ class TrainingGroup:
         return list(map(_seconds, self.timed))
 
     @property
+    def steps_sample(self) -> Sample:
+        """Steps to the target with their seeds."""
+        return Sample(_seeds(self.well), tuple(self.steps))
+
+    @property
+    def seconds_sample(self) -> Sample:
+        """Seconds to the target that tell of a difference, with their seeds: none if all are disturbed."""
+        return Sample((), ()) if self.is_disturbed else Sample(_seeds(self.timed), tuple(self.seconds))
+
+    @property
     def every_seconds(self) -> list[Time]:
         """Seconds to the target of each, disturbed or not."""
         return list(map(_seconds, self.well))
@@ -88,7 +111,11 @@ class TrainingGroup:
     @property
     def by_seed(self) -> dict[int, Time]:
         """Steps to the target by seed; of several trainings of one seed those of the last."""
-        return {record["seed"]: time for record, time in zip(self.well, self.steps)}
+        return self.steps_sample.by_seed
+
+
+def _seeds(records: Sequence[Record]) -> tuple[int, ...]:
+    return tuple(record["seed"] for record in records)
 
 
 def _time(record: Record, metric: str, ended: float) -> Time:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from benchmarker.analysis.comparison.censored import (
@@ -17,17 +17,19 @@ from benchmarker.analysis.comparison.censored import (
     olympic_mean,
 )
 from benchmarker.analysis.comparison.matching import Side
-from benchmarker.analysis.comparison.training_groups import TrainingGroup
+from benchmarker.analysis.comparison.training_differences import (
+    MIN_FOR_VERDICT,
+    SIGNIFICANCE,
+    Difference,
+    difference_between,
+)
+from benchmarker.analysis.comparison.training_groups import Sample, TrainingGroup
 from benchmarker.errors import BenchmarkerError, UsageError, plural
 from benchmarker.experiment.keys import canonical
 from benchmarker.records.keys import differences
 from benchmarker.records.lookup import Record, work_name
 from benchmarker.statistics import holm
 from benchmarker.training.reference_runs import ReferenceRuns
-
-SIGNIFICANCE = 0.05
-MIN_FOR_VERDICT = 4
-"""Of fewer runs each no difference of two groups can be shown at 5 %."""
 
 
 @dataclass(frozen=True)
@@ -44,8 +46,10 @@ class Row:
     equal_steps : bool
         Whether both took as many steps at every seed that they have in common.
     steps_p, seconds_p : float or None
-        How probable so large a difference is without one, of all rows together (log-rank by permutation, Holm);
-        None with too few runs, and of seconds where all of one side are disturbed.
+        How probable so large a difference is without one, of all rows together (Holm); None with too few runs, and of
+        seconds where all of one side are disturbed.
+    steps_test, seconds_test : str or None
+        The test that says so.
     takes_more, is_slower : bool
         Whether its steps, its seconds are more, those of a training that missed the target included.
     """
@@ -57,6 +61,8 @@ class Row:
     equal_steps: bool
     steps_p: float | None
     seconds_p: float | None
+    steps_test: str | None
+    seconds_test: str | None
     takes_more: bool
     is_slower: bool
 
@@ -113,6 +119,8 @@ class Comparison:
                 "equal_steps": row.equal_steps,
                 "steps_p": row.steps_p,
                 "seconds_p": row.seconds_p,
+                "steps_test": row.steps_test,
+                "seconds_test": row.seconds_test,
             }
             for row in self.rows
         ]
@@ -255,20 +263,19 @@ def compare_groups(
     pairs = [(first, group) for group in others]
     if chosen_afterwards:
         pairs += itertools.combinations(others, 2)
-    steps = _corrected(pairs, lambda group: group.steps)
-    seconds = _corrected(pairs, lambda group: [] if group.is_disturbed else group.seconds)
+    steps = _corrected(pairs, lambda group: group.steps_sample)
+    seconds = _corrected(pairs, lambda group: group.seconds_sample)
     rows = zip(others, steps, seconds)
     return Comparison(first, tuple(_row(first, *row) for row in rows))
 
 
 def _corrected(
-    pairs: Sequence[tuple[TrainingGroup, TrainingGroup]], times: Callable[[TrainingGroup], Sequence[Time]]
-) -> list[float | None]:
-    """Return the probability of each pair after Holm's correction for all, None of those with too few runs."""
-    tested = [min(len(times(one)), len(times(other))) >= MIN_FOR_VERDICT for one, other in pairs]
-    found = [log_rank_p(times(other), times(one)) for (one, other), told in zip(pairs, tested) if told]
-    corrected = iter(holm(found))
-    return [next(corrected) if told else None for told in tested]
+    pairs: Sequence[tuple[TrainingGroup, TrainingGroup]], sample: Callable[[TrainingGroup], Sample]
+) -> list[Difference | None]:
+    """Return the difference of each pair after Holm's correction for all, None of those with too few runs."""
+    found = [difference_between(sample(other), sample(one), tests=len(pairs)) for one, other in pairs]
+    corrected = iter(holm([difference.p for difference in found if difference]))
+    return [replace(difference, p=next(corrected)) if difference else None for difference in found]
 
 
 def _check_comparable(records: Sequence[Record]) -> None:
@@ -288,7 +295,12 @@ def _check_comparable(records: Sequence[Record]) -> None:
             )
 
 
-def _row(first: TrainingGroup, group: TrainingGroup, steps_p: float | None, seconds_p: float | None) -> Row:
+def _row(
+    first: TrainingGroup,
+    group: TrainingGroup,
+    steps_differ: Difference | None,
+    seconds_differ: Difference | None,
+) -> Row:
     steps = _ratio(median_time(group.steps), median_time(first.steps))
     seconds = _ratio(median_time(group.seconds), median_time(first.seconds))
     ours, theirs = first.by_seed, group.by_seed
@@ -299,8 +311,10 @@ def _row(first: TrainingGroup, group: TrainingGroup, steps_p: float | None, seco
         seconds,
         seconds / steps if steps and seconds is not None else None,
         bool(common) and all(ours[seed] == theirs[seed] for seed in common),
-        steps_p,
-        seconds_p,
+        steps_differ.p if steps_differ else None,
+        seconds_differ.p if seconds_differ else None,
+        steps_differ.test if steps_differ else None,
+        seconds_differ.test if seconds_differ else None,
         excess(group.steps, first.steps) > 0.0,
         excess(group.seconds, first.seconds) > 0.0,
     )

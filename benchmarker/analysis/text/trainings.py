@@ -10,16 +10,19 @@ from dataclasses import replace
 
 from benchmarker.analysis.comparison.censored import (
     Time,
-    log_rank_p,
     median_interval,
     median_time,
     olympic_mean,
 )
 from benchmarker.analysis.comparison.standings import Standing, standings
-from benchmarker.analysis.comparison.training_groups import TrainingGroup
-from benchmarker.analysis.comparison.trainings import (
+from benchmarker.analysis.comparison.training_differences import (
     MIN_FOR_VERDICT,
     SIGNIFICANCE,
+    WITHIN_SEEDS,
+    difference_between,
+)
+from benchmarker.analysis.comparison.training_groups import TrainingGroup
+from benchmarker.analysis.comparison.trainings import (
     Comparison,
     Row,
     by_recipe,
@@ -43,9 +46,8 @@ _MEDIAN = (
 _INTERVAL = "95 % interval: of the median over seeds, from the sign test; it needs six trainings."
 _NOT_SHOWN = "not shown"
 _VERDICTS = (
-    f"Verdicts: against the first of each recipe, at {100 * SIGNIFICANCE:g} % by the log-rank test over permutations; "
-    "which is the first is known only afterwards, so they are corrected for all pairs (Holm). Equal: as many steps at "
-    f"every seed. {_NOT_SHOWN.capitalize()}: no difference is."
+    "; which is the first is known only afterwards, so they are corrected for all pairs (Holm). Equal: as many steps "
+    f"at every seed. {_NOT_SHOWN.capitalize()}: no difference is."
 )
 _OLYMPIC = "Olympic mean: without the fastest and the slowest run."
 _SHARE = "Reached: with the exact 95 % interval of the share (Clopper-Pearson)."
@@ -139,10 +141,20 @@ def standing_notes(found: Sequence[Standing]) -> list[str]:
     return [
         _MEDIAN,
         _INTERVAL,
-        _VERDICTS,
+        _verdicts(found),
         *disturbed_notes(groups),
         *([f"Without a training that ended well: {', '.join(failed)}."] if failed else []),
     ]
+
+
+def _verdicts(found: Sequence[Standing]) -> str:
+    """Return how verdicts are come by, with the tests that were made."""
+    rows = [row for standing in found for row in standing.comparison.rows]
+    made = {test for row in rows for test in (row.steps_test, row.seconds_test)} - {None}
+    seeds = " within each seed"
+    where = "" if made == {WITHIN_SEEDS} else ", where both frameworks have the same and enough"
+    level = f"Verdicts: against the first of each recipe, at {100 * SIGNIFICANCE:g} % by the log-rank test"
+    return f"{level} over permutations{f'{seeds}{where}' if WITHIN_SEEDS in made else ''}{_VERDICTS}"
 
 
 def standings_table(records: Sequence[Record], *, width: int = 80) -> str:
@@ -206,8 +218,10 @@ def _told(row: Row, first: TrainingGroup) -> str:
             f"{row.steps_ratio:.3g} times the steps of {row.step_seconds_ratio:.3g} times the seconds each"
         )
     if row.seconds_p is not None:
-        return f"{text} (log-rank by permutation, Holm: p = {row.seconds_p:.2g}; of the steps {row.steps_p:.2g})."
-    steps = "" if row.steps_p is None else f" (of the steps p = {row.steps_p:.2g})"
+        other = "" if row.steps_test == row.seconds_test else f" by {row.steps_test}"
+        steps = f"of the steps {row.steps_p:.2g}{other}"
+        return f"{text} ({row.seconds_test}, Holm: p = {row.seconds_p:.2g}; {steps})."
+    steps = "" if row.steps_p is None else f" ({row.steps_test}: of the steps p = {row.steps_p:.2g})"
     return f"{text}; {_why_no_verdict(row.group, first)}{steps}."
 
 
@@ -378,8 +392,9 @@ def _pair_compared(first: TrainingGroup, second: TrainingGroup) -> Iterator[str]
         yield f"{pair} take as many steps at each of {seeds}."
         return
     text = f"{pair} differ in steps at {len(unequal)} of {seeds}"
-    if min(len(first.well), len(second.well)) >= MIN_FOR_VERDICT:
-        text += f"; log-rank by permutation: p = {log_rank_p(first.steps, second.steps):.2g}"
+    difference = difference_between(first.steps_sample, second.steps_sample)
+    if difference is not None:
+        text += f"; {difference.test}: p = {difference.p:.2g}"
     yield f"{text}."
 
 

@@ -28,6 +28,7 @@ from benchmarker.api.tables import Table
 from benchmarker.errors import BenchmarkerError, nearest
 from benchmarker.experiment.acceptance import LIMITS
 from benchmarker.experiment.options import OPTION_OF_KEY
+from benchmarker.experiment.training_settings import OWNER, is_of_training
 from benchmarker.problems.layers.declared import LOSSES, layer_faults
 from benchmarker.training.fields import TableOf
 from benchmarker.training.recipe import Training
@@ -226,7 +227,7 @@ class SuiteName(Rule):
 
 
 class Settings(RuleOfParts):
-    """Parameters and options by name, or by owner and name."""
+    """Parameters and options by name, or by owner and name; those of the recipe's table are checked in that table."""
 
     @property
     def allowed(self) -> str:
@@ -234,7 +235,12 @@ class Settings(RuleOfParts):
 
     def schema(self) -> dict[str, Any]:
         owned = {"type": "object", "additionalProperties": _SETTING.schema()}
-        return {"type": "object", "additionalProperties": {"anyOf": [_SETTING.schema(), owned]}}
+        return {
+            "type": "object",
+            "properties": {OWNER: {"type": "object"}},
+            "patternProperties": {rf"^{OWNER}\.": {}},
+            "additionalProperties": {"anyOf": [_SETTING.schema(), owned]},
+        }
 
     def faults(self, value: Any) -> list[Found]:
         """Return everything that is wrong with the settings."""
@@ -245,6 +251,8 @@ class Settings(RuleOfParts):
     @staticmethod
     def _member(name: str, member: Any) -> Iterator[Found]:
         owned = isinstance(member, Mapping)
+        if is_of_training(name) or (name == OWNER and owned):
+            return
         for inner, value in (member if owned else {name: member}).items():
             for steps, message in _SETTING.faults(value):
                 yield ((name, inner, *steps) if owned else (name, *steps)), message
@@ -268,7 +276,10 @@ FIELDS: Mapping[str, Field] = {
     "framework": Field(
         OneOrMany(_FRAMEWORK), "A framework's name, or its name with version and options; or a list of these."
     ),
-    "set": Field(Settings(), "Parameters and options for all problems and frameworks that have them."),
+    "set": Field(
+        Settings(),
+        "Parameters and options for all problems and frameworks that have them; training.PLACE is of the recipe.",
+    ),
     "optimizer": Field(
         OneOrMany(_OPTIMIZER), "An optimizer's kind, or its kind with constants; default: the problem's."
     ),

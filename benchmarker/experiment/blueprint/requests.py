@@ -12,6 +12,7 @@ from benchmarker.api.suite import Request
 from benchmarker.experiment.blueprint.fields import FIELDS
 from benchmarker.experiment.options import OPTION_OF_KEY
 from benchmarker.experiment.suites.selection import requests
+from benchmarker.experiment.training_settings import OWNER, is_of_training, settled
 from benchmarker.problems.layers.declared import layers_from_json, layers_to_text
 from benchmarker.training.fields import made
 from benchmarker.training.recipe import Training
@@ -73,6 +74,8 @@ def convert(fields: Mapping[str, Any]) -> Converted:
         values["training"] = made(Training, fields["training"], "training")
     if "set" in fields:
         values["settings"] = _settings(fields["set"])
+    if "training" in values:
+        values.update(settled(values))
     if "gpus" in values and "devices" not in values:
         values["devices"] = ("cuda",)
     return converted
@@ -81,7 +84,11 @@ def convert(fields: Mapping[str, Any]) -> Converted:
 def _settings(table: Mapping[str, Any]) -> dict[str, tuple[Any, ...]]:
     found = {}
     for name, value in table.items():
-        if isinstance(value, Mapping):
+        if is_of_training(name):
+            found[name] = (value,)
+        elif name == OWNER and isinstance(value, Mapping):
+            found.update({f"{name}.{own}": (inner,) for own, inner in value.items()})
+        elif isinstance(value, Mapping):
             found.update({f"{name}.{own}": _tuple(inner) for own, inner in value.items()})
         else:
             found[name] = _tuple(value)

@@ -135,6 +135,26 @@ def views(
     return (View(place, tuple(range(len(shapes))), layout, found),)
 
 
+def sees_native_tensors(
+    rule: UpdateRule,
+    where: Mapping[str, ParameterPlace],
+    shapes: Mapping[str, Sequence[Shape]],
+    layouts: Mapping[str, Layout],
+) -> bool:
+    """Tell whether a rule may take every native tensor of some parameters as it stands.
+
+    Raises
+    ------
+    UnsupportedError
+        As :func:`views` says.
+    """
+    return all(
+        view.standing is None
+        for name, place in where.items()
+        for view in views(rule, place, shapes[name], layouts[name])
+    )
+
+
 def _is_all_the_same(
     rule: UpdateRule, place: ParameterPlace, shapes: Sequence[Shape], layout: Layout
 ) -> bool:

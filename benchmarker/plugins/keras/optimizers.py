@@ -3,25 +3,43 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from benchmarker.api.optimizer import Optimizer, state_names
 from benchmarker.plugins.common.hyperparameters import Hyperparameters
+from benchmarker.plugins.keras.layouts import Order
+from benchmarker.training.optimizers.adafactor import MIN_SCALE, MIN_SQUARE
 
 _WRITTEN = ("sgd", "momentum", "nesterov", "adam", "adamw", "rmsprop", "adagrad")
+_TRANSPOSED = (1, 0)
 
 
-def is_native(optimizer: Optimizer) -> bool:
-    """Tell whether Keras has an optimizer that computes the same, or one is written here in its terms."""
-    return optimizer.kind in _WRITTEN and not optimizer.modifiers
+def is_native(optimizer: Optimizer, orders: Iterable[Order | None] = ()) -> bool:
+    """Tell whether Keras has an optimizer that computes the same, or one is written here in its terms.
+
+    Parameters
+    ----------
+    optimizer : Optimizer
+        The equations.
+    orders : iterable
+        Of the axes of each variable that it updates, None where a permutation of axes does not say how it stands.
+    """
+    if optimizer.modifiers:
+        return False
+    if optimizer.kind == "lion":
+        return optimizer.beta1 > 0.0  # which Keras refuses
+    if optimizer.kind == "adafactor":
+        # Keras decays before it takes the root mean square of the weights, and factors the last two axes it has itself.
+        return not optimizer.weight_decay and all(order is not None and len(order) < 3 for order in orders)
+    return optimizer.kind in _WRITTEN
 
 
 def make_optimizer(optimizer: Optimizer) -> Any:
     """Return a Keras optimizer that computes these equations.
 
-    Keras' own is gradient descent. Its momentum is a constant of what is compiled, and its buffer is
-    ``-learning_rate * v``, another function where the rate changes; its Adam adds epsilon before the bias
+    Keras' own are gradient descent, Lion and Adafactor. Its momentum is a constant of what is compiled, and its
+    buffer is ``-learning_rate * v``, another function where the rate changes; its Adam adds epsilon before the bias
     correction, its RMSprop and Adagrad inside the root, and its weight decay is decoupled always. Those are
     written as a subclass, in as many passes over memory.
     """
@@ -29,12 +47,37 @@ def make_optimizer(optimizer: Optimizer) -> Any:
 
     if optimizer.kind == "sgd" and optimizer.weight_decay == 0.0:
         return keras.optimizers.SGD(optimizer.learning_rate)
+    if optimizer.kind == "lion":
+        betas = {"beta_1": optimizer.beta1, "beta_2": optimizer.beta2}
+        return _summing(keras.optimizers.Lion)(optimizer.learning_rate, **betas)
+    if optimizer.kind == "adafactor":
+        return _summing(keras.optimizers.Adafactor)(
+            optimizer.learning_rate,
+            epsilon_1=MIN_SQUARE,
+            epsilon_2=MIN_SCALE,
+            clip_threshold=vars(optimizer.rule)["clip"],
+            relative_step=False,
+        )
     together = keras.backend.backend() == "torch" and optimizer.kind in ("momentum", "nesterov")
     return (_exact_on_torch() if together else _exact())(optimizer)
 
 
-def native_state(optimizer: Optimizer, native: Any) -> dict[str, Any]:
+def build_optimizer(optimizer: Optimizer, native: Any, variables: Sequence[Any]) -> None:
+    """Have an optimizer make its state, and Keras' Lion a decay of weights that can change."""
+    import keras
+
+    native.build(variables)
+    if isinstance(native, keras.optimizers.Lion) and optimizer.weight_decay:
+        start = keras.initializers.Constant(optimizer.weight_decay)
+        native.weight_decay = native.add_variable((), start, name="weight_decay")
+
+
+def native_state(
+    optimizer: Optimizer, native: Any, orders: Sequence[Order | None]
+) -> dict[str, Sequence[Any]]:
     """Return the state variables of all trainable variables, in their order, by the letter of the equations.
+
+    None stands for what a variable lacks.
 
     Parameters
     ----------
@@ -42,13 +85,34 @@ def native_state(optimizer: Optimizer, native: Any) -> dict[str, Any]:
         The equations.
     native : keras.optimizers.Optimizer
         As :func:`make_optimizer` made it, built.
+    orders : sequence
+        Of the axes of each variable.
     """
+    if optimizer.kind == "lion":
+        return {"m": native._momentums}
+    if optimizer.kind == "adafactor":
+        return _factored(native, orders)
     return dict(zip(state_names(optimizer.kind), getattr(native, "slots", ())))
+
+
+def _factored(native: Any, orders: Sequence[Order | None]) -> dict[str, Sequence[Any]]:
+    """Return Adafactor's state; the means of rows of a transposed matrix are those of columns."""
+    rows, columns = zip(
+        *((c, r) if order == _TRANSPOSED else (r, c) for r, c, order in zip(native._r, native._c, orders))
+    )
+    matrix = [order is not None and len(order) == 2 for order in orders]
+    return {
+        "r": [kept if has else None for kept, has in zip(rows, matrix)],
+        "c": [kept if has else None for kept, has in zip(columns, matrix)],
+        "v": [None if has else kept for kept, has in zip(native._v, matrix)],
+    }
 
 
 def changing_variable(native: Any, name: str) -> Any:
     """Return the variable of a constant that may change between updates, which was not 0 when it was built."""
-    return native._learning_rate if name == "learning_rate" else native.changing[name]
+    if name == "learning_rate":
+        return native._learning_rate
+    return native.changing[name] if hasattr(native, "changing") else getattr(native, name)
 
 
 class _Rules:
@@ -105,6 +169,21 @@ def dense(gradient: Any) -> Any:
     import tensorflow as tf
 
     return tf.convert_to_tensor(gradient)
+
+
+@functools.cache
+def _summing(base: Any) -> Any:
+    """Return a class of Keras' optimizers whose gradients of tables are whole ones, which only TensorFlow's are not."""
+    import keras
+
+    if keras.backend.backend() != "tensorflow":
+        return base
+
+    class Summing(base):  # type: ignore[misc]
+        def update_step(self, gradient: Any, variable: Any, learning_rate: Any) -> None:
+            super().update_step(dense(gradient), variable, learning_rate)
+
+    return Summing
 
 
 @functools.cache

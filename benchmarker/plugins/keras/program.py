@@ -14,14 +14,22 @@ from benchmarker.api.profile import Profile
 from benchmarker.errors import UnsupportedError
 from benchmarker.graph.graph import Graph
 from benchmarker.graph.transformations.expand_composites import expand_composites
+from benchmarker.plugins.common.composed import axes_of
 from benchmarker.plugins.common.hyperparameters import Hyperparameters
 from benchmarker.plugins.common.integers import require_32_bits
 from benchmarker.plugins.keras.binding import Binding
 from benchmarker.plugins.keras.binding_site import Setting
 from benchmarker.plugins.keras.composed import composed_optimizer, parts
+from benchmarker.plugins.keras.layouts import Order
 from benchmarker.plugins.keras.model import make_model
 from benchmarker.plugins.keras.operators import BINDERS
-from benchmarker.plugins.keras.optimizers import changing_variable, is_native, make_optimizer, native_state
+from benchmarker.plugins.keras.optimizers import (
+    build_optimizer,
+    changing_variable,
+    is_native,
+    make_optimizer,
+    native_state,
+)
 from benchmarker.plugins.keras.restoring import RestorableProgram
 from benchmarker.plugins.keras.steps import Steps
 from benchmarker.training.optimizers.advance import places
@@ -59,17 +67,23 @@ class KerasProgram(RestorableProgram):
         self._model = make_model(self._graph, self._binding, parameters)
         self._hyperparameters = Hyperparameters(optimizer)
         self._composed: Any = None
+        self._orders: list[Order | None] = []
         chosen = self._made_optimizer(mode, setting)
         self._model.compile(optimizer=chosen, jit_compile=jit)
         if mode == "training":
-            chosen.build(self._model.trainable_variables)
+            build_optimizer(optimizer, chosen, self._model.trainable_variables)
         self._steps = steps(self._model, len(graph.upstream), device)
 
     def _made_optimizer(self, mode: str, setting: Setting) -> Any:
         known = self._hyperparameters
-        if mode != "training" or is_native(known.optimizer):
-            return make_optimizer(known.optimizer if is_native(known.optimizer) else Optimizer())
-        seen = parts(known, places(self._graph, known.optimizer.modifiers.decay_of), self._binding.layouts)
+        if mode != "training":
+            return make_optimizer(Optimizer())
+        where = places(self._graph, known.optimizer.modifiers.decay_of)
+        if known.built_rule.uses_axes:
+            self._orders = [axes_of(self._binding.layouts[name], p.shape) for name, p in where.items()]
+        if is_native(known.optimizer, self._orders):
+            return make_optimizer(known.optimizer)
+        seen = parts(known, where, self._binding.layouts)
         self.composed_rule = known.built_rule
         self._composed = composed_optimizer(known, seen, setting)
         return self._composed
@@ -160,8 +174,10 @@ class KerasProgram(RestorableProgram):
         self._steps.settle()
         if self._composed is not None:
             return self._composed_state()
-        found = native_state(self._hyperparameters.optimizer, self._model.optimizer)
-        return {letter: self._by_parameter(variables) for letter, variables in found.items()}
+        return {letter: self._by_parameter(letter, kept) for letter, kept in self._native_slots().items()}
+
+    def _native_slots(self) -> dict[str, Sequence[Any]]:
+        return native_state(self._hyperparameters.optimizer, self._model.optimizer, self._orders)
 
     def set_hyperparameters(self, values: Mapping[str, float]) -> None:
         if self._mode != "training":
@@ -184,13 +200,11 @@ class KerasProgram(RestorableProgram):
                 found[letter][p.name] = self._decoded(p.name, kept) if alike else self._array(kept)
         return found
 
-    def _by_parameter(self, variables: Sequence[Any]) -> dict[str, Array]:
+    def _by_parameter(self, letter: str, variables: Sequence[Any]) -> dict[str, Array]:
         """Return what there is one of for each of Keras' trainable variables, in their order, by parameter."""
-        places = {id(variable): place for place, variable in enumerate(self._model.trainable_variables)}
-        weights = self._model.weights_by_name
         return {
-            p.name: self._decoded(p.name, variables[places[id(weights[p.name])]])
-            for p in self._graph.trainable
+            name: self._decoded(name, kept) if shape is None else self._array(kept).reshape(shape)
+            for name, kept, shape in self._kept_by_parameter(letter, variables)
         }
 
     def assign(self, values: Mapping[str, Array]) -> None:

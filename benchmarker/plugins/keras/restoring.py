@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from benchmarker.api.training_state import TrainingState
+from benchmarker.api.update_rule import ParameterPlace, Shape
 from benchmarker.errors import UnsupportedError
 from benchmarker.plugins.common.hyperparameters import Hyperparameters
 from benchmarker.plugins.keras.binding import Binding
-from benchmarker.plugins.keras.optimizers import native_state
 from benchmarker.plugins.keras.steps import Steps
 from benchmarker.plugins.numpy.evaluation import RuleProgram
 
@@ -44,8 +44,8 @@ class RestorableProgram(RuleProgram):
         optimizer = self._model.optimizer
         optimizer.iterations.assign(state.steps)
         if self._composed is None:
-            for letter, variables in native_state(self._hyperparameters.optimizer, optimizer).items():
-                self._put_native(variables, state.optimizer[letter])
+            for letter, variables in self._native_slots().items():
+                self._put_native(letter, variables, state.optimizer[letter])
         else:
             self._composed.steps.go_on(state.steps, state.numbers)
             self._put_composed(state.optimizer)
@@ -54,11 +54,28 @@ class RestorableProgram(RuleProgram):
             kept.assign(np.array(state.native[_SEED], kept.dtype))
         self._steps.set_generator(state.native)
 
-    def _put_native(self, variables: Sequence[Any], told: Mapping[str, Array]) -> None:
+    def _put_native(self, letter: str, variables: Sequence[Any], told: Mapping[str, Array]) -> None:
+        for name, kept, shape in self._kept_by_parameter(letter, variables):
+            array = told[name]
+            native = self._encoded(name, array) if shape is None else np.reshape(array, tuple(kept.shape))
+            kept.assign(self._loaded(native))
+
+    def _kept_by_parameter(
+        self, letter: str, variables: Sequence[Any]
+    ) -> Iterator[tuple[str, Any, Shape | None]]:
+        """Yield each parameter that has a letter of the state, what keeps it, and its shape if not as the weights."""
         places = {id(variable): place for place, variable in enumerate(self._model.trainable_variables)}
+        rule = self._hyperparameters.built_rule
         for p in self._graph.trainable:
-            variable = variables[places[id(self._model.weights_by_name[p.name])]]
-            variable.assign(self._loaded(self._encoded(p.name, told[p.name])))
+            weight = self._model.weights_by_name[p.name]
+            kept = variables[places[id(weight)]]
+            if kept is None:
+                continue
+            shapes = rule.state_shapes(ParameterPlace(p.name, p.type.shape))
+            yield p.name, kept, None if tuple(kept.shape) == tuple(weight.shape) else shapes[letter]
+
+    def _native_slots(self) -> dict[str, Sequence[Any]]:
+        raise NotImplementedError
 
     def _put_composed(self, told: Mapping[str, Mapping[str, Array]]) -> None:
         pairs = zip(self._graph.trainable, self._composed.states, self._model.trainable_variables)

@@ -84,7 +84,7 @@ class MxnetProgram(RestorableProgram):
     def _made_updates(self, settings: Settings) -> Updates | ComposedUpdates:
         updated = [slot for slot in self._slots if slot.trainable]
         known, arrays, gradients = self._hyperparameters, self._arrays, self._gradients
-        if is_native(known.optimizer):
+        if is_native(known.optimizer, updated):
             return make_updates(
                 known, [arrays[s.name] for s in updated], [gradients[s.name] for s in updated]
             )

@@ -11,8 +11,10 @@ from typing import TYPE_CHECKING, Any
 from benchmarker.api.framework import Device, Framework
 from benchmarker.api.optimizer import Optimizer
 from benchmarker.api.program import Program
+from benchmarker.api.update_rule import ParameterPlace
 from benchmarker.errors import UnsupportedError
 from benchmarker.graph.graph import Graph
+from benchmarker.plugins.common.composed import sees_native_tensors
 from benchmarker.plugins.common.hyperparameters import Hyperparameters
 from benchmarker.plugins.pytorch import devices, distributed
 from benchmarker.plugins.pytorch.composed import ComposedOptimizer
@@ -177,8 +179,8 @@ def _training_program(
         restoring.put,
         restoring.skipped,
         restoring.note,
-        None if is_native(optimizer) else known.built_rule,
-        known.built_rule if is_native(optimizer) and optimizer.modifiers.ema else None,
+        known.built_rule if isinstance(update, ComposedOptimizer) else None,
+        known.built_rule if optimizer.modifiers.ema and not isinstance(update, ComposedOptimizer) else None,
         exchanged.exchanged if exchanged else None,
     )
     gradients = _verified_gradients(graph, tensors, functions, loss_of, scaler)
@@ -232,15 +234,23 @@ def _sharded_program(
 def _optimizer(known: Hyperparameters, graph: Graph, tensors: Tensors, precision: str) -> Any:
     """Return what updates the parameters: PyTorch's own where it is the same function."""
     chosen = known.optimizer
-    if is_native(chosen):
+    where = places(graph, chosen.modifiers.decay_of)
+    if is_native(chosen, where.values()) and _takes_tensors(known, where, tensors):
         return _native_optimizer(chosen, graph, tensors, precision)
     if precision == "fp16":
         raise UnsupportedError(
-            f"PyTorch has no optimizer '{chosen.kind}', and what scales a loss in precision 'fp16' takes none but "
-            "its own; use fp32 or bf16"
+            f"PyTorch has no optimizer '{chosen.kind}' for these parameters, and what scales a loss in precision "
+            "'fp16' takes none but its own; use fp32 or bf16"
         )
-    where = places(graph, chosen.modifiers.decay_of)
     return ComposedOptimizer(known, where, tensors.native, tensors.layouts)
+
+
+def _takes_tensors(known: Hyperparameters, where: Mapping[str, ParameterPlace], tensors: Tensors) -> bool:
+    """Tell whether the rule may be given each tensor alone, as PyTorch's optimizers are."""
+    if known.built_rule.is_separable:
+        return True
+    shapes = {name: [tuple(tensor.shape) for tensor in tensors.native[name]] for name in where}
+    return sees_native_tensors(known.built_rule, where, shapes, tensors.layouts)
 
 
 def _native_optimizer(chosen: Optimizer, graph: Graph, tensors: Tensors, precision: str) -> Any:

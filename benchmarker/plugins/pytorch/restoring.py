@@ -17,7 +17,7 @@ from benchmarker.plugins.pytorch.composed import ComposedOptimizer
 from benchmarker.plugins.pytorch.modifiers import averages_of
 from benchmarker.plugins.pytorch.skipping import SkippedUpdates
 from benchmarker.plugins.pytorch.tensors import Tensors, to_numpy
-from benchmarker.plugins.pytorch.training import LETTERS
+from benchmarker.plugins.pytorch.training import LETTERS, state_of
 from benchmarker.training.optimizers.modified import AVERAGE
 
 if TYPE_CHECKING:
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     Array = npt.NDArray[Any]
 
 _GENERATOR, _SCALE, _UPDATES, _SKIPPED = "generator", "loss_scale", "updates", "skipped"
-COUNTING = ("adam", "adamw", "rmsprop", "adagrad")
+COUNTING = ("adam", "adamw", "rmsprop", "adagrad", "adafactor")
 """Optimizers whose state has the number of updates."""
 
 
@@ -125,10 +125,13 @@ class Restoring:
         grouped = (tensor for group in self.native.param_groups for tensor in group["params"])
         places = {id(tensor): place for place, tensor in enumerate(grouped)}
         made: dict[int, dict[str, Any]] = {}
-        for letter, parameter, array in self._letters(state, dict.fromkeys(names, trainable)):
-            kept = torch.empty_like(parameter.detach())
+        found = state_of(self.optimizer, self.native, trainable)
+        slots = {letter: found[letter] for letter in names}
+        owners = {id(slot): tensor for kept in slots.values() for slot, tensor in zip(kept, trainable)}
+        for letter, slot, array in self._letters(state, slots):
+            kept = torch.empty_like(slot.detach())
             _copy(kept, array)
-            made.setdefault(places[id(parameter)], {})[names[letter]] = kept
+            made.setdefault(places[id(owners[id(slot)])], {})[names[letter]] = kept
         if self.optimizer.kind in COUNTING:
             updates = int(state.native.get(_UPDATES, state.steps))
             for kept in made.values():

@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from typing import Any
 
 from benchmarker.api.optimizer import Optimizer
 from benchmarker.api.training_state import TrainingState
-from benchmarker.api.update_rule import UpdateRule
+from benchmarker.api.update_rule import ParameterPlace, UpdateRule
 from benchmarker.errors import UnsupportedError
 from benchmarker.plugins.common.hyperparameters import Hyperparameters
 from benchmarker.plugins.pytorch.composed import ComposedOptimizer
 from benchmarker.plugins.pytorch.modifiers import averages_of, decays, grouped, native_kind
+from benchmarker.training.optimizers.adafactor import MIN_SCALE
 from benchmarker.training.optimizers.modified import AVERAGE
 
 FP16_LOSS_SCALE = 1024.0
@@ -59,6 +60,7 @@ def make_optimizer(
         "adamw": functools.partial(optim.AdamW, **adam),
         "rmsprop": functools.partial(optim.RMSprop, alpha=o.decay, eps=o.epsilon),
         "adagrad": functools.partial(optim.Adagrad, eps=o.epsilon),
+        "adafactor": lambda *groups, **given: optim.Adafactor(*groups, **given, **_adafactor_constants(o)),
     }
     kind, groups = native_kind(o), grouped(parameters, undecayed)
     make = functools.partial(makers[kind], groups, lr=o.learning_rate, weight_decay=o.weight_decay)
@@ -85,13 +87,42 @@ LETTERS: Mapping[str, Mapping[str, str]] = {
     "adamw": {"m": "exp_avg", "v": "exp_avg_sq"},
     "rmsprop": {"s": "square_avg"},
     "adagrad": {"s": "sum"},
+    "adafactor": {"r": "row_var", "c": "col_var", "v": "variance"},
 }
 """PyTorch's name of each letter of the equations."""
 
 
-def is_native(optimizer: Optimizer) -> bool:
-    """Tell whether PyTorch has an optimizer that computes the same."""
-    return native_kind(optimizer) in LETTERS
+MIN_ROOT = 1e-18
+"""PyTorch's Adafactor bounds root mean squares by it from below, and a mean of squares, instead of adding 1e-30."""
+
+
+def _adafactor_constants(optimizer: Optimizer) -> dict[str, Any]:
+    return {"eps": (MIN_ROOT, MIN_SCALE), "d": vars(optimizer.rule)["clip"]}
+
+
+def is_native(optimizer: Optimizer, places: Iterable[ParameterPlace] = ()) -> bool:
+    """Tell whether PyTorch has an optimizer that computes the same for parameters.
+
+    Parameters
+    ----------
+    optimizer : Optimizer
+        The equations.
+    places : iterable of ParameterPlace
+        The parameters; without them, for any that stand as they do in the graph.
+    """
+    kind = native_kind(optimizer)
+    return kind in LETTERS and (kind != "adafactor" or _has_adafactor(optimizer, places))
+
+
+def _has_adafactor(optimizer: Optimizer, places: Iterable[ParameterPlace]) -> bool:
+    """Tell whether PyTorch's Adafactor, which came with 2.5 and takes no smaller limit of an update than 1, is ours.
+
+    Of a kernel of one by one each element is a matrix, and its square is bounded and multiplied by itself.
+    """
+    from torch import optim
+
+    fits = hasattr(optim, "Adafactor") and vars(optimizer.rule)["clip"] >= 1.0
+    return fits and not any(len(place.shape) > 2 and place.shape[-2:] == (1, 1) for place in places)
 
 
 def state_of(optimizer: Optimizer, native: Any, parameters: Sequence[Any]) -> dict[str, list[Any]]:
@@ -111,22 +142,31 @@ def state_of(optimizer: Optimizer, native: Any, parameters: Sequence[Any]) -> di
     UnsupportedError
         With a momentum of 0, for which PyTorch keeps nothing.
     """
-    import torch
-
     if isinstance(native, ComposedOptimizer):
         return native.state()
     if optimizer.kind in ("momentum", "nesterov") and optimizer.momentum == 0.0:
         raise UnsupportedError("PyTorch keeps no v with a momentum of 0")
 
-    def one(parameter: Any, name: str) -> Any:
+    def one(parameter: Any, letter: str, name: str) -> Any:
         found = native.state.get(parameter, {}).get(name)
-        return torch.zeros_like(parameter) if found is None else found
+        return _zeros(optimizer, parameter, letter) if found is None else found
 
     found = {
-        letter: [one(parameter, name) for parameter in parameters]
+        letter: [one(parameter, letter, name) for parameter in parameters]
         for letter, name in LETTERS[optimizer.kind].items()
     }
     return {**found, AVERAGE: averages_of(native)} if optimizer.modifiers.ema else found
+
+
+def _zeros(optimizer: Optimizer, parameter: Any, letter: str) -> Any:
+    """Return a letter of the state of a parameter before the first update; None if it has none."""
+    import torch
+
+    shape = tuple(parameter.shape)
+    kept = optimizer.rule.state_shapes(ParameterPlace("", shape)).get(letter)
+    if kept is None:
+        return None
+    return torch.zeros_like(parameter) if kept == shape else parameter.detach().new_zeros(kept)
 
 
 _GROUP: Mapping[str, str] = {"learning_rate": "lr", "momentum": "momentum", "weight_decay": "weight_decay"}

@@ -7,8 +7,9 @@ from benchmarker.api.optimizer import constants
 from benchmarker.api.options import as_text
 from benchmarker.api.update_rule import rule_constants
 from benchmarker.experiment.options import RUN_OPTIONS
-from benchmarker.experiment.recipes import recipe_argument, settings_of
+from benchmarker.experiment.recipes import recipe_argument
 from benchmarker.experiment.spec import RunSpec
+from benchmarker.experiment.training_settings import settings_of
 from benchmarker.training.optimizers import BUILT_IN
 
 _OPTIONS = frozenset(name for rule in BUILT_IN.values() for name in rule_constants(rule))

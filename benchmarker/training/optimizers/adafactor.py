@@ -12,9 +12,9 @@ from benchmarker.training.optimizers.arithmetic import shrunk, square, subtracte
 if TYPE_CHECKING:
     from benchmarker.graph.operators import Operators, Tensor
 
-_MIN_SCALE = 1e-3
+MIN_SCALE = 1e-3
 """``epsilon2`` of the paper: how small the parameters may be that the rate is relative to."""
-_MIN_SQUARE = 1e-30
+MIN_SQUARE = 1e-30
 """``epsilon1`` of the paper."""
 _DECAY = -0.8
 """Exponent of the step in what of the mean of squares is replaced."""
@@ -56,12 +56,12 @@ class Adafactor(UpdateRule):
         }
 
     def update(self, operators: Operators, given: Given) -> Tuple[Tensor, Dict[str, Tensor]]:
-        squares = operators.affine(square(operators, given.gradient), beta=_MIN_SQUARE)
+        squares = operators.affine(square(operators, given.gradient), beta=MIN_SQUARE)
         remembered = self._moved(operators, squares, given.state, given.numbers)
         direction = operators.div(given.gradient, operators.sqrt(self._mean_squares(operators, remembered)))
         size = operators.affine(_root_mean_square(operators, direction), alpha=1.0 / self.clip)
         direction = operators.div(direction, _at_least(operators, size, 1.0))
-        scale = _at_least(operators, _root_mean_square(operators, given.parameter), _MIN_SCALE)
+        scale = _at_least(operators, _root_mean_square(operators, given.parameter), MIN_SCALE)
         rate = operators.mul(given.numbers["rate"], scale)
         return subtracted(operators, shrunk(self, operators, given), rate, direction), remembered
 

@@ -60,7 +60,7 @@ _VARIANTS = {
 }
 
 
-def _network() -> Graph:
+def matrix_network() -> Graph:
     net = Network("optimizers", 16)
     x = net.input("x", (10,))
     label = net.labels("label", 4)
@@ -72,7 +72,7 @@ def _network() -> Graph:
 
 
 def _travel(optimizer: Optimizer, subject: Subject) -> Measurement:
-    graph = _network()
+    graph = matrix_network()
     start = draw_parameters(graph, subject.seed)
     found, expected = train_beside_reference(subject, graph, start, optimizer, _STEPS)
     worst, where = 0.0, ""
@@ -159,7 +159,7 @@ def _flat(state: Mapping[str, Mapping[str, Array]]) -> dict[str, Array]:
 def _remembered(optimizer: Optimizer, network: Callable[[], Graph], subject: Subject) -> Measurement:
     graph = network()
     if "conv" in missing_operators(graph, subject.framework.operators):
-        graph = _network()  # a young framework has no convolutions yet, and remembers all the same
+        graph = matrix_network()  # a young framework has no convolutions yet, and remembers all the same
     start = draw_parameters(graph, subject.seed)
     program = subject.program(graph, start, "training", optimizer)
     reference = reference_program(graph, start, "training", optimizer)
@@ -192,7 +192,8 @@ def _state_checks() -> Iterator[Check]:
     # Without weight decay a framework may take an optimizer of its own, which scales its buffer.
     momentum = _VARIANTS["momentum"]
     yield Check("optimizer/momentum/state-of-lstm", partial(_remembered, momentum, recurrent_network))
-    for kind in WHOLE:
+    yield Check("optimizer/adafactor/state-of-matrices", partial(_remembered, _ADAFACTOR, matrix_network))
+    for kind in ("lion", *WHOLE):
         yield Check(f"optimizer/{kind}/state", partial(_remembered, SCHEDULED[kind], _image_network))
         yield Check(
             f"optimizer/{kind}/state-of-lstm", partial(_remembered, SCHEDULED[kind], recurrent_network)
@@ -206,6 +207,7 @@ _FOLLOWED_STEPS = 20
 _FOLLOWED_TOLERANCE = 1e-5
 """Share of a parameter's way, by the framework's own gradients: what float32 rounds in so many updates."""
 _WARM_UP = 5
+_ADAFACTOR = Optimizer.default("adafactor").with_constants({"learning_rate": 0.02})
 SCHEDULED = {
     "sgd": Optimizer("sgd", learning_rate=0.1, weight_decay=0.1),
     "momentum": Optimizer("momentum", learning_rate=0.05, momentum=0.8),
@@ -215,6 +217,8 @@ SCHEDULED = {
     "adamw": Optimizer("adamw", learning_rate=0.02, epsilon=1e-2, weight_decay=0.1),
     "rmsprop": Optimizer("rmsprop", learning_rate=0.01, decay=0.8, epsilon=1e-2),
     "adagrad": Optimizer("adagrad", learning_rate=0.05, epsilon=1e-2),
+    # A framework may have it without a decay of weights, or of matrices alone.
+    "adafactor-without-decay": _ADAFACTOR,
     **{
         kind: Optimizer.default(kind).with_constants(chosen)
         for kind, chosen in {
@@ -250,7 +254,7 @@ def _schedule(optimizer: Optimizer) -> Iterator[dict[str, float]]:
 
 
 def _followed_schedule(
-    optimizer: Optimizer, subject: Subject, network: Callable[[], Graph] = _network
+    optimizer: Optimizer, subject: Subject, network: Callable[[], Graph] = matrix_network
 ) -> Measurement:
     graph = network()
     start = draw_parameters(graph, subject.seed)
@@ -305,6 +309,9 @@ MODIFIED = {
     ),
     "momentum/decoupled-decay": Optimizer(
         "momentum", 0.05, 0.8, weight_decay=0.1, modifiers=Modifiers(decay_kind="decoupled")
+    ),
+    "adafactor/all-together": _ADAFACTOR.with_constants(
+        {"weight_decay": 0.1, "clip_norm": 0.7, "ema": 0.8, "decay_of": "weights"}
     ),
     "lamb/coupled-decay": Optimizer(
         "lamb", 0.02, epsilon=1e-2, weight_decay=0.1, modifiers=Modifiers(decay_kind="coupled")

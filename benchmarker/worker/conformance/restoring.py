@@ -22,6 +22,7 @@ from benchmarker.worker.conformance.optimizers import (
     MODIFIED,
     SCHEDULED,
     WHOLE,
+    matrix_network,
     recurrent_network,
     two_way_network,
 )
@@ -166,6 +167,8 @@ def restoring_checks() -> Iterator[Check]:
     for name, optimizer in MODIFIED.items():
         if optimizer.modifiers.ema or optimizer.modifiers.decay_of == WEIGHTS:
             yield Check(f"restore/{name}", partial(_goes_on, optimizer, plain))
+    matrices = partial(_goes_on, SCHEDULED["adafactor-without-decay"], matrix_network)
+    yield Check("restore/adafactor-without-decay/matrices", matrices)
     yield Check("restore/dropout", partial(_goes_on, SCHEDULED["adam"], dropping))
     for name in ("momentum", "adam"):
         yield Check(f"restore/{name}/lstm", partial(_goes_on, SCHEDULED[name], recurrent_network))

@@ -125,7 +125,7 @@ class Follower:
         state = told_state(*given, whole=whole) if self.tells_state else {}
         weights = sampled(parameters, self._names, whole=whole)
         where = of_samples(self._where, weights)
-        return Moment(self._steps.taken, weights, state, where, whole, self._numbers_now())
+        return Moment(self._steps.updates, weights, state, where, whole, self._numbers_now())
 
     def _numbers_now(self) -> Mapping[str, float] | None:
         """Return what the rule has kept of all updates so far: of the timed ones, and of those that were made here."""

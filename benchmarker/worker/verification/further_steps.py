@@ -78,6 +78,11 @@ class FurtherSteps:
         methods = {"training": program.train_step, "gradient": program.gradient_step}
         self._step = methods.get(mode, program.infer)
 
+    @property
+    def updates(self) -> int:
+        """How many of the steps have made an update: a loss scaler skips some, which equations do not count."""
+        return self.taken - (self.program.skipped_updates(self.taken) or 0)
+
     def load(self, batch: Mapping[str, Array]) -> Any:
         return self.program.load(batch)
 

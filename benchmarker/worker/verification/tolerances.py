@@ -33,7 +33,13 @@ LOW_PRECISION_MARGIN = 8.0
 MODELLED_MARGIN = 4.0
 """Room over the most that rounding every operator's results did in a few trials."""
 MODELLED_SWITCHING = 1.0
-"""Times what all rectifiers do that float16 might switch: few do, so that trials may have met none of them."""
+"""Times what all rectifiers do that rounding might switch: few do, so that trials may have met none of them."""
+MET_SHARE = 1 / 8
+"""Share of what all of them do that trials in bfloat16 move an update by if they have met some: that says more then.
+
+So it is where many may switch, of which bfloat16 switches one in about thirty, which together move a tensor by a sixth
+of what all do. In a layer of few the framework may be alone to meet the one that switches. Gradients are compared on
+the mini-batch, of several, at which rounding does least."""
 MAX_MODELLED = 0.4
 """Where trials move half of the tensors further, their differences prove nothing."""
 MODELLED_FLOOR: Mapping[str, float] = {"bf16": 2.0**-6, "fp16": 2.0**-6}
@@ -146,10 +152,13 @@ class _PrecisionMargins:
     negligible: float = NEGLIGIBLE_ERROR
     pointwise: float = MAX_TOLERANCE
     element: float = 0.0
+    met_share: float = math.inf
 
 
-def _precision_margins(precision: str, tried: bool, floor: float = FLOOR) -> _PrecisionMargins:
-    """Return the margins; ``tried`` where rounding every operator was tried."""
+def _precision_margins(
+    precision: str, tried: bool, floor: float = FLOOR, kind: str = "gradient"
+) -> _PrecisionMargins:
+    """Return the margins for tensors of a kind; ``tried`` where rounding every operator was tried."""
     if precision not in FRACTION_BITS:
         if precision == "fp64":
             return _PrecisionMargins(MARGIN, FP64_FLOOR, SWITCHING_MARGIN, 0.0, negligible=FP64_FLOOR)
@@ -160,8 +169,10 @@ def _precision_margins(precision: str, tried: bool, floor: float = FLOOR) -> _Pr
     if tried:
         least = MODELLED_FLOOR[precision]
         # Of the thousands of rectifiers that switch, a few move single elements by more than the largest.
-        switching = MODELLED_SWITCHING if precision == "fp16" else 0.0
-        return _PrecisionMargins(MODELLED_MARGIN, least, switching, 1.0, least, pointwise=REVERSED_UPDATE)
+        met = math.inf if precision == "fp16" else 0.0 if kind == "gradient" else MET_SHARE
+        return _PrecisionMargins(
+            MODELLED_MARGIN, least, MODELLED_SWITCHING, 1.0, least, pointwise=REVERSED_UPDATE, met_share=met
+        )
     # What a sum in a low precision is off by is a share of its terms, however small the sum.
     return _PrecisionMargins(
         LOW_PRECISION_MARGIN, LOW_PRECISION_FLOOR * EPSILON[precision], LOW_PRECISION_SWITCHING_MARGIN, 1.0
@@ -180,7 +191,7 @@ class _Kind:
     """The tensors of one kind, and what is typical of them."""
 
     def __init__(self, tensors: Sequence[Expected], precision: str, floor: float) -> None:
-        self._margins = _precision_margins(precision, _tried(tensors), floor)
+        self._margins = _precision_margins(precision, _tried(tensors), floor, tensors[0].kind)
         self._relative = float(np.median([e.rounding.relative for e in tensors]))
         self._norm = float(np.median([self._smooth(e) for e in tensors]))
         self._projection = float(np.median([e.rounding.projection for e in tensors]))
@@ -193,7 +204,7 @@ class _Kind:
             )
             return self._with_stored(e, Tolerance(relative, norm, self._typical))
         norm = self._limit(max(self._smooth(e), self._usual(e, self._norm)))
-        switched = max(e.switching, e.rounding.norm - self._smooth(e))
+        switched = max(self._switching(e), e.rounding.norm - self._smooth(e))
         pointwise = self._margins.pointwise if e.kind == "gradient" else REVERSED_UPDATE
         if e.kind in ("output", "loss"):
             pointwise = self._limit(max(e.rounding.relative, self._usual(e, self._relative)))
@@ -205,8 +216,12 @@ class _Kind:
     def _projected(self, e: Expected) -> float:
         """Return how far the scale of a tensor may be off, which is better known than its single elements."""
         known = max(PROJECTION_MARGIN * e.rounding.projection, self._projection)
-        known = max(known, self._margins.switching * e.switching)
+        known = max(known, self._margins.switching * self._switching(e))
         return max(self._margins.projection, known)
+
+    def _switching(self, e: Expected) -> float:
+        """Return how far rectifiers move the norm that might switch; nothing where trials have met some of them."""
+        return e.switching if e.rounding.norm < self._margins.met_share * e.switching else 0.0
 
     def _usual(self, e: Expected, median: float) -> float:
         """Return what rounding does to a tensor of this kind at least; after several trials its own is known better."""
@@ -261,8 +276,9 @@ def tolerance_reason(precision: str, floor: float = FLOOR) -> str:
         least = MODELLED_FLOOR[precision]
         return (
             f"{MODELLED_MARGIN:g} times what rounding the results of every operator to {precision} does to the "
-            f"reference, at least {least:.2g}; of the scale of a tensor {PROJECTION_MARGIN:g} times what that changes, "
-            f"of all gradients {SCALE_MARGIN:g} times"
+            f"reference, at least {least:.2g}, or what rectifiers do that this has not switched and rounding might; "
+            f"of the scale of a tensor {PROJECTION_MARGIN:g} times what that changes, of all gradients "
+            f"{SCALE_MARGIN:g} times"
         )
     if precision == "fp64":
         return (

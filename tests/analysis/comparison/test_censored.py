@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 
+import numpy as np
 import pytest
 
 from benchmarker.analysis.comparison import censored
 from benchmarker.analysis.comparison.censored import (
     Time,
+    least_paired_p,
     log_rank_p,
     median_interval,
     median_time,
     olympic_mean,
+    paired_log_rank_p,
     share_interval,
 )
 from benchmarker.statistics import holm
@@ -115,6 +119,46 @@ def test_groups_of_very_different_sizes_take_no_longer() -> None:
     many = times(*range(1, 400))
     assert log_rank_p(times(500), many) == pytest.approx(1 / 400)
     assert log_rank_p(many, times(500)) == pytest.approx(1 / 400)
+
+
+def test_pairs_by_hand() -> None:
+    # Of 8 arrangements within 3 pairs, two are as far apart as these.
+    assert paired_log_rank_p(times(1, 3, 5), times(2, 4, 6)) == pytest.approx(2 / 8)
+    assert paired_log_rank_p(times(1, 3, 5), times(1, 3, 5)) == 1.0
+    assert paired_log_rank_p(times(1, 3, 5), times(-9, -9, -9)) == least_paired_p(3)
+
+
+def test_drawn_arrangements_within_pairs_agree_with_all(monkeypatch: pytest.MonkeyPatch) -> None:
+    first, second = times(3, 5, 7, -9, 2, 8, 11), times(4, 6, 9, -9, 3, 7, 14)
+    exact = paired_log_rank_p(first, second)
+    monkeypatch.setattr(censored, "MAX_ARRANGEMENTS", 1)
+    assert paired_log_rank_p(first, second) == pytest.approx(exact, abs=0.02)
+
+
+def drawn_pairs(generator: np.random.Generator, ratio: float) -> tuple[list[Time], list[Time]]:
+    """Return times of two groups that share most of what their seeds make of them, censored at a limit."""
+    seeds = generator.normal(0.0, 0.4, 8)
+    own = np.exp(seeds + generator.normal(0.0, 0.1, (2, 8))) * np.array([[1.0], [ratio]])
+    first, second = ([Time(min(float(time), 1.5), time < 1.5) for time in times] for times in own)
+    return first, second
+
+
+def share_shown(test: Callable[[list[Time], list[Time]], float], ratio: float, campaigns: int) -> float:
+    """Return the share of drawn campaigns in which a test shows a difference at 5 %."""
+    generator = np.random.default_rng(7)
+    return sum(test(*drawn_pairs(generator, ratio)) < 0.05 for _ in range(campaigns)) / campaigns
+
+
+def test_at_most_one_in_twenty_campaigns_without_a_difference_shows_one() -> None:
+    campaigns = 2000
+    slack = 3.0 * math.sqrt(0.05 * 0.95 / campaigns)
+    assert share_shown(paired_log_rank_p, 1.0, campaigns) <= 0.05 + slack
+    # Without pairs it would show too few: seeds are taken for noise.
+    assert share_shown(log_rank_p, 1.0, 200) < 0.01
+
+
+def test_pairs_show_what_seeds_would_hide() -> None:
+    assert share_shown(paired_log_rank_p, 1.2, 200) > share_shown(log_rank_p, 1.2, 200) + 0.3
 
 
 def test_one_side_alone_may_count() -> None:
