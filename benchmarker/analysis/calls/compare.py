@@ -24,6 +24,7 @@ from benchmarker.analysis.text.comparison_sentences import (
     self_comparison_text,
 )
 from benchmarker.analysis.text.html import comparison_html, self_comparison_html
+from benchmarker.api.given_values import path_of, possible_paths, shown
 from benchmarker.errors import UsageError
 from benchmarker.records.remote.opening import open_place
 from benchmarker.records.store import DEFAULT_FOLDER
@@ -134,19 +135,20 @@ def compare(
     KeyboardInterrupt
         After the worker was ended and the record of its run was written.
     """
-    request = ComparisonRequest(
-        sides=_named(sides),
-        results=open_place(results),
-        run=bool(run),
-        words=() if isinstance(run, bool) else tuple(run),
-        pairs=pairs,
-        profile=profile,
-        margin=margin,
-        include_contaminated=include_contaminated,
-        fail_if_slower=fail_if_slower,
-        turns=turns,
-    )
-    return _compared(request, progress)
+    with possible_paths():
+        request = ComparisonRequest(
+            sides=_named(sides),
+            results=open_place(results),
+            run=bool(run),
+            words=_words(run),
+            pairs=pairs,
+            profile=profile,
+            margin=margin,
+            include_contaminated=include_contaminated,
+            fail_if_slower=fail_if_slower,
+            turns=turns,
+        )
+        return _compared(request, progress)
 
 
 def _compared(request: ComparisonRequest, progress: OnLine | None) -> ComparisonResult:
@@ -166,6 +168,14 @@ def _warn(troubles: Sequence[str]) -> None:
 
 def _interrupted(request: ComparisonRequest) -> KeyboardInterrupt:
     return KeyboardInterrupt(f"the pairs that were made are in '{request.results}'")
+
+
+def _words(run: bool | Sequence[str]) -> tuple[str, ...]:
+    if isinstance(run, bool):
+        return ()
+    if not isinstance(run, (list, tuple)) or not all(isinstance(word, str) for word in run):
+        raise UsageError(f"run must be True, False or a list of options, each a text, got {shown(run)}")
+    return tuple(run)
 
 
 def _named(sides: Sequence[SideLike]) -> list[str | Side]:
@@ -258,14 +268,15 @@ def compare_with_itself(
     KeyboardInterrupt
         After the worker was ended and the record of its run was written.
     """
-    request = ComparisonRequest(
-        results=open_place(results),
-        self_comparison=os.fspath(record),
-        pairs=pairs,
-        margin=margin,
-        include_contaminated=include_contaminated,
-    )
-    return _compared_with_itself(request, progress)
+    with possible_paths():
+        request = ComparisonRequest(
+            results=open_place(results),
+            self_comparison=str(path_of("record", record) or ""),
+            pairs=pairs,
+            margin=margin,
+            include_contaminated=include_contaminated,
+        )
+        return _compared_with_itself(request, progress)
 
 
 def _compared_with_itself(request: ComparisonRequest, progress: OnLine | None) -> SelfComparisonResult:
