@@ -135,26 +135,26 @@ def compare(
     KeyboardInterrupt
         After the worker was ended and the record of its run was written.
     """
-    with possible_paths():
-        request = ComparisonRequest(
-            sides=_named(sides),
-            results=open_place(results),
-            run=bool(run),
-            words=_words(run),
-            pairs=pairs,
-            profile=profile,
-            margin=margin,
-            include_contaminated=include_contaminated,
-            fail_if_slower=fail_if_slower,
-            turns=turns,
-        )
-        return _compared(request, progress)
+    request = ComparisonRequest(
+        sides=_named(sides),
+        results=open_place(results),
+        run=bool(run),
+        words=_words(run),
+        pairs=pairs,
+        profile=profile,
+        margin=margin,
+        include_contaminated=include_contaminated,
+        fail_if_slower=fail_if_slower,
+        turns=turns,
+    )
+    return _compared(request, progress)
 
 
 def _compared(request: ComparisonRequest, progress: OnLine | None) -> ComparisonResult:
-    if not request.run:
-        return ComparisonResult(*request.compared(request.found_sides()))
-    made = request.made_sides(told_progress(progress))
+    with possible_paths():
+        if not request.run:
+            return ComparisonResult(*request.compared(request.found_sides()))
+        made = request.made_sides(told_progress(progress))
     _warn(made.troubles)
     if made.interrupted:
         raise _interrupted(request)
@@ -268,19 +268,19 @@ def compare_with_itself(
     KeyboardInterrupt
         After the worker was ended and the record of its run was written.
     """
-    with possible_paths():
-        request = ComparisonRequest(
-            results=open_place(results),
-            self_comparison=str(path_of("record", record) or ""),
-            pairs=pairs,
-            margin=margin,
-            include_contaminated=include_contaminated,
-        )
-        return _compared_with_itself(request, progress)
+    request = ComparisonRequest(
+        results=open_place(results),
+        self_comparison=str(path_of("record", record) or ""),
+        pairs=pairs,
+        margin=margin,
+        include_contaminated=include_contaminated,
+    )
+    return _compared_with_itself(request, progress)
 
 
 def _compared_with_itself(request: ComparisonRequest, progress: OnLine | None) -> SelfComparisonResult:
-    found = request.compared_with_itself(told_progress(progress))
+    with possible_paths():
+        found = request.compared_with_itself(told_progress(progress))
     _warn(found.troubles)
     if found.interrupted:
         raise _interrupted(request)
