@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 from benchmarker.errors import UsageError
-from benchmarker.files import open_regular, remove, staged
+from benchmarker.files import open_regular, read_regular, remove, staged
 
 LEFTOVER_SECONDS = 3600.0
 """A file that was being written so long ago has no writer any more."""
@@ -92,8 +92,7 @@ def store_json(target: Path, value: object) -> None:
 def load_json(path: Path) -> Any:
     """Return the JSON values of an entry; None if it is not there or damaged."""
     try:
-        with os.fdopen(open_regular(path), "rb") as stream:
-            return json.loads(stream.read())
+        return json.loads(read_regular(path))
     except (OSError, ValueError, RecursionError):
         return None
 

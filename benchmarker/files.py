@@ -129,6 +129,21 @@ def open_regular(path: str | os.PathLike[str], *, follow: bool = True, add: bool
     return descriptor
 
 
+def read_regular(path: str | os.PathLike[str]) -> bytes:
+    """Return what is in a file, as :func:`open_regular` opens it.
+
+    Raises
+    ------
+    OSError
+        If that cannot be done, or does not fit in memory.
+    """
+    try:
+        with os.fdopen(open_regular(path), "rb") as stream:
+            return stream.read()
+    except MemoryError:
+        raise OSError(errno.ENOMEM, "Too large", os.fspath(path)) from None
+
+
 def remove(path: Path) -> None:
     """Remove a file if that can be done."""
     with contextlib.suppress(OSError):

@@ -292,8 +292,13 @@ def faulty(command: Command, distribution: Callable[..., Path]) -> Command:
 
 @pytest.fixture
 def hostile(command: Command, distribution: Callable[..., Path]) -> Command:
-    """The command with the framework ``hostile``."""
-    return command.with_path(_of_framework(distribution, "hostile"))
+    """The command with the framework ``hostile`` and the problem ``trapped``."""
+    modules = {
+        module: (DISTRIBUTIONS / "hostile" / f"{module}.py").read_text()
+        for module in ("hostile_framework", "hostile_problem")
+    }
+    entries = {"frameworks": ["hostile = hostile_framework"], "problems": ["trapped = hostile_problem"]}
+    return command.with_path(distribution("hostile", entries, modules))
 
 
 def _of_framework(distribution: Callable[..., Path], name: str) -> Path:

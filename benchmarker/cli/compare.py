@@ -129,7 +129,19 @@ def main(arguments: argparse.Namespace) -> int:
             from benchmarker.analysis.text.comparison_markdown import refusal_markdown
 
             append(arguments.summary, refusal_markdown(str(error)))
+        _print_refusal(arguments, str(error))
         raise UsageError(str(error)) from error  # status 1 is said of numbers here
+    except KeyboardInterrupt:
+        _print_refusal(arguments, "interrupted")
+        raise
+
+
+def _print_refusal(arguments: argparse.Namespace, reason: str) -> None:
+    """Print why there is no comparison for whoever reads JSON: standard error may be kept by nobody."""
+    if arguments.json:
+        from benchmarker.analysis.text.comparison_sentences import refusal_json
+
+        print(json.dumps(refusal_json(reason, with_itself=arguments.aa is not None)))
 
 
 def append(path: Path, text: str) -> None:
@@ -262,10 +274,13 @@ def _display(arguments: argparse.Namespace) -> Iterator[Display]:
 
 def _interrupted(arguments: argparse.Namespace, request: ComparisonRequest, made: Made) -> int:
     """Compare what there is."""
+    from benchmarker.analysis.text.comparison_sentences import INTERRUPTED
+
     try:
-        _print(arguments, *request.compared(made.sides), made.without_turns)
+        _print(arguments, *request.compared(made.sides), made.without_turns, INTERRUPTED)
     except UsageError as error:
         tell(f"interrupted, {error}")
+        _print_refusal(arguments, f"{INTERRUPTED}: {error}")
     if arguments.summary:
         append(arguments.summary, "\n**Interrupted** before all pairs were made.\n")
     return EXIT_INTERRUPTED
@@ -276,6 +291,7 @@ def _print(
     comparison: Comparison,
     passed: Gate | None,
     without_turns: str | None = None,
+    error: str | None = None,
 ) -> int:
     """Print a comparison and return the exit status."""
     from benchmarker.analysis.comparison.verdict import INCONCLUSIVE
@@ -283,7 +299,7 @@ def _print(
     from benchmarker.analysis.text.comparison_sentences import as_json, gate_sentences
 
     if arguments.json:
-        print(json.dumps(as_json(comparison, passed, without_turns)))
+        print(json.dumps(as_json(comparison, passed, without_turns, error)))
     else:
         print_text(as_text(comparison, width=output_width()))
     if arguments.summary:

@@ -12,6 +12,7 @@ from typing import Any
 
 from benchmarker.api.dataset import Dataset
 from benchmarker.cache import (
+    discard,
     home,
     key,
     load_json,
@@ -25,6 +26,12 @@ from benchmarker.data.batch_inputs import takes_labels, takes_weights
 from benchmarker.errors import UsageError
 from benchmarker.graph.graph import Graph
 from benchmarker.graph.types import Input
+
+_MEMBERS = {
+    "name", "source", "digest", "samples", "tested", "sample_shape", "classes", "range", "largest", "mean", "deviation",
+    "files",
+}  # fmt: skip
+"""Of a description, those that no data set lacks."""
 
 
 @dataclass(frozen=True)
@@ -79,7 +86,12 @@ def prepare(
     if note is not None and dataset is not None:
         with told_if_unwritable(note.parent, "data sets"):
             store_json(note, target.name)
-    return PreparedData(target, json.loads((target / "description.json").read_text(encoding="utf-8")))
+    description = _description(target)
+    if description is None:
+        raise UsageError(
+            f"the data set that is kept in '{target}' is damaged, and in use; remove that folder"
+        )
+    return PreparedData(target, description)
 
 
 def _note(name: str, fingerprint: str) -> Path:
@@ -91,7 +103,27 @@ def _noted(note: Path) -> Path | None:
     """Return where a data set is kept by a note; None without one, or if it is kept no more."""
     kept = load_json(note)
     target = home() / "data" / str(kept)
-    return target if kept is not None and (target / "description.json").is_file() else None
+    return target if kept is not None and _description(target) is not None else None
+
+
+def _description(target: Path) -> dict[str, Any] | None:
+    """Return what is kept of a data set; None if that is not there, or damaged."""
+    found = load_json(target / "description.json")
+    if not isinstance(found, dict) or not found.keys() >= _MEMBERS:
+        return None
+    try:
+        counts = {len(_mapped(target / f"{name}.npy")) for name in ("samples", "labels")}
+    except (OSError, ValueError, EOFError, TypeError):
+        return None
+    return found if counts == {found["samples"] + found["tested"]} else None
+
+
+def _mapped(path: Path) -> Any:
+    import numpy as np  # of those that have a data set alone
+
+    if not path.is_file():  # a pipe would be waited for
+        raise FileNotFoundError(path)
+    return np.load(path, mmap_mode="r", allow_pickle=False)
 
 
 def _kept(name: str, dataset: Dataset) -> Path:
@@ -99,8 +131,9 @@ def _kept(name: str, dataset: Dataset) -> Path:
     lengths = "" if dataset.lengths is None else "-lengths"
     tested = "" if dataset.test_digest is None else f"-{dataset.test_digest.partition(':')[2][:12]}"
     target = home() / "data" / f"{name}-{digest.partition(':')[2][:24]}{lengths}{tested}"
-    if not (target / "description.json").is_file():
+    if _description(target) is None:
         with told_if_unwritable(target.parent, "data sets"):
+            discard(target)
             _write(dataset, digest, target)
     return target
 

@@ -114,6 +114,22 @@ class LatencyResult(Result, tag="result"):
     packages: dict[str, str]
 
 
+class ExportedTensor(Part):
+    """How far an output of an exported model is from the reference's."""
+
+    name: Text
+    kind: Text
+    elements: Count
+    compared: Count
+    max_absolute_error: float
+    max_relative_error: float
+    tolerance: float
+    norm_error: float
+    norm_tolerance: float
+    passed: bool
+    batch_size: Positive
+
+
 class ExportResult(Result, tag="result"):
     """A model is written; errors of its tensors may be infinite or not numbers."""
 
@@ -126,5 +142,5 @@ class ExportResult(Result, tag="result"):
     inputs: dict[str, list[Count]]
     outputs: dict[str, list[Count]]
     open_axes: dict[str, list[Count]]
-    tensors: list[Members] = msgspec.field(default_factory=list)
+    tensors: list[ExportedTensor] = msgspec.field(default_factory=list)
     inconclusive: str | None = None

@@ -10,6 +10,7 @@ from pathlib import Path
 from benchmarker import registry
 from benchmarker.api.framework import FrameworkPlugin
 from benchmarker.cache import evict, hold, release, told_if_unwritable
+from benchmarker.errors import ProtocolError
 from benchmarker.execution.environments import Interpreter
 from benchmarker.execution.import_roots import import_roots
 from benchmarker.execution.isolated import run_isolated
@@ -30,6 +31,9 @@ from benchmarker.orchestration.references import (
 from benchmarker.records.assembly.cost import step_cost
 from benchmarker.worker.job import CollectiveJob, RunJob
 
+MAX_ATTEMPTS = 3
+"""At a reference: another process may evict it before it is held."""
+
 
 class NoReference(Exception):  # noqa: N818 - a run's end, not a fault of ours
     """The reference could not be computed."""
@@ -37,6 +41,11 @@ class NoReference(Exception):  # noqa: N818 - a run's end, not a fault of ours
     def __init__(self, failed: Failure) -> None:
         super().__init__(failed.message)
         self.failure = failed
+
+
+def _could_not(reason: str, failed: Failure = Failure("failed", "", ProtocolError.__name__, "")) -> Failure:
+    message = f"the reference could not be computed: {reason}; --no-verify runs without it"
+    return replace(failed, stage="reference", message=message)
 
 
 def _is_there(path: Path) -> bool:
@@ -86,9 +95,13 @@ class References:
         folder = reference_folder()
         path = reference_path(folder, alike, import_roots((job.problem,)))
         with self._making:
-            while not _is_there(path):
+            for _ in range(MAX_ATTEMPTS):
+                if _is_there(path):
+                    break
                 evict(folder, "*.npz", max_bytes=MAX_REFERENCE_BYTES)
                 self._compute(spec, alike, path, log)
+            else:
+                raise NoReference(_could_not("its worker said that it was done, but left no file of it"))
         try:
             yield replace(job, reference=str(path))
         finally:
@@ -107,5 +120,4 @@ class References:
         )
         failed = answer.failure_unless_interrupted()
         if failed is not None:
-            message = f"the reference could not be computed: {failed.message}; --no-verify runs without it"
-            raise NoReference(replace(failed, stage="reference", message=message))
+            raise NoReference(_could_not(failed.message, failed))

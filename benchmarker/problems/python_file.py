@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from benchmarker.api.scheme import Scheme
     from benchmarker.api.update_rule import UpdateRule
 
+MAX_BYTES = 16 << 20
 _MAKER = f"{__name__}:python_problem"
 
 
@@ -44,7 +45,15 @@ def benchmarker_problem_scheme() -> ProblemScheme:
 
 
 def file_digest(path: Path) -> str:
-    """Return the SHA-256 of a file's content, in hexadecimal."""
+    """Return the SHA-256 of a file's content, in hexadecimal.
+
+    Raises
+    ------
+    UsageError
+        If it is too large to be a program's text.
+    """
+    if path.stat().st_size > MAX_BYTES:
+        raise UsageError(f"a Python file has at most {MAX_BYTES >> 20} MiB, and '{path}' has more")
     return hashlib.sha256(path.read_bytes()).hexdigest()
 
 

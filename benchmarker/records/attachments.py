@@ -10,6 +10,8 @@ from benchmarker.records import places
 
 LOG, TRACE = ".log", ".trace.json.gz"
 """Endings in the place of the record's own."""
+MAX_BYTES = 1 << 30
+"""Of one file: more than workers may print, and than a trace may have."""
 
 
 def log_of(file: Path, name: object) -> Path | None:
@@ -25,7 +27,7 @@ def trace_of(file: Path, name: object) -> Path | None:
 def attachments_of(file: Path) -> dict[str, Path]:
     """Return the files that lie beside one that the store has just written, by ending."""
     found = {ending: file.with_suffix(ending) for ending in (LOG, TRACE)}
-    return {ending: path for ending, path in found.items() if path.exists()}
+    return {ending: path for ending, path in found.items() if path.is_file()}
 
 
 def named_by(file: Path, record: Mapping[str, Any]) -> dict[str, Path]:
@@ -55,4 +57,4 @@ def _own(file: Path, ending: str, name: object) -> Path | None:
         places.fetch(path)
     if name != path.name or path.is_symlink() or not path.is_file():
         return None
-    return path
+    return path if path.stat().st_size <= MAX_BYTES else None

@@ -22,7 +22,7 @@ from typing import Any
 from benchmarker.experiment.keys import canonical
 from benchmarker.experiment.options import RUN_OPTIONS
 from benchmarker.experiment.spec import UNSTATED, RunSpec
-from benchmarker.records.lookup import Record, specification_of, value_at
+from benchmarker.records.lookup import Record, number_at, specification_of, value_at
 from benchmarker.records.schema.trust_inconsistencies import hash_of
 
 # --- the same work -------------------------------------------------------------------------------
@@ -230,21 +230,22 @@ def conditions(record: Record) -> dict[str, Any]:
 
 def machine_models(record: Record) -> dict[str, Any]:
     """Return what makes a machine in a history: models of CPU and GPUs and the cores that may be used."""
-    gpus = value_at(record, "platform.gpus") or []
+    gpus = value_at(record, "platform.gpus")
     return {
         "cpu": value_at(record, "platform.cpu.model"),
         "cores": value_at(record, "platform.cpu.usable_cores"),
-        "gpus": [gpu.get("name") for gpu in gpus if isinstance(gpu, Mapping)],
+        "gpus": [gpu.get("name") for gpu in gpus if isinstance(gpu, Mapping)]
+        if isinstance(gpus, list)
+        else [],
     }
 
 
 def machine_name(record: Record) -> str:
     """Return the machine in words: its CPU, cores, memory and the device that computed."""
-    platform = record.get("platform") or {}
-    cpu, memory = platform.get("cpu") or {}, platform.get("memory") or {}
-    total, cores = memory.get("total_bytes"), cpu.get("logical_cores")
+    total = number_at(record, "platform.memory.total_bytes")
+    cores = value_at(record, "platform.cpu.logical_cores")
     parts = [
-        cpu.get("model") or "unknown processor",
+        str(value_at(record, "platform.cpu.model") or "unknown processor"),
         f"{cores} cores" if cores else None,
         f"{round(total / 2**30)} GiB" if total else None,
         record["device"]["name"] if record["device"]["type"] != "cpu" else None,

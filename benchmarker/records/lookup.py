@@ -8,6 +8,7 @@ from typing import Any
 from benchmarker.experiment.options import RUN_OPTIONS
 from benchmarker.experiment.spec import UNSTATED
 
+_MAX_NUMBER = 1e300
 Record = Mapping[str, Any]
 """A record as JSON values, of any version of the schema, to be read alone."""
 _ELSEWHERE = {
@@ -34,6 +35,13 @@ def value_at(record: Mapping[str, Any], path: str) -> Any:
         else:
             return None
     return value
+
+
+def number_at(record: Mapping[str, Any], path: str) -> float | None:
+    """Return the number at a dotted path; ``None`` if something else is there, as collectors may tell anything."""
+    value = value_at(record, path)
+    is_number = isinstance(value, (int, float)) and not isinstance(value, bool) and abs(value) <= _MAX_NUMBER
+    return value if is_number else None
 
 
 def work_name(record: Mapping[str, Any]) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from datetime import date, datetime, timedelta, timezone
 
+from benchmarker.api.given_values import shown
 from benchmarker.errors import UsageError
 
 _AGO = re.compile(r"([0-9]{1,6})([mhdw])")
@@ -58,9 +59,9 @@ def _whole(value: str | date) -> tuple[datetime, bool]:
         if ago:
             return datetime.now(timezone.utc) - timedelta(**{_UNITS[ago[2]]: int(ago[1])}), False
         return from_record(value), len(value) == len("2026-11-01")
-    except (ValueError, OverflowError):
+    except (TypeError, AttributeError, ValueError, OverflowError):
         raise UsageError(
-            f"a point in time must be like 7d, 12h, 2026-11-01 or 2026-11-01T12:00Z, got '{value}'"
+            f"a point in time must be like 7d, 12h, 2026-11-01 or 2026-11-01T12:00Z, got {shown(value)}"
         ) from None
 
 

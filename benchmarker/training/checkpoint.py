@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, Dict, List, Optional, Tuple
 
 from benchmarker.api.training_state import TrainingState
 from benchmarker.errors import UsageError
-from benchmarker.files import staged
+from benchmarker.files import read_regular, staged
 
 if TYPE_CHECKING:
     import numpy as np
@@ -276,7 +276,7 @@ def read(path: Path) -> Checkpoint:
         If it cannot be read, is cut short or damaged, of a newer format, or none at all.
     """
     try:
-        content = path.read_bytes()
+        content = read_regular(path)
     except OSError as error:
         raise CheckpointError(f"the checkpoint '{path}' cannot be read ({error.strerror})") from None
     header = _header(path, content)
@@ -294,7 +294,7 @@ def read(path: Path) -> Checkpoint:
             raise CheckpointError(f"the checkpoint '{path}' is damaged: its content is not what was written")
         arrays = {name: _array(entry, data) for (name, entry), data in zip(header.items(), blocks)}
         return Checkpoint(path, _about(json.loads(metadata[_ABOUT])), arrays)
-    except (AttributeError, KeyError, TypeError, ValueError, IndexError):
+    except (AttributeError, KeyError, TypeError, ValueError, IndexError, RecursionError):
         raise CheckpointError(f"the checkpoint '{path}' is damaged: its header cannot be read") from None
 
 
@@ -308,7 +308,7 @@ def _header(path: Path, content: bytes) -> Dict[str, Any]:
         raise _short(path)
     try:
         header = json.loads(content[_LENGTH.size : _LENGTH.size + length])
-    except ValueError:
+    except (ValueError, RecursionError):
         raise _none(path) from None
     if not isinstance(header, dict):
         raise _none(path)

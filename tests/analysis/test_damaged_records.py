@@ -35,6 +35,7 @@ COMMANDS = (
     ("compare", "framework=numpy", "framework=pytorch"),
     ("track", "--json"),
     ("plot", "throughput", "--json"),
+    ("report", "--output=page.html", "--force"),
     ("run", "--framework=numpy", "--problem=mnist_mlp", "--dry-run", "--resume"),
 )
 OF_ONE = (("results", "show"), ("validate",), ("rerun", "--env=current"))
@@ -116,3 +117,51 @@ def test_records_that_are_nested_deeply_are_one_sentence(here: Path, depth: int)
     (here / "results/deep.json").write_text(record.replace('"DEEP"', "[" * depth + "]" * depth))
     for words in (*COMMANDS, *((*words, "results/deep.json") for words in OF_ONE)):
         check(*words)
+
+
+@pytest.mark.parametrize("value", [True, "x", 7, -1e308, ["x"], {"name": 1}, [[1]]])
+def test_what_collectors_tell_may_be_anything(here: Path, value: Any) -> None:
+    """Collectors and monitors are anybody's, so the schema leaves open what they tell."""
+    record = make_record()
+    changed = {
+        **record,
+        "platform": {
+            "gpus": [{"name": value}],
+            "os": dict.fromkeys(("system", "kernel", "distribution", "libc"), value),
+            "host": {"name": value},
+            "virtualization": {"machine": value, "container": value},
+            "cpu": dict.fromkeys(
+                ("model", "cores", "physical_cores", "logical_cores", "usable_cores"), value
+            ),
+            "memory": {"total_bytes": value},
+        },
+        "monitors": {"tree_memory": {"peak_bytes": value}, "energy": value, "utilization": value},
+    }
+    (here / "results").mkdir()
+    (here / "results/odd.json").write_text(json.dumps(changed))
+    (here / "results/good.json").write_text(json.dumps(make_record(framework__name="pytorch")))
+    for words in (*COMMANDS, ("plot", "memory", "--json"), ("results", "show", "results/odd.json")):
+        check(*words)
+    status, found, told = called(("validate",))
+    assert status == 0, found + told
+
+
+def test_a_log_larger_than_any_is_left_out_of_a_merge(here: Path) -> None:
+    (here / "results").mkdir()
+    (here / "results/one.json").write_text(json.dumps({**make_record(), "log": "one.log"}))
+    with (here / "results/one.log").open("wb") as log:
+        log.truncate(1 << 40)  # which takes no room
+    status, _, told = called(("results", "merge", "results", "--into=other"))
+    assert status == 0, told
+    (copy,) = (here / "other").iterdir()
+    assert json.loads(copy.read_text())["log"] is None
+
+
+@pytest.mark.parametrize(
+    "words", [("show", "p.py"), ("run", "--framework=numpy", "--problem=p.py", "--dry-run")]
+)
+def test_a_python_file_larger_than_any_is_one_sentence(here: Path, words: tuple[str, ...]) -> None:
+    with (here / "p.py").open("wb") as program:
+        program.truncate(1 << 40)
+    status, _, told = called(words)
+    assert (status, "a Python file has at most 16 MiB" in told) == (2, True)

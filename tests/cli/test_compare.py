@@ -267,6 +267,35 @@ def test_what_makes_no_sense_is_refused_in_a_sentence(
     assert len(found.stderr.splitlines()) == 1
 
 
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        ((BASE, "framework=cntk"), "there are none for 'framework=cntk'"),
+        ((BASE, SLOW, "--run", "--pairs=2"), "--pairs must be from 3 to 5000, got 2"),
+        (("--aa=nowhere",), "no record"),
+    ],
+)
+def test_json_says_why_there_is_no_comparison(
+    compare: Command, arguments: tuple[str, ...], said: str
+) -> None:
+    found = compare("compare", *arguments, "--json")
+    assert found.status == 2
+    answer = json.loads(found.stdout)
+    assert said in answer["error"]
+    assert answer.get("rows", []) == []
+    assert answer.get("resolution") is None
+    assert len(found.stderr.splitlines()) == 1
+
+
+def test_json_of_pairs_that_do_not_count_has_the_reason(compare: Command, folder: Path) -> None:
+    for record in processes(0.055, framework__name="numpy", **DISTURBED):
+        Store(folder).save(record)
+    found = compare("compare", BASE, "framework=numpy", "--json", "--require-conclusive")
+    assert found.status == 4
+    (row,) = rows(found.stdout)
+    assert (row["verdict"], row["why_none"]) == (None, "10 contaminated of 10 pairs")
+
+
 def test_another_work_is_refused_with_both_values(compare: Command, folder: Path) -> None:
     for record in processes(0.1, batch_size=8, framework__name="numpy"):
         Store(folder).save(record)
@@ -381,6 +410,43 @@ def test_what_was_made_before_an_interrupt_is_kept_and_compared(command: Command
     assert "Traceback" not in told
     statuses = [json.loads(path.read_text())["status"] for path in folder.glob("*.json")]
     assert statuses.count("ok") >= 9
+
+
+@pytest.mark.framework("numpy")
+def test_json_says_why_a_side_could_not_be_measured(hostile: Command) -> None:
+    sides = ("framework=numpy", "framework=hostile")
+    assert hostile(*QUICK, "--framework=numpy,hostile").status == 0
+    acting = Command(hostile.folder, {**hostile.environment, "HOSTILE_ACT": "leave"})
+    found = acting("compare", *sides, "--run", "--pairs=3", "--json")
+    assert found.status == 2
+    answer = json.loads(found.stdout)
+    assert answer["rows"] == []
+    assert (
+        "'framework=hostile' has none; the last of its runs: the worker ended with exit status 0"
+        in answer["error"]
+    )
+    statuses = [json.loads(path.read_text())["status"] for path in hostile.folder.glob("results/*.json")]
+    assert (statuses.count("ok"), statuses.count("crashed")) == (5, 3)
+
+
+@pytest.mark.framework("numpy")
+@pytest.mark.parametrize("asked", [("framework=numpy", "framework=hostile", "--run"), ("--aa=hostile",)])
+def test_json_says_that_it_was_interrupted_before_there_was_a_pair(
+    hostile: Command, asked: tuple[str, ...]
+) -> None:
+    assert hostile(*QUICK, "--framework=numpy,hostile").status == 0
+    acting = Command(hostile.folder, {**hostile.environment, "HOSTILE_ACT": "hang"})
+    if asked[0] == "--aa=hostile":
+        (file,) = hostile.folder.glob("results/*hostile*.json")
+        asked = (f"--aa={file}",)
+    process = acting.start("compare", *asked, "--pairs=3", "--json")
+    while not (hostile.folder / "hanging").exists() and process.poll() is None:
+        time.sleep(0.05)
+    process.send_signal(signal.SIGINT)
+    found, told = process.communicate()
+    assert process.returncode == 130, told
+    assert "interrupted" in json.loads(found)["error"]
+    assert "Traceback" not in told
 
 
 @pytest.mark.framework("numpy")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -266,10 +267,17 @@ def test_jobs_of_nothing(command: Command) -> None:
     assert "there is no submission 'x'" in refused(command("collect", "x"))
 
 
+def test_a_pipe_in_place_of_a_submission_is_one_sentence(command: Command) -> None:
+    folder = command.folder / "results-submissions" / "one"
+    folder.mkdir(parents=True)
+    os.mkfifo(folder / "submission.json")
+    assert "cannot be read (Not a file)" in refused(command("jobs", timeout=60))
+
+
 @pytest.mark.parametrize(
     "text",
-    ["", "{", "[]", '{"id": 3}', '{"id": "x", "surplus": 1}'],
-    ids=["empty", "cut", "list", "kind", "surplus"],
+    ["", "{", "[]", '{"id": 3}', '{"id": "x", "surplus": 1}', "[" * 100_000],
+    ids=["empty", "cut", "list", "kind", "surplus", "nested"],
 )
 def test_a_damaged_submission_is_one_sentence(command: Command, text: str) -> None:
     folder = command.folder / "results-submissions" / "one"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import hashlib
 import io
+import os
 import shutil
 from importlib import metadata
 from pathlib import Path
@@ -270,6 +271,32 @@ def test_a_damaged_image_is_named(tmp_path: Path) -> None:
     assert refusal("image_folder", tmp_path).startswith(
         f"'{path}' is not an image that Pillow can decode, or is damaged: "
     )
+
+
+def test_a_narrow_image_is_refused_before_it_is_scaled(tmp_path: Path) -> None:
+    write_images(tmp_path)
+    Image.new("RGB", (1, 60_000)).save(tmp_path / "n01" / "a.png")
+    assert "is too narrow: 1 x 60000 pixels become 256 x 15360000" in refusal("image_folder", tmp_path)
+
+
+def test_a_pipe_in_place_of_an_image_is_waited_for_by_nobody(tmp_path: Path) -> None:
+    write_images(tmp_path)
+    os.mkfifo(tmp_path / "n01" / "a.png")
+    assert "cannot be read: Not a file" in refusal("image_folder", tmp_path)
+
+
+@pytest.mark.parametrize("damage", ["", "[" * 100_000, "{}", "[]"])
+def test_a_kept_data_set_that_is_damaged_is_kept_anew(own_home: Path, damage: str) -> None:
+    read = registry.dataset_reader("digits")
+    kept = prepare("digits", read, None)
+    (kept.folder / "description.json").write_text(damage)
+    prepare.cache_clear()
+    assert prepare("digits", read, None) == kept
+    samples = (kept.folder / "samples.npy").read_bytes()
+    (kept.folder / "samples.npy").write_bytes(samples[:1000])
+    prepare.cache_clear()
+    assert prepare("digits", read, None) == kept
+    assert (kept.folder / "samples.npy").read_bytes() == samples
 
 
 def test_an_image_that_unpacks_to_gigabytes_is_refused(

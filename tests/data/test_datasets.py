@@ -6,6 +6,7 @@ import gzip
 import hashlib
 import io
 import json
+import os
 import pickle
 import resource
 import struct
@@ -214,8 +215,11 @@ def test_a_review_that_cannot_be_read_is_named(tmp_path: Path) -> None:
     write_imdb(tmp_path)
     path = tmp_path / "aclImdb" / "train" / "pos" / "2_1.txt"
     path.mkdir()
-    assert refusal("imdb", tmp_path) == f"'{path}' cannot be read: Is a directory"
+    assert refusal("imdb", tmp_path) == f"'{path}' cannot be read: Not a file"
     path.rmdir()
+    os.mkfifo(path)  # of which nobody knows whether it will ever be written to
+    assert refusal("imdb", tmp_path) == f"'{path}' cannot be read: Not a file"
+    path.unlink()
     path.symlink_to("nowhere")
     assert refusal("imdb", tmp_path) == f"'{path}' cannot be read: No such file or directory"
 

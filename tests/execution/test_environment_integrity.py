@@ -68,6 +68,21 @@ def test_other_contents_are_found_by_their_digest(environment: Path) -> None:
     assert (found.distribution, found.file, found.reason) == ("pack", "pack/data.bin", "has other contents")
 
 
+def test_a_hard_link_is_found_by_a_check_and_the_environment_made_anew(
+    environment: Path, tmp_path: Path
+) -> None:
+    (tmp_path / "uv-cache.bin").hardlink_to(packages(environment) / "pack/data.bin")
+    assert list(find_damage(environment)) == []  # a run that fails does not fail of it
+    assert mark_damaged("pack-1") is None
+    message = mark_damaged("pack-1", contents=True)
+    assert message is not None
+    assert (
+        "pack/data.bin is a hard link that it shares with uv's cache or another environment; it is made anew"
+        in message
+    )
+    assert managed.find_managed("pack-1") is None
+
+
 def test_packages_are_never_hard_links(tmp_path: Path) -> None:
     assert link_mode(tmp_path) in ("clone", "copy")
     assert list(tmp_path.iterdir()) == []

@@ -473,3 +473,18 @@ def test_a_named_interpreter_of_several_ranks_needs_mpi_too() -> None:
     interpreter._query.cache_clear()
     assert resolve(make_plugin(), choice=made.path, ranks=True).path == made.path
     assert locate(make_plugin(), ranks=True) is None
+
+
+@pytest.mark.timeout(30)
+@pytest.mark.parametrize("manifest", ["[]", "[" * 100_000, "pipe"])
+def test_an_environment_whose_manifest_is_damaged_is_none(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, manifest: str
+) -> None:
+    monkeypatch.setenv("BENCHMARKER_HOME", str(tmp_path))
+    folder = tmp_path / "environments" / "numpy-1"
+    folder.mkdir(parents=True)
+    if manifest == "pipe":
+        os.mkfifo(folder / "environment.json")
+    else:
+        (folder / "environment.json").write_text(manifest)
+    assert list_managed() == []

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Callable
 from pathlib import Path
 
@@ -171,3 +172,14 @@ def test_another_model_is_told_by_its_shape(file: Path) -> None:
     assert sentence.endswith("is of a different model: it has (7, 1) as 'w', but this training has (7, 2)")
     (sentence,) = checkpoint.mismatches(read, SUBJECT, {"w": (7, 1)})
     assert sentence.endswith("it has (3,) as 'b', but this training has none")
+
+
+@pytest.mark.timeout(30)
+def test_a_pipe_or_a_header_nested_deeply_is_no_checkpoint(tmp_path: Path) -> None:
+    pipe, deep = tmp_path / "pipe", tmp_path / "deep"
+    os.mkfifo(pipe)
+    deep.write_bytes((100_000).to_bytes(8, "little") + b"[" * 100_000)
+    with pytest.raises(CheckpointError, match="Not a file"):
+        checkpoint.read(pipe)
+    with pytest.raises(CheckpointError, match="is not a checkpoint"):
+        checkpoint.read(deep)

@@ -24,6 +24,7 @@ from benchmarker.analysis.text.comparison_sentences import (
     self_comparison_text,
 )
 from benchmarker.analysis.text.html import comparison_html, self_comparison_html
+from benchmarker.api.given_values import path_of, possible_paths, shown
 from benchmarker.errors import UsageError
 from benchmarker.records.remote.opening import open_place
 from benchmarker.records.store import DEFAULT_FOLDER
@@ -138,7 +139,7 @@ def compare(
         sides=_named(sides),
         results=open_place(results),
         run=bool(run),
-        words=() if isinstance(run, bool) else tuple(run),
+        words=_words(run),
         pairs=pairs,
         profile=profile,
         margin=margin,
@@ -150,9 +151,10 @@ def compare(
 
 
 def _compared(request: ComparisonRequest, progress: OnLine | None) -> ComparisonResult:
-    if not request.run:
-        return ComparisonResult(*request.compared(request.found_sides()))
-    made = request.made_sides(told_progress(progress))
+    with possible_paths():
+        if not request.run:
+            return ComparisonResult(*request.compared(request.found_sides()))
+        made = request.made_sides(told_progress(progress))
     _warn(made.troubles)
     if made.interrupted:
         raise _interrupted(request)
@@ -166,6 +168,14 @@ def _warn(troubles: Sequence[str]) -> None:
 
 def _interrupted(request: ComparisonRequest) -> KeyboardInterrupt:
     return KeyboardInterrupt(f"the pairs that were made are in '{request.results}'")
+
+
+def _words(run: bool | Sequence[str]) -> tuple[str, ...]:
+    if isinstance(run, bool):
+        return ()
+    if not isinstance(run, (list, tuple)) or not all(isinstance(word, str) for word in run):
+        raise UsageError(f"run must be True, False or a list of options, each a text, got {shown(run)}")
+    return tuple(run)
 
 
 def _named(sides: Sequence[SideLike]) -> list[str | Side]:
@@ -260,7 +270,7 @@ def compare_with_itself(
     """
     request = ComparisonRequest(
         results=open_place(results),
-        self_comparison=os.fspath(record),
+        self_comparison=str(path_of("record", record) or ""),
         pairs=pairs,
         margin=margin,
         include_contaminated=include_contaminated,
@@ -269,7 +279,8 @@ def compare_with_itself(
 
 
 def _compared_with_itself(request: ComparisonRequest, progress: OnLine | None) -> SelfComparisonResult:
-    found = request.compared_with_itself(told_progress(progress))
+    with possible_paths():
+        found = request.compared_with_itself(told_progress(progress))
     _warn(found.troubles)
     if found.interrupted:
         raise _interrupted(request)

@@ -13,7 +13,7 @@ from benchmarker.analysis.charts.quantities import Quantity, Row, Value, counts,
 from benchmarker.analysis.charts.selection import few_series, gather, limit_workloads, networks
 from benchmarker.api.chart import Axis, Chart, Panel, Series
 from benchmarker.records.cells import Cell
-from benchmarker.records.lookup import Record, value_at
+from benchmarker.records.lookup import Record, number_at, value_at
 from benchmarker.statistics import across_processes
 
 _KINDS = (
@@ -77,7 +77,9 @@ def chart(records: Sequence[Record], *, log: bool | None = None) -> Chart:
 
 
 def _sampled_note(cells: Sequence[Cell]) -> str:
-    known = any(value_at(record, "monitors.tree_memory.peak_bytes") for cell in cells for record in cell.well)
+    known = any(
+        number_at(record, "monitors.tree_memory.peak_bytes") for cell in cells for record in cell.well
+    )
     return _SAMPLED if known else ""
 
 
@@ -85,7 +87,7 @@ def _bytes(cell: Cell) -> dict[str, float]:
     """Return what is known of a cell's memory: the largest of its processes."""
     found = {}
     for name, path, _ in _KINDS:
-        values = [value for record in cell.well if (value := value_at(record, path)) is not None]
+        values = [value for record in cell.well if (value := number_at(record, path)) is not None]
         if values:
             found[name] = float(max(values))
     return found

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from benchmarker.analysis.comparison.pairs import has_number
-from benchmarker.errors import UsageError
+from benchmarker.errors import UsageError, printable, shortened
 from benchmarker.experiment.keys import canonical
 from benchmarker.records.keys import MEASURING, comparison_factors, differences
 from benchmarker.records.lookup import Record
@@ -22,6 +22,8 @@ _OF_ITS_FRAMEWORK = ("framework.", "environment.")
 _MAX_LENGTH = 48
 _SHOWN = 6
 """Things that differ and are named in a sentence."""
+_MAX_REASON = 300
+"""Characters of the message of a run that failed."""
 
 
 @dataclass(frozen=True)
@@ -137,13 +139,24 @@ def _works(side: Side) -> dict[Work, list[Cell]]:
         cells = groups.setdefault(record["comparable"]["hash"], {})
         cells.setdefault(canonical(comparison_factors(record)), []).append(record)
     if not groups:
-        raise UsageError(f"each side of a comparison must have a run that ended well, '{side.name}' has none")
+        raise UsageError(
+            f"each side of a comparison must have a run that ended well, '{side.name}' has none{_newest_reason(side)}"
+        )
     for records in (records for cells in groups.values() for records in cells.values()):
         _refuse_twins(side, records)
     return {
         work: [Cell(comparison_factors(records[0]), tuple(records)) for records in cells.values()]
         for work, cells in groups.items()
     }
+
+
+def _newest_reason(side: Side) -> str:
+    """Return what the newest run of a side failed of, as the end of a sentence."""
+    failed = [record for record in side.records if record.get("error")]
+    if not failed:
+        return ""
+    newest = max(failed, key=lambda record: str(record["started_at"]))
+    return f"; the last of its runs: {printable(shortened(str(newest['error']['message']), _MAX_REASON))}"
 
 
 def _refuse_twins(side: Side, records: Sequence[Record]) -> None:

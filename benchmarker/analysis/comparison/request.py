@@ -23,6 +23,7 @@ from benchmarker.analysis.comparison.self_comparison import SelfComparison, pair
 from benchmarker.analysis.comparison.sides import OnProgress, find_side, is_variant
 from benchmarker.analysis.comparison.variants import Made, make_pairs
 from benchmarker.analysis.comparison.verdict import DEFAULT as DEFAULT_MARGIN
+from benchmarker.api.given_values import shown
 from benchmarker.errors import UsageError
 from benchmarker.experiment.campaign import Campaign
 from benchmarker.experiment.progress import Progress
@@ -106,6 +107,11 @@ class ComparisonRequest:
 
     def __post_init__(self) -> None:
         self._check_sides()
+        if self.pairs is not None and type(self.pairs) is not int:
+            raise UsageError(f"pairs must be a whole number, got {shown(self.pairs)}")
+        for share in (self.margin, self.fail_if_slower):
+            if share is not None and (isinstance(share, bool) or not isinstance(share, (int, float))):
+                raise UsageError(f"{SHARE}, got {shown(share)}")
         if (self.pairs or self.profile) and not (self.run or self.self_comparison):
             raise UsageError(
                 "--pairs and --profile say how many pairs are made: they must come with --run or --aa"
@@ -114,7 +120,7 @@ class ComparisonRequest:
             raise UsageError(f"--pairs must be from {MIN_PAIRS} to {MAX_PAIRS}, got {self.pairs}")
         for share in (self.margin, self.fail_if_slower):
             if share is not None and not 0 < share < 1:
-                raise UsageError(f"{SHARE}, got {share:g}")
+                raise UsageError(f"{SHARE}, got {shown(share)}")
         if self.fail_if_slower is not None and self.fail_if_slower < self._margin:
             raise UsageError(
                 f"--fail-if-slower must be at least the margin, below which ratios are equivalent: "

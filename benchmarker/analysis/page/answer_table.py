@@ -20,6 +20,7 @@ from benchmarker.analysis.text.comparison_words import (
     value_text,
 )
 from benchmarker.analysis.text.layout import joined
+from benchmarker.analysis.text.quality import groups
 from benchmarker.analysis.text.tones import TONES
 from benchmarker.analysis.text.units import duration
 from benchmarker.errors import plural
@@ -55,6 +56,8 @@ class Line:
         Why there is no verdict, or what it rests on.
     grade, grade_tone : str
         The worst grade of the processes that count.
+    groups : str
+        Into which groups these processes fall, and what tells them apart; empty where they are alike.
     """
 
     name: str
@@ -68,6 +71,7 @@ class Line:
     why: str = ""
     grade: str = ""
     grade_tone: str = ""
+    groups: str = ""
 
 
 @dataclass(frozen=True)
@@ -134,12 +138,12 @@ def answer_table(found: Sequence[Answer], keys: Mapping[str, tuple[int, str]]) -
         The place of each run in the page and its name in links, by the identifier of its record.
     """
     rows = list(zip(found, _abouts([answer.work for answer in found])))
-    groups: dict[str, list[AnswerRow]] = {}
+    by_kind: dict[str, list[AnswerRow]] = {}
     alone: list[AnswerRow] = []
     for answer, about in rows:
         row = _row(answer, about, keys)
-        (groups.setdefault(_group(answer.work), []) if len(row.lines) > 1 else alone).append(row)
-    return Answers(tuple(AnswerGroup(title, tuple(of)) for title, of in groups.items()), tuple(alone))
+        (by_kind.setdefault(_group(answer.work), []) if len(row.lines) > 1 else alone).append(row)
+    return Answers(tuple(AnswerGroup(title, tuple(of)) for title, of in by_kind.items()), tuple(alone))
 
 
 def _group(work: Work) -> str:
@@ -251,6 +255,7 @@ def _line(one: Contender, first: Contender, name: str, keys: Mapping[str, tuple[
         why=why if one is not first else plural(len(one.counted), "process"),
         grade=grade,
         grade_tone=TONES.get(grade, ""),
+        groups=groups(one.counted) or "",
     )
 
 

@@ -11,7 +11,7 @@ from benchmarker.analysis.text.factors import framework_label
 from benchmarker.analysis.text.tones import TONES
 from benchmarker.analysis.text.units import size
 from benchmarker.machine.trust import GRADES
-from benchmarker.records.lookup import Record, value_at, work_name
+from benchmarker.records.lookup import Record, number_at, value_at, work_name
 
 _MAX_NAMED = 12
 _ORDER = {word: place for place, word in enumerate(("ok", "passed", *GRADES))}
@@ -59,7 +59,7 @@ def overview(records: Sequence[Record]) -> Overview:
 def machine(record: Record) -> str:
     """Return the computer of a record in a line: name if it is told, processor, memory, system."""
     cores = value_at(record, "platform.cpu.physical_cores") or value_at(record, "platform.cpu.cores")
-    memory = value_at(record, "platform.memory.total_bytes")
+    memory = number_at(record, "platform.memory.total_bytes")
     system = [value_at(record, f"platform.os.{name}") for name in ("system", "kernel")]
     device = record["device"]
     parts = (

@@ -18,7 +18,7 @@ from benchmarker.analysis.text import quality
 from benchmarker.analysis.text.summary import summary_lines
 from benchmarker.analysis.text.units import significant, size
 from benchmarker.machine.secrets import is_secret_name
-from benchmarker.records.lookup import Record, value_at
+from benchmarker.records.lookup import Record, number_at, value_at
 from benchmarker.records.precision import CONTAMINATED, usable_for
 
 Part = dict[str, Any]
@@ -250,7 +250,7 @@ def _platform(record: Record) -> list[Part]:
         if state["status"] != "ok"
     ]
     main = [(name, value_at(record, path)) for name, path in _MACHINE]
-    memory = value_at(record, "platform.memory.total_bytes")
+    memory = number_at(record, "platform.memory.total_bytes")
     rest = [(name, text) for name, text in _flat(record["platform"], "") if name.split(".")[0] != "load"]
     return [
         _pairs([*main, ("memory", size(memory) if memory else None), *_gpus(record)]),
@@ -272,7 +272,8 @@ _MACHINE = (
 
 
 def _gpus(record: Record) -> Iterator[tuple[str, str]]:
-    for index, gpu in enumerate(value_at(record, "platform.gpus") or ()):
+    gpus = value_at(record, "platform.gpus")
+    for index, gpu in enumerate(gpus if isinstance(gpus, list) else ()):
         yield f"GPU {index}", str(gpu.get("name") if isinstance(gpu, Mapping) else gpu)
 
 

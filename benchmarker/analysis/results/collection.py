@@ -12,6 +12,7 @@ from benchmarker.analysis.results.columns import is_always_null
 from benchmarker.analysis.results.filters import column, look_up, select
 from benchmarker.analysis.results.scanning import is_installed, read_newest, scan
 from benchmarker.analysis.results.table import Table
+from benchmarker.api.given_values import possible_paths
 from benchmarker.errors import BenchmarkerError, StoreError, missing_package
 from benchmarker.records.files import OnProgress
 from benchmarker.records.reading import DamagedError
@@ -234,4 +235,5 @@ def load_results(path: str | os.PathLike[str] = DEFAULT_FOLDER, **filters: Any) 
         If there is no such file or folder, a filter names no field of a record, or no record can have such a
         value.
     """
-    return collect(path, filters)
+    with possible_paths():
+        return collect(path, filters)

@@ -25,8 +25,12 @@ from benchmarker.analysis.text.layout import joined
 from benchmarker.errors import plural
 from benchmarker.statistics import CONFIDENCE
 
+INTERRUPTED = "interrupted before all pairs were made"
 
-def as_json(comparison: Comparison, passed: Gate | None, without_turns: str | None = None) -> dict[str, Any]:
+
+def as_json(
+    comparison: Comparison, passed: Gate | None, without_turns: str | None = None, error: str | None = None
+) -> dict[str, Any]:
     """Return a comparison as JSON values.
 
     Parameters
@@ -37,6 +41,8 @@ def as_json(comparison: Comparison, passed: Gate | None, without_turns: str | No
         What the limit says of them.
     without_turns : str or None
         Why the processes of new pairs did not take turns, where they were to.
+    error : str or None
+        Why there are fewer rows than were asked for.
     """
     return {
         "confidence": CONFIDENCE,
@@ -45,7 +51,15 @@ def as_json(comparison: Comparison, passed: Gate | None, without_turns: str | No
         "notes": list(comparison.notes),
         "gate": None if passed is None else _gate(comparison, passed),
         "without_turns": without_turns,
+        "error": error,
     }
+
+
+def refusal_json(reason: str, *, with_itself: bool) -> dict[str, Any]:
+    """Return what ``--json`` prints where nothing could be compared."""
+    if with_itself:
+        return {"resolution": None, "kept": False, "sentence": reason, "error": reason}
+    return as_json(Comparison((), ()), None, error=reason)
 
 
 def _row(row: Row) -> dict[str, Any]:
@@ -72,6 +86,7 @@ def self_comparison_json(found: SelfComparison) -> dict[str, Any]:
         "left_out": dict(found.pairing.skipped),
         "without_turns": found.without_turns,
         "sentence": self_comparison_text(found),
+        "error": INTERRUPTED if found.interrupted else None,
     }
 
 

@@ -11,7 +11,7 @@ from benchmarker.errors import plural
 from benchmarker.machine.trust import worst
 from benchmarker.records.cells import Cell
 from benchmarker.records.groups import Groups, groups_of
-from benchmarker.records.lookup import Record
+from benchmarker.records.lookup import Record, number_at
 from benchmarker.records.precision import BETWEEN, excluded, precision_of, shown, usable_for
 from benchmarker.records.schema.trust import Precision
 from benchmarker.statistics import WITHIN
@@ -198,5 +198,5 @@ def beside(record: Record) -> Iterator[tuple[str, str]]:
 
 def tree_memory(record: Record) -> str | None:
     """Return the largest memory of the worker and all that it started, as sampled; None if it was not measured."""
-    peak = ((record.get("monitors") or {}).get("tree_memory") or {}).get("peak_bytes")
+    peak = number_at(record, "monitors.tree_memory.peak_bytes")
     return f"{size(peak)} sampled peak of all its processes" if peak else None

@@ -11,6 +11,7 @@ from pathlib import Path
 
 from benchmarker.api.dataset import SourceFile
 from benchmarker.errors import UsageError
+from benchmarker.files import read_regular
 
 HEAD_BYTES = 1 << 16
 MAX_UNPACKED_BYTES = 2 << 30
@@ -75,7 +76,7 @@ def read_bytes(
         If it cannot be read or unpacked, or unpacks to more than it may.
     """
     try:
-        raw = path.read_bytes()
+        raw = read_regular(path)
         content = _unpacked(path, raw, stated, most) if path.suffix == ".gz" else raw
     except (OSError, EOFError, MemoryError, zlib.error) as error:
         reason = getattr(error, "strerror", None) or str(error) or "there is not enough memory"

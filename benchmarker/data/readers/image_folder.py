@@ -18,6 +18,7 @@ from benchmarker.api.dataset import Dataset, SourceFile, from_pixels
 from benchmarker.cache import home, told_if_unwritable
 from benchmarker.data.readers.files import data_folder
 from benchmarker.errors import UsageError, missing_package, plural
+from benchmarker.files import read_regular
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -26,6 +27,8 @@ if TYPE_CHECKING:
 
 SIZE = 256
 """Pixels along both sides, of which training and evaluation cut 224 (Krizhevsky et al. 2012)."""
+_MAX_SCALED_PIXELS = 1 << 26
+"""Of an image before its middle is cut out: a narrow one of a few bytes would take all memory."""
 _WHAT = "data set 'image_folder'"
 _PARTS = ("train", "val")
 _ENDINGS = (".jpeg", ".jpg", ".png")
@@ -49,7 +52,7 @@ def read(folder: Path | None) -> Dataset:
     pixels = _storage(folder, (len(found), 3, SIZE, SIZE))
     digest = hashlib.sha256()
     for target, (path, _) in zip(pixels, found):
-        content = path.read_bytes()
+        content = read_regular(path)
         digest.update(hashlib.sha256(content).digest())
         target[...] = decoded(content, str(path))
     labels = np.array([label for _, label in found], np.int64)
@@ -166,16 +169,15 @@ def decoded(content: bytes, name: str, size: int = SIZE) -> Array:
             warnings.simplefilter("error", Image.DecompressionBombWarning)
             with Image.open(BytesIO(content)) as image:
                 colours = image.convert("RGB")
-    except (
-        OSError,
-        SyntaxError,
-        ValueError,
-        Image.DecompressionBombError,
-        Image.DecompressionBombWarning,
-    ) as error:
+    except Exception as error:  # a decoder of damaged bytes raises whatever it stumbles over
         raise UsageError(f"'{name}' is not an image that Pillow can decode, or is damaged: {error}") from None
     scale = size / min(colours.size)
     width, height = (max(size, round(side * scale)) for side in colours.size)
+    if width * height > _MAX_SCALED_PIXELS:
+        raise UsageError(
+            f"'{name}' is too narrow: {colours.width} x {colours.height} pixels become {width} x {height} before the "
+            "middle is cut out"
+        )
     scaled = colours.resize((width, height), Image.Resampling.BILINEAR)
     left, top = (width - size) // 2, (height - size) // 2
     middle = scaled.crop((left, top, left + size, top + size))

@@ -13,7 +13,7 @@ import numpy as np
 from benchmarker.api.dataset import Dataset, SourceFile
 from benchmarker.data.readers.files import data_folder, find_file
 from benchmarker.errors import UsageError
-from benchmarker.files import sha256_of
+from benchmarker.files import read_regular, sha256_of
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -129,7 +129,7 @@ def _reviews(root: Path, part: str) -> _Reviews:
         if not paths:
             raise UsageError(f"'{root}' must hold reviews as {part}/{name}/*.txt; it holds none")
         for path in paths:
-            content = path.read_bytes()
+            content = read_regular(path)
             digest.update(content)
             reviews.append(words_of(content.decode("utf-8", errors="replace")))
             labels.append(label)

@@ -26,14 +26,15 @@ class Damage(NamedTuple):
 
 
 def find_damage(folder: Path, *, contents: bool = False) -> Iterator[Damage]:
-    """Yield the files of an environment that are gone or have another size, or other contents.
+    """Yield the files of an environment that are gone or have another size, other contents, or other names.
 
     Parameters
     ----------
     folder : Path
         Of the environment.
     contents : bool
-        Whether to read all files and compare their digests, not only their sizes.
+        Whether to read all files and compare their digests, not only their sizes; files that are hard links, as
+        older versions made them, count then too: what damages uv's cache or another environment damages this one.
     """
     for packages in (*folder.glob("lib/python*/site-packages"), *folder.glob("Lib/site-packages")):
         for listed in packages.glob("*.dist-info/RECORD"):
@@ -55,9 +56,11 @@ def _changed(packages: Path, listed: Path, contents: bool) -> Iterator[tuple[str
             continue  # bytecode is compiled anew here
         path = os.path.join(packages, file)  # noqa: PTH118 - a Path takes as long as all else here
         try:
-            found = os.stat(path).st_size  # noqa: PTH116 - as above
-            if found != int(size):
-                yield file, f"has {found} bytes, not {size}"
+            found = os.stat(path)  # noqa: PTH116 - as above
+            if found.st_size != int(size):
+                yield file, f"has {found.st_size} bytes, not {size}"
+            elif contents and found.st_nlink > 1:
+                yield file, "is a hard link that it shares with uv's cache or another environment"
             elif contents and digest.startswith("sha256=") and _digest(path) != digest:
                 yield file, "has other contents"
         except OSError as error:

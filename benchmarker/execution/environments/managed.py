@@ -10,7 +10,15 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from benchmarker.cache import discard, lock, publish_folder, remove_leftovers, size_of, staged_folder
+from benchmarker.cache import (
+    discard,
+    load_json,
+    lock,
+    publish_folder,
+    remove_leftovers,
+    size_of,
+    staged_folder,
+)
 from benchmarker.errors import EnvironmentCreationError, UsageError, did_you_mean
 from benchmarker.execution.environments.integrity import MARK
 from benchmarker.execution.environments.places import compile_caches_folder, environments_folder, python_of
@@ -68,7 +76,7 @@ def _read(folder: Path) -> ManagedEnvironment | None:
     if (folder / MARK).exists():
         return None
     try:
-        facts = json.loads((folder / METADATA).read_text(encoding="utf-8"))
+        facts = load_json(folder / METADATA)
         environment = ManagedEnvironment(
             name=folder.name,
             framework=str(facts["framework"]),
@@ -78,7 +86,7 @@ def _read(folder: Path) -> ManagedEnvironment | None:
             path=str(folder),
             recorded=bool(facts.get("recorded")),
         )
-    except (OSError, ValueError, KeyError, TypeError):
+    except (KeyError, TypeError):
         return None
     return environment if os.access(environment.python, os.X_OK) else None
 

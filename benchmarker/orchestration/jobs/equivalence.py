@@ -210,7 +210,7 @@ class _Verifier:
         result = self._result(
             plugin, version, self._job(plugin, size, path, what, trajectory, mode or _mode(request))
         )
-        tensors, digests = load(path)
+        tensors, digests = load(path, f"file that {plugin.name} left")
         ties = tuple(TieFinding(**tie) for tie in result["ties"])
         checks = tuple(Check(**check) for check in result["checks"])
         return _Found(result.get("version"), tensors, digests, trajectory, result["seeds"], ties, checks)

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import math
 import shutil
+import stat
 import tempfile
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -14,7 +15,7 @@ from benchmarker import registry
 from benchmarker.api.framework import Device
 from benchmarker.api.launcher import Event
 from benchmarker.api.problem_scheme import ProblemReference
-from benchmarker.errors import BenchmarkerError, UsageError
+from benchmarker.errors import BenchmarkerError, ProtocolError, UsageError, shortened
 from benchmarker.execution.environments import resolve
 from benchmarker.execution.isolated import run_isolated
 from benchmarker.execution.outcomes import MEANT_FOR_USER, Failure
@@ -224,8 +225,33 @@ def _run(request: ExportRequest, job: ExportJob, note: Callable[[str], None]) ->
     def handle(event: Event) -> None:
         if event["event"] == "stage" and event["name"] in _NOTES:
             note(_NOTES[event["name"]])
+        elif event["event"] == "result":
+            _check_files(Path(job.path), event["files"])
 
     return run_isolated(job, plugin, interpreter, handler=handle).result(_sentence)
+
+
+def _check_files(model: Path, names: Sequence[str]) -> None:
+    """Hold the files that a worker says it wrote to those that take their places beside the model.
+
+    Raises
+    ------
+    ProtocolError
+        If they are others, or are not there.
+    """
+    first, *others = names
+    if first != model.name or not {f"{model.name}.data", model.with_suffix(EXAMPLE).name}.issuperset(others):
+        raise ProtocolError(f"it wrote files that it was not asked for: {shortened(', '.join(names), 120)}")
+    for name in names:
+        if not stat.S_ISREG(_mode(model.with_name(name))):
+            raise ProtocolError(f"it wrote no file '{name}'")
+
+
+def _mode(path: Path) -> int:
+    try:
+        return path.lstat().st_mode
+    except OSError:
+        return 0
 
 
 def _sentence(failed: Failure) -> str:

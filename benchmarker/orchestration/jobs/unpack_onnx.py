@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
@@ -14,13 +15,12 @@ from benchmarker.cache import (
     evict,
     hold,
     home,
-    load_json,
     publish_folder,
     staged_folder,
     store_json,
     told_if_unwritable,
 )
-from benchmarker.errors import UsageError
+from benchmarker.errors import ProtocolError, UsageError
 from benchmarker.execution.environments import resolve
 from benchmarker.execution.isolated import run_isolated
 from benchmarker.files import sha256_of
@@ -34,6 +34,13 @@ FRAMEWORK = "onnxruntime"
 """Whose environment has the package ``onnx``."""
 MAX_BYTES = 8 << 30
 """Least recently used models beyond this are removed, unless a process uses them."""
+
+
+@dataclass(frozen=True)
+class _Unpacked:
+    """What is read here of an unpacked model."""
+
+    external: list[str]
 
 
 def unpacked_model(path: Path) -> tuple[Path, str]:
@@ -78,7 +85,10 @@ def unpacked(path: Path, modified_ns: int, size: int) -> str:
     evict(_folder(), _MODELS, max_bytes=MAX_BYTES)
     with _staged() as made:
         _unpack(path, made)
-        external = load_json(made / MODEL_FILE)["external"]
+        model = load_as(made / MODEL_FILE, _Unpacked)
+        if model is None:
+            raise ProtocolError(f"it left no model of '{path}'")
+        external = model.external
         digest = _whole_digest(own, path, external)
         if digest is None:
             raise UsageError(f"the external data of '{path}' are gone")

@@ -11,7 +11,7 @@ from typing import Literal
 import msgspec
 
 from benchmarker.errors import StoreError, UsageError, did_you_mean, printable
-from benchmarker.files import staged
+from benchmarker.files import read_regular, staged
 from benchmarker.orchestration.submission.resources import Resources
 
 FILE = "submission.json"
@@ -137,12 +137,12 @@ def load(folder: Path) -> Submission:
     """
     path = folder / FILE
     try:
-        return msgspec.json.decode(path.read_bytes(), type=Submission)
+        return msgspec.json.decode(read_regular(path), type=Submission)
     except OSError as error:
         raise UsageError(
             f"'{path}' must be a submission's file, but cannot be read ({error.strerror})"
         ) from None
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         reason = printable(str(error))
         raise UsageError(
             f"'{path}' must be a submission's file as this version writes it ({reason})"

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from benchmarker.errors import UsageError, printable
+from benchmarker.files import open_regular, read_regular
 from benchmarker.orchestration.submission.engine import Engine, EngineState
 from benchmarker.orchestration.submission.state import Submission, part_folder
 
@@ -69,7 +71,7 @@ def part_states(submission: Submission, folder: Path) -> list[PartState]:
 
 def _exit_status(folder: Path, part: int) -> int | None:
     try:
-        return int((part_folder(folder, part) / "exit").read_text())
+        return int(read_regular(part_folder(folder, part) / "exit"))
     except (OSError, ValueError):
         return None
 
@@ -106,7 +108,7 @@ def _records(folder: Path, part: int) -> Sequence[Path]:
 def _last_line(path: Path) -> str:
     """Return the last line that a job printed."""
     try:
-        with path.open("rb") as stream:
+        with os.fdopen(open_regular(path), "rb") as stream:
             stream.seek(max(0, path.stat().st_size - _TAIL_BYTES))
             lines = stream.read().decode(errors="replace").splitlines()
     except OSError:

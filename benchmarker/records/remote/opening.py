@@ -8,7 +8,8 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-from benchmarker.errors import UsageError, missing_package
+from benchmarker.api.given_values import path_of
+from benchmarker.errors import UsageError, missing_package, require
 from benchmarker.records import places
 from benchmarker.records.remote.addresses import checked_address, copy_folder, is_address, local_path
 from benchmarker.records.store import Store
@@ -22,9 +23,11 @@ def open_place(name: str | os.PathLike[str]) -> Path:
     Raises
     ------
     UsageError
-        If it is an address that cannot be one of results, or fsspec is not installed.
+        If it is neither path nor address, an address that cannot be one of results, or fsspec is not installed.
     """
     if not isinstance(name, str) or not is_address(name):
+        found = path_of("a folder of results", name)
+        require(found is not None, "a folder of results must be a path, got none")
         return Path(name)
     path = local_path(name)
     if path is not None:

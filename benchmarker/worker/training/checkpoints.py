@@ -14,6 +14,7 @@ import numpy as np
 
 from benchmarker.api.program import Program
 from benchmarker.api.training_state import TrainingState
+from benchmarker.cache import load_json
 from benchmarker.data.samplers import order_digest
 from benchmarker.errors import BenchmarkerError
 from benchmarker.files import staged
@@ -235,10 +236,10 @@ class Checkpoints:
     def _lost(self, checkpoint: Checkpoint) -> Optional[dict[str, Any]]:
         """Return how far the training was seen to be that wrote the checkpoint; None if it was not told."""
         try:
-            told = json.loads((checkpoint.path.parent / REACHED).read_bytes())
+            told = load_json(checkpoint.path.parent / REACHED)
             is_same = told["recipe"] == self._settings.recipe_digest
             return dict(told) if is_same and told["step"] >= checkpoint.about.place.step else None
-        except (OSError, ValueError, KeyError, TypeError):
+        except (KeyError, TypeError):
             return None
 
     def to_json(self) -> dict[str, Any]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import zipfile
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
@@ -18,6 +17,7 @@ from benchmarker.files import remove
 from benchmarker.graph.graph import Graph
 from benchmarker.worker.measurement.micro_batching import split
 from benchmarker.worker.verification import probes
+from benchmarker.worker.verification.archive import open_archive
 from benchmarker.worker.verification.low_precision import FRACTION_BITS, MODELLED, rounded, rounding_trials
 from benchmarker.worker.verification.probes import ProbeResults, ProbeSpec
 from benchmarker.worker.verification.samples import (
@@ -290,7 +290,7 @@ def load(path: Path, what: str = "kept reference") -> tuple[list[Expected], dict
     """
     try:
         return _read(path)
-    except (OSError, EOFError, ValueError, KeyError, TypeError, zipfile.BadZipFile) as error:
+    except Exception as error:  # it holds whatever a worker, or a disk, has left of it
         _remove(path)
         raise BenchmarkerError(
             f"the {what} '{path.name}' was damaged ({type(error).__name__}) and has been removed; run again"
@@ -309,20 +309,19 @@ def _remove(path: Path) -> None:
 
 def has_mean_loss(path: Path) -> bool:
     """Tell whether the loss of a saved reference is known to be a mean over samples."""
-    with path.open("rb") as file, np.load(file, allow_pickle=False) as archive:
+    with open_archive(path) as archive:
         return bool(json.loads(archive["head"].tobytes()).get("mean_loss"))
 
 
 def tokens_of(path: Path) -> Array:
     """Return the tokens of a saved generation."""
-    with path.open("rb") as file, np.load(file, allow_pickle=False) as archive:
+    with open_archive(path) as archive:
         found: Array = archive["tokens"]
         return found
 
 
 def _read(path: Path) -> tuple[list[Expected], dict[str, str]]:
-    # Of a broken archive NumPy would leave a file open that it opened itself.
-    with path.open("rb") as file, np.load(file, allow_pickle=False) as archive:
+    with open_archive(path) as archive:
         head = json.loads(archive["head"].tobytes())
         expected = [
             Expected(

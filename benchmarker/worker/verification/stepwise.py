@@ -16,6 +16,7 @@ import numpy as np
 from benchmarker.plugins.numpy.equations import Equations
 from benchmarker.training.optimizers.advance import places
 from benchmarker.worker.verification import reference
+from benchmarker.worker.verification.archive import open_archive
 from benchmarker.worker.verification.low_precision import FRACTION_BITS, MODELLED, rounding_trials
 from benchmarker.worker.verification.probes import Build, ProbeResults, ProbeSpec
 from benchmarker.worker.verification.samples import NO_ERRORS, tensor_sample
@@ -162,7 +163,7 @@ def save_trajectories(path: Path, found: Mapping[str, Trajectory]) -> None:
 def load_trajectories(path: Path, probes: Iterable[str]) -> dict[str, Trajectory]:
     """Read what :func:`save_trajectories` wrote."""
     found = {}
-    with np.load(path, allow_pickle=False) as archive:
+    with open_archive(path) as archive:
         for probe in probes:
             start = f"{probe}/states/"
             states = {name[len(start) :]: archive[name] for name in archive.files if name.startswith(start)}

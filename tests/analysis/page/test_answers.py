@@ -11,6 +11,8 @@ from benchmarker.analysis.comparison.compare import compare
 from benchmarker.analysis.comparison.matching import Side
 from benchmarker.analysis.page.answer_table import Answers, answer_table
 from benchmarker.analysis.page.answers import Answer, answers
+from benchmarker.analysis.page.build import make_page
+from tests.support.campaign_records import WOBBLE, processes
 from tests.support.kept_records import GROUP, Kept
 from tests.support.records import make_record
 
@@ -106,3 +108,19 @@ def test_a_record_twice_counts_once() -> None:
     record = run("pytorch", 0.1)
     (row,) = told(answers([record, record, run("mxnet", 0.2)])).groups[0].rows
     assert row.lines[0].why == "1 process"
+
+
+def test_groups_of_the_processes_that_count_are_told_with_what_differs() -> None:
+    halves = [w + 0.2 * (i % 2) for i, w in enumerate(WOBBLE)]
+    found = processes(0.05, wobble=halves, framework__name="numpy")
+    for place, record in enumerate(found):
+        record["execution"]["process"]["cpus"] = [0] if place % 2 else [0, 1]
+    records = [*processes(), *found]
+    (row,) = told(answers(records)).groups[0].rows
+    said = "5 of 10 processes at 50.1 ms, 5 at 60.9 ms; what differs: CPUs used 2.00 against 1.00; try --affinity"
+    assert [(line.name, line.groups) for line in row.lines] == [("pytorch", ""), ("numpy", said)]
+    (alone,) = told(answers(found)).alone
+    assert alone.lines[0].groups == said
+    page = make_page(records).html
+    assert f"Two groups of numpy: {said}." in " ".join(page.split())
+    assert "Two groups of pytorch" not in page

@@ -1,4 +1,7 @@
-"""A framework whose worker says what no worker says, as its option ``act`` tells."""
+"""A framework whose worker says what no worker says, as its option ``act`` or ``HOSTILE_ACT`` tells.
+
+The variable is for commands that give a framework no options.
+"""
 
 from __future__ import annotations
 
@@ -7,6 +10,7 @@ import contextlib
 import json
 import os
 import shutil
+import signal
 import sys
 import time
 from collections.abc import Callable, Mapping
@@ -67,6 +71,8 @@ WHILE_BUILDING: Mapping[str, Callable[[], Any]] = {
     "many_stages": lambda: for_ever(STAGE * 1000),
     "many_lines": lambda: for_ever(b"\n" * 10_000),
     "endless_log": lambda: for_ever(b"x" * (1 << 20), 1),
+    "signal": lambda: os.kill(os.getpid(), signal.SIGSEGV),
+    "leave": lambda: os._exit(0),
 }
 
 IN_THE_FIRST_STEP: Mapping[str, Callable[[], Any]] = {
@@ -101,6 +107,15 @@ CHANGED: Mapping[str, tuple[str, dict[str, Any]]] = {
     "pid_of_init": ("untimed_pass_started", {"pid": 1}),
     "verdict": ("verification", {"status": "surely"}),
     "tensors": ("verification", {"tensors": [{"name": EVIL}]}),
+    "seeds": ("result", {"seeds": {EVIL: [-1]}}),
+    "no_version": ("result", {"version": None}),
+    "products": ("result", {"products": []}),
+    "rate": ("result", {"bytes_per_second": float("inf")}),
+    "size": ("result", {"products": [{"size": 2**62, "flops_per_second": 1e30}]}),
+    "checks": ("check", {"detail": ["x"]}),
+    "check_error": ("check", {"error": "much"}),
+    "rank": ("result", {"rank": {"rank": 7}}),
+    "training": ("result", {"training": {"evaluations": EVIL}}),
 }
 
 
@@ -173,7 +188,7 @@ class Hostile(NumpyFramework):
         return {EVIL: EVIL} if self.act == "names" else super().libraries()
 
     def build(self, graph: Any, parameters: Any, **settings: Any) -> Any:
-        self.act = act = settings["options"].act
+        self.act = act = os.environ.get("HOSTILE_ACT", settings["options"].act)
         program = super().build(graph, parameters, **settings)
         if act == "message":
             raise ValueError(EVIL + "m" * 10_000_000)
