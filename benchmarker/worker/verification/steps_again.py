@@ -49,6 +49,8 @@ if TYPE_CHECKING:
 
 MIN_FOLLOWED, MANY_FOLLOWED, MAX_FOLLOWED = 2, 8, 24
 """Steps that are followed: two at least, and as many more as the budget allows, to see what happens now and then."""
+MAX_GROWTH = 1e3
+"""Of the gradients' norm over the steps that are followed."""
 RESERVED_SHARE = 0.7
 """Of the budget, for what follows, once many steps have been made."""
 FRESH_STEPS = 3
@@ -131,6 +133,8 @@ class StepsAgain:
             yield from self._fresh(unseen)
 
     def _affords_another(self, steps: Sequence[Step]) -> bool:
+        if not steps[-1].gradient_norm <= MAX_GROWTH * steps[0].gradient_norm:
+            return False  # the training flies apart, and would overflow before long
         reserved = RESERVED_SHARE * self._budget.seconds if len(steps) >= MANY_FOLLOWED else 0.0
         return self._budget.affords(reserved + 2 * steps[-1].seconds)
 
