@@ -11,13 +11,14 @@ import numpy as np
 
 from benchmarker.api.update_rule import ParameterPlace, UpdateRule
 from benchmarker.graph.transformations.expand_composites import expand_composites
+from benchmarker.plugins.common.axis_orders import Order, inverse
 from benchmarker.plugins.common.composed import RuleSteps, View, axes_of, started, views
 from benchmarker.plugins.common.hyperparameters import Hyperparameters
 from benchmarker.plugins.common.layouts import Layout
 from benchmarker.plugins.common.straight_line import straight_line
 from benchmarker.plugins.keras.binding import Binding
 from benchmarker.plugins.keras.binding_site import Setting
-from benchmarker.plugins.keras.layouts import Native, Order
+from benchmarker.plugins.keras.layouts import Native
 from benchmarker.plugins.keras.operators import BINDERS
 from benchmarker.plugins.keras.optimizers import dense
 from benchmarker.training.optimizers.standing import Standing
@@ -64,7 +65,7 @@ class Part:
         from keras import ops
 
         tensor = ops.convert_to_tensor(native)
-        return tensor if self.order is None else ops.transpose(tensor, tuple(np.argsort(self.order).tolist()))
+        return tensor if self.order is None else ops.transpose(tensor, inverse(self.order))
 
     def stood(self, tensor: Any) -> Any:
         """Return a tensor of the rule as the variable stands."""

@@ -14,6 +14,7 @@ from benchmarker.api.profile import Profile
 from benchmarker.errors import UnsupportedError
 from benchmarker.graph.graph import Graph
 from benchmarker.graph.transformations.expand_composites import expand_composites
+from benchmarker.plugins.common.axis_orders import Order, graph_order, inverse
 from benchmarker.plugins.common.hyperparameters import Hyperparameters
 from benchmarker.plugins.common.integers import require_32_bits
 from benchmarker.plugins.keras.binding import Binding
@@ -136,9 +137,9 @@ class KerasProgram(RestorableProgram):
         others = zip(output[OWN_OUTPUTS:], orders[OWN_OUTPUTS:])
         return (*output[:OWN_OUTPUTS], *(self._as_in_the_graph(value, order) for value, order in others))
 
-    def _as_in_the_graph(self, value: Any, order: Sequence[int]) -> Any:
-        in_place = list(order) == list(range(len(order)))
-        return value if in_place else self._ops.transpose(value, np.argsort(order).tolist())
+    def _as_in_the_graph(self, value: Any, order: Order) -> Any:
+        in_place = order == graph_order(len(order))
+        return value if in_place else self._ops.transpose(value, inverse(order))
 
     def take(self, tensors: Sequence[Any]) -> Any:
         return tuple(tensors)
@@ -147,7 +148,7 @@ class KerasProgram(RestorableProgram):
         if not isinstance(output, (tuple, list)):
             return (self._array(output),)
         orders = [self._binding.orders[name] for name in self._graph.outputs]
-        return tuple(self._array(value).transpose(np.argsort(o)) for value, o in zip(output, orders))
+        return tuple(self._array(value).transpose(inverse(o)) for value, o in zip(output, orders))
 
     def parameters(self) -> dict[str, Array]:
         self._steps.settle()

@@ -11,12 +11,13 @@ import numpy as np
 from benchmarker.api.optimizer import Optimizer
 from benchmarker.api.update_rule import ParameterPlace
 from benchmarker.graph.graph import Graph
+from benchmarker.plugins.common.axis_orders import Order, graph_order, inverse
 from benchmarker.plugins.common.composed import AsInGraph, RuleSteps, View, views
 from benchmarker.plugins.common.hyperparameters import Hyperparameters
 from benchmarker.plugins.tensorflow.layouts import WeightLayout
 from benchmarker.plugins.tensorflow.operators import TensorFlowOperators
 from benchmarker.plugins.tensorflow.optimizers import UpdateRule, is_native
-from benchmarker.plugins.tensorflow.tensors import Order, Tensor, graph_order
+from benchmarker.plugins.tensorflow.tensors import Tensor
 from benchmarker.training.optimizers.advance import advanced, places
 
 if TYPE_CHECKING:
@@ -148,7 +149,7 @@ class ComposedRule:
     def _started(self, view: View, order: Order, variables: Sequence[Any]) -> dict[str, Any]:
         arrays = [np.asarray(variable.numpy()) for variable in variables]
         if view.standing is None and order:
-            arrays = [array.transpose(np.argsort(order)) for array in arrays]
+            arrays = [array.transpose(inverse(order)) for array in arrays]
         return {
             letter: self._tf.Variable(np.ascontiguousarray(array), trainable=False, dtype=self._dtype)
             for letter, array in view.start(self.rule, arrays).items()

@@ -6,8 +6,9 @@ from dataclasses import replace
 from typing import Any, TypeVar
 
 from benchmarker.graph.windows import Shape, TransposedWindow, Window
+from benchmarker.plugins.common.axis_orders import filter_order
 from benchmarker.plugins.tensorflow.layout_operators import Arranging
-from benchmarker.plugins.tensorflow.tensors import Tensor, filter_order
+from benchmarker.plugins.tensorflow.tensors import Tensor
 
 _Window = TypeVar("_Window", Window, TransposedWindow)
 

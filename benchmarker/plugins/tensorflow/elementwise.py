@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
@@ -139,40 +140,31 @@ class Elementwise(Arranging):
     # --- two operands ------------------------------------------------------------------------
 
     def add(self, a: Tensor, b: Tensor) -> Tensor:
-        left, right, order = self.aligned(a, b)
-        return Tensor(left + right, order)
+        return self.pairwise(operator.add, a, b)
 
     def sub(self, a: Tensor, b: Tensor) -> Tensor:
-        left, right, order = self.aligned(a, b)
-        return Tensor(left - right, order)
+        return self.pairwise(operator.sub, a, b)
 
     def mul(self, a: Tensor, b: Tensor) -> Tensor:
-        left, right, order = self.aligned(a, b)
-        return Tensor(left * right, order)
+        return self.pairwise(operator.mul, a, b)
 
     def div(self, a: Tensor, b: Tensor) -> Tensor:
-        left, right, order = self.aligned(a, b)
-        return Tensor(left / right, order)
+        return self.pairwise(operator.truediv, a, b)
 
     def minimum(self, a: Tensor, b: Tensor) -> Tensor:
-        left, right, order = self.aligned(a, b)
-        return Tensor(self.tf.minimum(left, right), order)
+        return self.pairwise(self.tf.minimum, a, b)
 
     def maximum(self, a: Tensor, b: Tensor) -> Tensor:
-        left, right, order = self.aligned(a, b)
-        return Tensor(self.tf.maximum(left, right), order)
+        return self.pairwise(self.tf.maximum, a, b)
 
     def pow(self, a: Tensor, b: Tensor) -> Tensor:
-        left, right, order = self.aligned(a, b)
-        return Tensor(self.tf.pow(left, right), order)
+        return self.pairwise(self.tf.pow, a, b)
 
     def integer_div(self, a: Tensor, b: Tensor) -> Tensor:
-        left, right, order = self.aligned(a, b)
-        return Tensor(self.tf.truncatediv(left, right), order)
+        return self.pairwise(self.tf.truncatediv, a, b)
 
     def mod(self, a: Tensor, b: Tensor) -> Tensor:
-        left, right, order = self.aligned(a, b)
-        return Tensor(self.tf.math.floormod(left, right), order)
+        return self.pairwise(self.tf.math.floormod, a, b)
 
     # --- softmax -----------------------------------------------------------------------------
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 import math
 from typing import Any
 
+from benchmarker.plugins.common.axis_orders import graph_order
 from benchmarker.plugins.tensorflow.layout_operators import Arranging
-from benchmarker.plugins.tensorflow.tensors import Tensor, graph_order
+from benchmarker.plugins.tensorflow.tensors import Tensor
 
 
 class Normalizations(Arranging):
