@@ -75,7 +75,7 @@ PLANTED: Mapping[str, Planted] = {
     "gradients are one step behind": _program(faults.OneBehind, GRADIENT),
     "a step returns other gradients than it tells": _program(faults.OtherGradients, GRADIENT),
     "a step returns no gradients": _program(faults.NoGradients, GRADIENT),
-    "a gradient is told no more": _program(faults.LosesAGradient, GRADIENT),
+    "a gradient is no longer reported": _program(faults.LosesAGradient, GRADIENT),
     "dropout scales twice": Planted(faults.with_operators(faults.ScaledTwice), DROPOUT),
     "dropout drops half as often": Planted(faults.with_operators(faults.DropsLess), DROPOUT),
     "dropout is never applied": Planted(faults.with_operators(faults.NeverDropped), DROPOUT),

@@ -119,10 +119,10 @@ def is_always_null(name: str) -> bool:
     members = members_of(member.value.group)
     if any(known in members for known in STANDS_FOR):
         return False
-    return not any(_is_always_told(f"{name}.{one.name}", one) for one in members.values())
+    return not any(_is_always_present(f"{name}.{one.name}", one) for one in members.values())
 
 
-def _is_always_told(name: str, member: Member) -> bool:
+def _is_always_present(name: str, member: Member) -> bool:
     value = member.value
     is_plain = value.json_type not in (None, "object", "array")
     return member.since is not None and is_plain and not value.nullable and not is_left_out(name)

@@ -98,7 +98,7 @@ class Updates:
         buffer = array if self._folded is None else array / self._folded.factor()
         rule.state[_LETTERS[self._known.optimizer.kind][letter]] = buffer.astype(array.dtype)
 
-    def told(self, buffer: Any) -> Any:
+    def unfolded(self, buffer: Any) -> Any:
         """Return an array of the state as the equations have it."""
         return buffer if self._folded is None else self._folded.velocity(buffer)
 

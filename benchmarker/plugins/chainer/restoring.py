@@ -11,7 +11,7 @@ from benchmarker.api.training_state import TrainingState
 from benchmarker.plugins.chainer.composed import ComposedUpdates
 from benchmarker.plugins.chainer.optimizers import Updates
 from benchmarker.plugins.common.layouts import Layout
-from benchmarker.plugins.common.restoring import restored_arrays, statistics_of, told_statistics
+from benchmarker.plugins.common.restoring import native_statistics, restored_arrays, statistics_of
 from benchmarker.plugins.numpy.evaluation import RuleProgram
 
 if TYPE_CHECKING:
@@ -33,7 +33,7 @@ class RestorableProgram(RuleProgram):
     def native_state(self) -> dict[str, Array]:
         """Return statistics and buffers as Chainer keeps them, and the state of NumPy's own generator."""
         update = self._updating()
-        found = told_statistics(
+        found = native_statistics(
             {n: [self._fetch(a) for a in self._native[n]] for n in self._graph.statistics}
         )
         for key, parameter in self._keys():

@@ -84,7 +84,7 @@ def flattened(sizes: tuple[int, ...], order: tuple[int, ...]) -> Layout:
 
 
 def reorder_gates(array: Array, order: Sequence[int], axis: int) -> Array:
-    """Return ``array`` with its blocks along ``axis`` (one a gate) in ``order``."""
+    """Return ``array`` with its blocks along ``axis`` (one per gate) in ``order``."""
     blocks = np.split(array, len(order), axis=axis)
     return np.concatenate([blocks[i] for i in order], axis=axis)
 

@@ -98,7 +98,7 @@ class Arranging(Operators):
         return self.arrange(x, self.image_form(x.rank))
 
     def of_channels(self, values: Any, y: Any, form: Form) -> Any:
-        """Return one value a channel so that it broadcasts to ``y``, which stands in ``form``."""
+        """Return one value per channel so that it broadcasts to ``y``, which stands in ``form``."""
         return values if form == LAST else values.reshape((-1,) + (1,) * (y.ndim - 2))
 
     def places(self, x: Tensor, axes: Sequence[int]) -> tuple[int, ...]:

@@ -130,7 +130,7 @@ class ComposedUpdates(ComposedState):
         for executor, part in zip(self._executors, self._parts):
             part.take(executor.forward(is_train=False))
 
-    def told(self) -> dict[str, dict[str, Array]]:
+    def state_by_parameter(self) -> dict[str, dict[str, Array]]:
         """Return the state by letter and parameter."""
         return {letter: self._by_parameter(slots) for letter, slots in self.state().items()}
 

@@ -84,7 +84,7 @@ class SkippedUpdates:
         self._steps, self._state = steps, after
         return self.count
 
-    def beside(self, function: Callable[..., Any]) -> Callable[..., Any]:
+    def may_lower(self, function: Callable[..., Any]) -> Callable[..., Any]:
         """Return a function that may lower the scale without a step."""
 
         def called(*arguments: Any) -> Any:

@@ -90,7 +90,7 @@ class Normalizations(Arranging):
         return self.tf.reshape(x, self.image_shape(batch, plane, channels))
 
     def _of_channels(self, vector: Any, x: Any) -> Any:
-        """Return one value a channel so that it broadcasts to the image ``x``."""
+        """Return one value per channel so that it broadcasts to the image ``x``."""
         return vector if self._images_last else self.tf.reshape(vector, (-1, *(1,) * (len(x.shape) - 2)))
 
     def layer_normalization(

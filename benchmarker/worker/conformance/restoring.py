@@ -79,7 +79,7 @@ class _Course:
             losses.append(self.program.fetch(self.program.train_step(batch))[0])
         return {"losses": np.array(losses), **self.program.parameters()}
 
-    def told(self) -> TrainingState:
+    def state(self) -> TrainingState:
         """Return the state after the first steps."""
         rules = (self.give(step).rule for step in range(_BEFORE))
         numbers = kept_numbers(rules)
@@ -108,7 +108,7 @@ def _goes_on(optimizer: Optimizer, network: Callable[[], Graph], subject: Subjec
     graph = network()
     course = _Course(subject, graph, optimizer, subject.seed)
     course.steps(0, _BEFORE)
-    state = course.told()
+    state = course.state()
     lost = course.program.lost_on_restore()
     if lost is not None and "dropout" in graph.operators:
         raise Skipped(f"the framework says that it cannot restore {lost}")
@@ -152,7 +152,7 @@ def _begins(optimizer: Optimizer, subject: Subject) -> Measurement:
     graph = _network(0.0)
     course = _Course(subject, graph, optimizer, subject.seed)
     course.steps(0, _BEFORE)
-    state = course.told()
+    state = course.state()
     followed = course.steps(_BEFORE, _AFTER)
     fresh = _Course(subject, graph, optimizer, subject.seed + 1)
     return _require_alike(fresh, state, fresh.after(state), followed)

@@ -58,7 +58,7 @@ def train(job: TrainJob, channel: Channel, stages: Stages) -> None:
         losses=(loss_first, loop.loss),
         data=taken,
         accuracy=final.correct / final.samples if final else None,
-        training={**session.told(final, weights, feed), "skipped_steps": skipped, "divergence": diverging},
+        training={**session.record(final, weights, feed), "skipped_steps": skipped, "divergence": diverging},
     )
     channel.send("result", **told)
 

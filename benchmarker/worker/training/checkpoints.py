@@ -203,11 +203,11 @@ class Checkpoints:
         held.program.restore(state)
         _require_put(held.program, state)
         place = checkpoint.about.place
-        self.resumed = [*map(dict, place.resumed), self._told(checkpoint, is_own)]
+        self.resumed = [*map(dict, place.resumed), self._record(checkpoint, is_own)]
         loop.go_on(place)
         return place.step
 
-    def _told(self, checkpoint: Checkpoint, is_own: bool) -> dict[str, Any]:
+    def _record(self, checkpoint: Checkpoint, is_own: bool) -> dict[str, Any]:
         place, writer = checkpoint.about.place, checkpoint.about.writer
         lost = self._lost(checkpoint)
         clocks = ("training", "loading", "evaluation", "first_step", "checkpoints")

@@ -12,7 +12,7 @@ from benchmarker.errors import UnsupportedError
 from benchmarker.graph.graph import Graph
 from benchmarker.worker.verification import reference
 from benchmarker.worker.verification.budget import Budget
-from benchmarker.worker.verification.findings import Check, left_out, told
+from benchmarker.worker.verification.findings import Check, check_of, left_out
 from benchmarker.worker.verification.further_steps import FurtherSteps
 from benchmarker.worker.verification.reference_cost import BACKWARD, fits_memory, forward_seconds
 
@@ -56,7 +56,7 @@ def dropout_check(graph: Graph, steps: FurtherSteps, batch: Mapping[str, Array],
     given = program.load(batch)
     expected = [float(program.half_step(given)[0]) for _ in range(draws)]
     words = f"the loss of {draws} masks is {_words(found)}, in the reference {_words(expected)}"
-    return told(DROPOUT, [] if _agree(found, expected) else [words], words)
+    return check_of(DROPOUT, [] if _agree(found, expected) else [words], words)
 
 
 def _words(losses: Sequence[float]) -> str:
