@@ -263,7 +263,7 @@ def _query(arguments: argparse.Namespace) -> int:
 def _print_csv(answer: Answer) -> None:
     import csv
 
-    from benchmarker.analysis.results.csv_cells import defused
+    from benchmarker.analysis.results.export import defused
 
     writer = csv.writer(sys.stdout, lineterminator="\n")
     # A file gets what is there; a terminal would obey it.
