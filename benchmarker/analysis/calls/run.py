@@ -122,7 +122,7 @@ def run(
     >>> found.to_frame()[["framework.name", "timing.step_seconds.median"]]
     """
     experiment_run, told = _planned(blueprint, recipe, results, options), progress_reporter(progress)
-    _go_on(experiment_run, told, resumes=resume)
+    _run_remaining(experiment_run, told, resumes=resume)
     if not dry_run:
         _execute(experiment_run, told, allow_cuda_build=allow_cuda_build)
     for trouble in (*experiment_run.troubles, *places.close(experiment_run.folder)[0]):
@@ -150,7 +150,7 @@ def _execute(experiment_run: ExperimentRun, told: Progress, *, allow_cuda_build:
         pass
 
 
-def _go_on(experiment_run: ExperimentRun, told: Progress, *, resumes: bool) -> None:
+def _run_remaining(experiment_run: ExperimentRun, told: Progress, *, resumes: bool) -> None:
     if resumes:
         experiment_run.resume()
     for note in experiment_run.checkpoint(resumes=resumes):

@@ -58,7 +58,7 @@ class RestorableProgram(RuleProgram):
             for native, array in zip(self._native[name], kept):
                 native[...] = self._device.send(np.array(array))
         if isinstance(update, ComposedUpdates):
-            update.go_on(state.steps, state.numbers)
+            update.resume_from(state.steps, state.numbers)
             for _, slot, array in self._letters(state, update.state()):
                 slot[...] = self._device.send(np.array(array, slot.dtype))
         else:
@@ -74,7 +74,7 @@ class RestorableProgram(RuleProgram):
 
     def _put_native(self, update: Updates, state: TrainingState) -> None:
         rate = state.native.get(_RATE)
-        update.go_on(state.steps, None if rate is None else float(rate))
+        update.resume_from(state.steps, None if rate is None else float(rate))
         trained = [parameter for _, parameter in self._keys()]
         for letter, parameter, array in self._letters(state, dict.fromkeys(update.letters, trained)):
             update.put(letter, parameter, self._device.send(np.array(array, self._exact)))

@@ -331,7 +331,7 @@ class JaxProgram(RestorableProgram):
         for name, arrays in slots.items():
             own = tuple(self._state.trained[name].shape)
             for letter, array in zip(self._letters(name), arrays):
-                stands = composed.stands_as_in_the_graph(name) or tuple(array.shape) != own
+                stands = composed.is_in_graph_layout(name) or tuple(array.shape) != own
                 found[letter][name] = self._array(array) if stands else self._decoded(name, array)
         return found
 

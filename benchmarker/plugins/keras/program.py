@@ -211,9 +211,9 @@ class KerasProgram(RestorableProgram):
         return float(sum(products)), found
 
     def fetch_gradients(self, gradients: Any) -> dict[str, Array]:
-        layouts, seen = self._binding.layouts, self._steps.seen
+        layouts, as_array = self._binding.layouts, self._steps.as_array
         return {
-            p.name: layouts[p.name].decode([seen(gradient)])
+            p.name: layouts[p.name].decode([as_array(gradient)])
             for p, gradient in zip(self._graph.trainable, gradients)
         }
 

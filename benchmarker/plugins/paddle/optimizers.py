@@ -86,7 +86,7 @@ class NativeUpdate:
         kept = self._native._accumulators[name]
         return [kept[parameter.name] for parameter in self._trained]
 
-    def go_on(self, steps: int, numbers: Mapping[str, float]) -> None:
+    def resume_from(self, steps: int, numbers: Mapping[str, float]) -> None:
         """Have the next update be that after ``steps``."""
         for name, slots in self.extra_state().items():
             power = getattr(self._known.optimizer, _POWERS[name]) ** (steps + 1)

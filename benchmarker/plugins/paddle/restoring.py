@@ -40,7 +40,7 @@ class RestorableProgram(RuleProgram):
             kept = statistics_of(state.native, name, len(self._native[name]))
             for tensor, array in zip(self._native[name], kept):
                 tensor.set_value(array)
-        update.go_on(state.steps, state.numbers)
+        update.resume_from(state.steps, state.numbers)
         natives = {p.name: self._native[p.name] for p in self._graph.trainable}
         for letter, slots in update.state().items():
             told = state.optimizer[letter]

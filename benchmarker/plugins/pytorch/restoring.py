@@ -88,7 +88,7 @@ class Restoring:
         if self.skips is not None:
             # Another framework's steps, which are told without a native state, skipped none.
             unknown = _SCALE in state.native and _SKIPPED not in state.native
-            self.skips.go_on(state.steps, None if unknown else int(state.native.get(_SKIPPED, 0)))
+            self.skips.resume_from(state.steps, None if unknown else int(state.native.get(_SKIPPED, 0)))
 
     def skipped(self, steps: int) -> int | None:
         """Return how many steps made no update; None where nothing is scaled, or if the scale does not tell."""
@@ -113,7 +113,7 @@ class Restoring:
             yield from ((letter, slot, array) for slot, array in pairs)
 
     def _put_composed(self, composed: ComposedOptimizer, state: TrainingState) -> None:
-        composed.go_on(state.steps, state.numbers)
+        composed.resume_from(state.steps, state.numbers)
         for _, slot, array in self._letters(state, composed.state()):
             _copy(slot, array)
 

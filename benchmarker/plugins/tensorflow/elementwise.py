@@ -31,9 +31,9 @@ class Elementwise(Arranging):
 
     def tanh(self, x: Tensor) -> Tensor:
         # TensorFlow 2.21 fuses convolution, normalization and tanh without a kernel for it.
-        return self._each(self.tf.tanh, self._apart(x, "FusedBatchNormV3"))
+        return self._each(self.tf.tanh, self._unfused(x, "FusedBatchNormV3"))
 
-    def _apart(self, x: Tensor, operation: str) -> Tensor:
+    def _unfused(self, x: Tensor, operation: str) -> Tensor:
         """Return ``x`` so that TensorFlow does not fuse what follows if ``operation`` made it."""
         value = self.value(x)
         # A parameter comes from no operation.
@@ -87,7 +87,7 @@ class Elementwise(Arranging):
         if self.exact == self.tf.float64:  # the kernel has its slope in float32
             return self._each(lambda value: self.tf.where(value > 0.0, value, alpha * value), x)
         # TensorFlow 2.21 fuses convolution, bias, sum and leaky ReLU with the slope 0.2, whatever it is.
-        return self._each(lambda value: self.tf.nn.leaky_relu(value, alpha), self._apart(x, "AddV2"))
+        return self._each(lambda value: self.tf.nn.leaky_relu(value, alpha), self._unfused(x, "AddV2"))
 
     def clip(self, x: Tensor, *, min: float, max: float) -> Tensor:
         if (min, max) == (0.0, 6.0):

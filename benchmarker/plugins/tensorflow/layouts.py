@@ -92,7 +92,7 @@ class _Uses:
         self._flow = ImageFlow(graph)
         self._images_last = images_last
 
-    def stands_last(self, name: str) -> bool:
+    def is_channels_last(self, name: str) -> bool:
         """Return whether a value will stand channels last."""
         return self._images_last and self._flow.is_image(name)
 
@@ -104,7 +104,7 @@ class _Uses:
         source = node.inputs[0]
         if node.operator in ("dropout", "relu"):
             return self.columns(source)
-        if node.operator not in ("flatten", "reshape") or not self.stands_last(source):
+        if node.operator not in ("flatten", "reshape") or not self.is_channels_last(source):
             return None
         shape, result = self._graph.types[source].shape, self._graph.types[name].shape
         return flattened_columns(shape, image_order(len(shape)), result)
@@ -162,5 +162,5 @@ def input_orders(graph: Graph, *, images_last: bool = True) -> list[Order]:
     """
     uses = _Uses(graph, images_last)
     upstream = {gradient: output for output, gradient in graph.upstream.items()}
-    images = {i.name for i in graph.inputs if uses.stands_last(upstream.get(i.name, i.name))}
+    images = {i.name for i in graph.inputs if uses.is_channels_last(upstream.get(i.name, i.name))}
     return [image_order(len(declared.type.shape), declared.name in images) for declared in graph.inputs]

@@ -195,11 +195,13 @@ class TensorFlowProgram(RestorableProgram):
     def fetch_gradients(self, gradients: Any) -> dict[str, Array]:
         left = iter(gradients)
         return {
-            p.name: self._layouts[p.name].decode([self._seen(next(left)) for _ in self._variables[p.name]])
+            p.name: self._layouts[p.name].decode(
+                [self._as_array(next(left)) for _ in self._variables[p.name]]
+            )
             for p in self._graph.trainable
         }
 
-    def _seen(self, gradient: Any) -> Array:
+    def _as_array(self, gradient: Any) -> Array:
         """Return a gradient as an array, a view of its memory where it can be."""
         tensor = self._tf.cast(self._tf.convert_to_tensor(gradient), self._exact)
         return np.asarray(memoryview(tensor)) if self._device.type == "cpu" else tensor.numpy()

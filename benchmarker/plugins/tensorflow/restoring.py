@@ -48,7 +48,7 @@ class RestorableProgram(RuleProgram):
             for slot, array in restored_arrays(natives, slots, told, lambda n, a: self._layouts[n].encode(a)):
                 slot.assign(self._tf.cast(array, slot.dtype))
         powers = [float(power) for power in np.asarray(state.native.get(_POWERS, ()))]
-        update.go_on(state.steps, state.numbers, powers)
+        update.resume_from(state.steps, state.numbers, powers)
         if self._generator is not None and _GENERATOR in state.native:
             self._generator.reset(state.native[_GENERATOR])
 

@@ -100,7 +100,7 @@ class _Course:
         return self.steps(state.steps, _AFTER)
 
 
-def _goes_on(optimizer: Optimizer, network: Callable[[], Graph], subject: Subject) -> Measurement:
+def _resumes(optimizer: Optimizer, network: Callable[[], Graph], subject: Subject) -> Measurement:
     """Another program, of other weights, that takes the whole state must make the very steps that follow it.
 
     Of a state without what only the framework itself understands they must be the same, give or take rounding.
@@ -162,14 +162,14 @@ def restoring_checks() -> Iterator[Check]:
     """Yield a check of each optimizer, of dropout, of recurrent layers, and of programs that have made no step."""
     plain, dropping = partial(_network, 0.0), partial(_network, 0.5)
     for name, optimizer in SCHEDULED.items():
-        yield Check(f"restore/{name}", partial(_goes_on, optimizer, plain))
+        yield Check(f"restore/{name}", partial(_resumes, optimizer, plain))
     for name, optimizer in MODIFIED.items():
         if optimizer.modifiers.ema or optimizer.modifiers.decay_of == WEIGHTS:
-            yield Check(f"restore/{name}", partial(_goes_on, optimizer, plain))
-    yield Check("restore/dropout", partial(_goes_on, SCHEDULED["adam"], dropping))
+            yield Check(f"restore/{name}", partial(_resumes, optimizer, plain))
+    yield Check("restore/dropout", partial(_resumes, SCHEDULED["adam"], dropping))
     for name in ("momentum", "adam"):
-        yield Check(f"restore/{name}/lstm", partial(_goes_on, SCHEDULED[name], recurrent_network))
+        yield Check(f"restore/{name}/lstm", partial(_resumes, SCHEDULED[name], recurrent_network))
         yield Check(f"restore/{name}/before-a-step", partial(_begins, SCHEDULED[name]))
     for name in WHOLE:
-        yield Check(f"restore/{name}/lstm", partial(_goes_on, SCHEDULED[name], recurrent_network))
-        yield Check(f"restore/{name}/both-ways", partial(_goes_on, SCHEDULED[name], two_way_network))
+        yield Check(f"restore/{name}/lstm", partial(_resumes, SCHEDULED[name], recurrent_network))
+        yield Check(f"restore/{name}/both-ways", partial(_resumes, SCHEDULED[name], two_way_network))

@@ -181,7 +181,7 @@ class Checkpoints:
         seconds = (loop.clocks.training + loop.clocks.loading) / 1e9
         return {"recipe": self._settings.recipe_digest, "step": loop.step, "seconds": seconds}
 
-    def go_on(self, loop: TrainingLoop, graph: Graph) -> int:
+    def resume_from(self, loop: TrainingLoop, graph: Graph) -> int:
         """Put the training back to where a checkpoint was written; return the steps that had led there.
 
         Raises
@@ -204,7 +204,7 @@ class Checkpoints:
         _require_put(held.program, state)
         place = checkpoint.about.place
         self.resumed = [*map(dict, place.resumed), self._record(checkpoint, is_own)]
-        loop.go_on(place)
+        loop.resume_from(place)
         return place.step
 
     def _record(self, checkpoint: Checkpoint, is_own: bool) -> dict[str, Any]:

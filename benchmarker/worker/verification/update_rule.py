@@ -160,7 +160,7 @@ def predicted(optimizer: Optimizer, before: Moment, gradients: Arrays) -> Moment
     }
     equations = Equations(optimizer, weights, state, where=before.where, steps=before.steps)
     if before.numbers is not None:
-        equations.go_on(before.steps, before.numbers)
+        equations.resume_from(before.steps, before.numbers)
     equations(gradients)
     return Moment(before.steps + 1, weights, state, before.where, before.is_whole)
 
