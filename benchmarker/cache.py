@@ -55,7 +55,7 @@ def key(value: object, length: int = 16) -> str:
 
 
 @contextlib.contextmanager
-def told_if_unwritable(folder: Path, contents: str, otherwise: str = "") -> Iterator[None]:
+def explain_unwritable(folder: Path, contents: str, otherwise: str = "") -> Iterator[None]:
     """Turn an ``OSError`` of the block into a sentence that says where ``contents`` are kept, and the way out.
 
     Raises

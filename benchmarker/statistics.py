@@ -255,7 +255,7 @@ def paired_ratio(a: Sequence[float], b: Sequence[float]) -> Estimate:
     Parameters
     ----------
     a, b : sequence of float
-        One positive value a process; those at the same place ran back to back.
+        One positive value per process; those at the same place ran back to back.
 
     Raises
     ------
@@ -293,7 +293,7 @@ def student_t_interval(values: Sequence[float]) -> tuple[float, float]:
     Parameters
     ----------
     values : sequence of float
-        One positive value a process, e.g. its median step.
+        One positive value per process, e.g. its median step.
 
     Raises
     ------

@@ -2,7 +2,7 @@
 
 The bare process (``bare/``) is what a person would write by hand: the same imports, build, mini-batch
 and steps, one process, nothing else. Commands and bare processes alternate in an order drawn at random
-each round; a row holds the differences of single rounds. Two more rows a framework say what a further
+each round; a row holds the differences of single rounds. Two more rows per framework say what a further
 run costs within an experiment (``in_experiment.py``). ``python benchmarks/command.py``
 """
 

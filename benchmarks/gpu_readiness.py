@@ -150,7 +150,7 @@ def verified(finished: Finished, *, also: Callable[[Record], Outcome] | None = N
 
 def _speed(record: Record) -> str:
     step, rate = record["timing"]["step_seconds"]["median"], record["metrics"]["flops_per_second"]
-    return f"{step * 1e3:.4g} ms a step, {rate / 1e12:.4g} TFLOP/s, {record['framework']['full']}"
+    return f"{step * 1e3:.4g} ms per step, {rate / 1e12:.4g} TFLOP/s, {record['framework']['full']}"
 
 
 def with_profile(record: Record) -> Outcome:

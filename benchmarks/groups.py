@@ -21,7 +21,7 @@ Draw = Callable[[np.random.Generator, int], Array]
 
 SPREAD = 0.05
 COUNTS = (10, 20, 30)
-MOST_FALSE, LEAST_FOUND = 0.05, 0.8
+MAX_FALSE, MIN_FOUND = 0.05, 0.8
 
 ONE_KIND: Mapping[str, Draw] = {
     "normal": lambda draw, n: draw.normal(size=n),
@@ -69,11 +69,11 @@ def rows(cases: int, seed: int) -> Iterator[Row]:
     for count in COUNTS:
         for name, draw in ONE_KIND.items():
             found = share(draw, count, cases, seed)
-            yield Row(f"false groups, {count} processes, {name}", [found], MOST_FALSE, percent)
+            yield Row(f"false groups, {count} processes, {name}", [found], MAX_FALSE, percent)
     for count in COUNTS:
         for name, draw in TWO_KINDS.items():
             found = share(draw, count, cases, seed)
-            yield Row(f"groups found, {count} processes, {name}", [found], 1.0, percent, LEAST_FOUND)
+            yield Row(f"groups found, {count} processes, {name}", [found], 1.0, percent, MIN_FOUND)
 
 
 def main() -> int:

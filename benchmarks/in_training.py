@@ -56,7 +56,7 @@ class Windows:
         self._every, self._block = every, block
         self.seconds: list[float] = []
         self.train: list[list[float]] = [[]]
-        """Seconds a step of each row of samples of the training, from one evaluation to the next."""
+        """Seconds per step of each row of samples of the training, from one evaluation to the next."""
         self._known = 0
 
     def __call__(self, loop: TrainingLoop) -> None:

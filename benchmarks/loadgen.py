@@ -54,7 +54,7 @@ class Answered:
         return "Result is : VALID" in self.summary
 
     def number(self, scenario: str) -> float:
-        """Return the number of a scenario: seconds of a percentile, or queries a second."""
+        """Return the number of a scenario: seconds of a percentile, or queries per second."""
         found = re.search(SUMMARY[scenario], self.summary)
         if found is None:
             raise SystemExit(f"LoadGen's summary has no number of {scenario}:\n{self.summary}")
@@ -63,7 +63,7 @@ class Answered:
 
 
 class LoadGen:
-    """LoadGen before a step: a thread of ours takes queries in their order, a step each."""
+    """LoadGen before a step: a thread of ours takes queries in their order, one step each."""
 
     def __init__(self, step: Callable[[], object], folder: str) -> None:
         import mlperf_loadgen

@@ -41,7 +41,7 @@ def sized_for(target: float) -> bytes:
 
 
 def _bare(step: Callable[[bytes], object], batch: bytes, count: int) -> float:
-    """Return seconds a step in a loop that does nothing else, the clock read twice in all."""
+    """Return seconds per step in a loop that does nothing else, the clock read twice in all."""
     start = time.perf_counter_ns()
     for _ in range(count):
         step(batch)
@@ -59,7 +59,7 @@ def _bare_median(step: Callable[[bytes], object], batch: bytes, count: int) -> f
 
 
 def _through_us(step: Callable[[bytes], object], batch: bytes, count: int) -> float:
-    """Return seconds a step that pass while the harness takes its samples."""
+    """Return seconds per step that pass while the harness takes its samples."""
     start = time.perf_counter_ns()
     sample(step, nothing, lambda: batch, count)
     return (time.perf_counter_ns() - start) / count / 1e9

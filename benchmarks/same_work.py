@@ -29,7 +29,7 @@ Array = npt.NDArray[np.float64]
 Draw = Callable[[np.random.Generator], Array]
 
 STEPS, PER_INTERVAL = 600, 10
-MOST_FALSE, LEAST_FOUND = 0.05, 0.9
+MAX_FALSE, MIN_FOUND = 0.05, 0.9
 RISES = (0.2, 0.3, 0.5, 1.0)
 LENGTH = 0.2
 """Share of the run in which the neighbour is there."""
@@ -105,13 +105,11 @@ def simulated(cases: int, seed: int) -> Iterator[Row]:
     for name, own in OWN.items():
         draw = np.random.default_rng(seed)
         share = float(np.mean([is_told(own(draw)) for _ in range(cases)]))
-        yield Row(f"false alarms, {name}", [share], MOST_FALSE, percent)
+        yield Row(f"false alarms, {name}", [share], MAX_FALSE, percent)
     for rise in RISES:
         draw = np.random.default_rng(seed)
         share = float(np.mean([is_told(disturbed(draw, noise, rise)) for _ in range(cases)]))
-        yield Row(
-            f"found, steps {rise:.0%} slower for a fifth of the run", [share], 1.0, percent, LEAST_FOUND
-        )
+        yield Row(f"found, steps {rise:.0%} slower for a fifth of the run", [share], 1.0, percent, MIN_FOUND)
 
 
 HOG = """
@@ -142,7 +140,7 @@ class Observed:
 def real(runs: int, hogs: int) -> Iterator[Row]:
     """Yield how many runs that need memory bandwidth are told to have been disturbed, with a hog and without."""
     alone = [_run(0).told for _ in range(runs)]
-    yield Row(f"told, of {runs} real runs alone", [sum(alone) / runs], MOST_FALSE, percent)
+    yield Row(f"told, of {runs} real runs alone", [sum(alone) / runs], MAX_FALSE, percent)
     beside = [_run(hogs) for _ in range(runs)]
     name = "beside a process that copies memory for a second"
     yield Row(f"steps slower {name}", [run.rise for run in beside], None, percent)
@@ -154,7 +152,7 @@ def real(runs: int, hogs: int) -> Iterator[Row]:
             [sum(slow) / len(slow)],
             1.0,
             percent,
-            LEAST_FOUND,
+            MIN_FOUND,
         )
     if others:
         yield Row(f"told, of the {len(others)} others", [sum(others) / len(others)], None, percent)

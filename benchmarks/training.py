@@ -28,7 +28,7 @@ from benchmarker.api.launcher import WorkerCommand
 from benchmarker.experiment.campaign import Campaign
 from benchmarker.experiment.planning import plan
 from benchmarker.experiment.recipes import recipe, without_early_stop
-from benchmarker.orchestration.experiment_run import asked_experiment
+from benchmarker.orchestration.experiment_run import experiment_from_options
 
 GOAL = 1.01
 FRAMEWORKS = ("pytorch", "tensorflow", "jax", "mxnet", "chainer", "numpy")
@@ -70,7 +70,7 @@ def worker_of(arguments: argparse.Namespace, framework: str) -> WorkerCommand:
     given = {"frameworks": (framework,), "threads": (1,), "seeds": (0,), "verify": False}
     with tempfile.TemporaryDirectory() as folder:
         orchestrator = RecordedOrchestrator(Path(folder))
-        (finished,) = orchestrator.run(Campaign(plan(asked_experiment(given, blueprint))))
+        (finished,) = orchestrator.run(Campaign(plan(experiment_from_options(given, blueprint))))
         if finished.record["status"] != "ok":
             raise SystemExit(f"a training of {framework} failed: {finished.record['error']}")
     return orchestrator.recording.last

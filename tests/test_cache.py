@@ -166,7 +166,7 @@ def test_a_folder_that_cannot_be_written_is_one_sentence(tmp_path: Path) -> None
         pytest.raises(
             UsageError, match=r"models are kept in a folder that can be written, got '.*/models' \(Not a dir"
         ),
-        cache.told_if_unwritable(folder, "models"),
+        cache.explain_unwritable(folder, "models"),
     ):
         cache.store_json(folder / "a", 1)
 

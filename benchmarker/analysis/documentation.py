@@ -109,7 +109,7 @@ def problems_page() -> str:
 
 def main() -> None:
     """Write the pages that the command line names, or all of them."""
-    parser = argparse.ArgumentParser(description="Write generated pages of the documentation anew.")
+    parser = argparse.ArgumentParser(description="Regenerate the generated pages of the documentation.")
     parser.add_argument("pages", nargs="*", help=f"of {', '.join(PAGES)}; all of them if none is named")
     chosen = parser.parse_args().pages or list(PAGES)
     unknown = [page for page in chosen if page not in PAGES]

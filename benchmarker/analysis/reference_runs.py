@@ -1,6 +1,6 @@
 """``python -m benchmarker.analysis.reference_runs RESULTS FILE`` writes what the target of a recipe rests on.
 
-RESULTS is the folder of at least 20 trainings of one recipe by one framework, one a seed, to their limits
+RESULTS is the folder of at least 20 trainings of one recipe by one framework, one per seed, to their limits
 (``benchmarker train RECIPE --framework=numpy --seeds=20 --no-early-stop --results=RESULTS``).
 """
 

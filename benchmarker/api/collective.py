@@ -70,7 +70,7 @@ class Collective:
         return self.elements // ranks if self.kind == ALL_GATHER else self.elements
 
     def returned(self, rank: int, ranks: int) -> int:
-        """Return how many elements a rank has afterwards."""
+        """Return how many elements a rank, from 0, has afterwards."""
         if self.kind == POINT_TO_POINT and not self.is_ping_pong and rank == 0:
             return 1
         return self.elements // ranks if self.kind == REDUCE_SCATTER else self.elements
@@ -139,6 +139,14 @@ def of_problem(kind: Optional[str], parameters: Mapping[str, Any]) -> Optional[C
 
 
 def part_bounds(elements: int, rank: int, ranks: int) -> Tuple[int, int]:
-    """Return where a rank's part of a vector begins and ends; all are equally long."""
+    """Return where a rank's part of a vector begins and ends, in elements; all are equally long.
+
+    Parameters
+    ----------
+    elements : int
+        Of the vector; ``ranks`` divides them.
+    rank, ranks : int
+        Which rank, from 0, of how many.
+    """
     each = elements // ranks
     return rank * each, (rank + 1) * each

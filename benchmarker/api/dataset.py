@@ -166,6 +166,25 @@ def from_pixels(
 ) -> Dataset:
     """Return a data set of uint8 images, with the mean and deviation of the values of all that are not ``tested``.
 
+    Parameters
+    ----------
+    name : str
+        As ``--data`` names it.
+    pixels : array ``(count, channels, height, width)`` or ``(count, height, width)``
+        uint8, from 0 to ``largest``; those that are for testing last.
+    labels : array ``(count,)``
+        Class indices from 0.
+    classes : int
+        Number of classes.
+    source : str
+        Who has published it.
+    files : tuple of SourceFile
+        What it was read from.
+    largest : int
+        The value that becomes 1 before mean and deviation are applied.
+    tested : int
+        How many, at the end, are for testing.
+
     Raises
     ------
     UsageError

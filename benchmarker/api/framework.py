@@ -169,6 +169,15 @@ class Framework(ABC):
     def configure(self, device: Device, *, threads: int, seed: int) -> str:
         """Set the number of threads and the seed by the framework's own calls, and initialise the device.
 
+        Parameters
+        ----------
+        device : Device
+            The one that all programs of the process will run on.
+        threads : int
+            How many threads an operator may use on the host; at least 1.
+        seed : int
+            From which the framework draws what is random in its own way: masks of dropout.
+
         Returns
         -------
         str
@@ -220,6 +229,13 @@ class Framework(ABC):
         are collective: they exchange what the scheme exchanges, with mini-batches of this rank's own rows, all ranks'
         equally many. :meth:`Program.gradients` is this rank's own; nothing else needs another rank unless the scheme's
         documentation says so. Processes that a scheme needs beside the ranks are its ``helpers``, started with these.
+
+        Parameters
+        ----------
+        world : World
+            Which rank this is of how many, and where they meet.
+        scheme : str
+            Name of the native scheme, one of the plug-in's ``schemes``.
 
         Raises
         ------

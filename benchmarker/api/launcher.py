@@ -162,6 +162,13 @@ class Launcher(ABC):
         Blocks without polling. On ``KeyboardInterrupt`` and on timeout the worker is ended and the
         outcome says so; nothing that it started is left behind. What the handler raises ends the worker too,
         and goes on to the caller: a worker may say anything, and the handler refuses what none should.
+
+        Parameters
+        ----------
+        command : WorkerCommand
+            What to start, with its variables and its time limit in seconds.
+        handler : callable
+            Takes each event as it comes, and returns what is sent back to the worker, None for nothing.
         """
 
     def launch_group(

@@ -52,7 +52,17 @@ class NativeScheme:
     def fault(
         self, optimizer: Optimizer, precision: str, options: Optional[Mapping[str, Any]] = None
     ) -> Optional[str]:
-        """Return why it cannot train so, None if it can."""
+        """Return why it cannot train so, None if it can.
+
+        Parameters
+        ----------
+        optimizer : Optimizer
+            With its modifiers.
+        precision : str
+            One of :data:`~benchmarker.api.framework.PRECISIONS`.
+        options : mapping, optional
+            Of the framework, by name; those that are missing have a value that it takes.
+        """
         if self.optimizers and (optimizer.kind not in self.optimizers or optimizer.modifiers):
             around = " with what is done around it" if optimizer.kind in self.optimizers else ""
             return f"{self.means} takes the optimizers {', '.join(self.optimizers)}, got '{optimizer.kind}'{around}"

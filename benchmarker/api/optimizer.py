@@ -101,7 +101,17 @@ def state_names(kind: str) -> Tuple[str, ...]:
 
 
 def constant_faults(name: str, values: Sequence[float], kinds: Sequence[str]) -> Iterator[str]:
-    """Yield what is wrong with a constant for optimizers of some kinds: its name, its values, that none has it."""
+    """Yield a sentence for each thing that is wrong with a constant for optimizers of some kinds.
+
+    Parameters
+    ----------
+    name : str
+        Of the constant or modifier.
+    values : sequence of float
+        Those that are asked for.
+    kinds : sequence of str
+        Names of rules, one of which must have it; none for any.
+    """
     known = hyperparameters()
     if name not in known:
         yield f"an optimizer has no '{name}'{did_you_mean(name, known)}"
@@ -171,7 +181,13 @@ class Optimizer:
         return chosen.with_constants({name: getattr(usual, name) for name in constants(kind)})
 
     def with_constants(self, values: Mapping[str, Any]) -> Optimizer:
-        """Return the same kind with other values of some of its constants and modifiers."""
+        """Return the same kind with other values of some of its constants and modifiers, which are not checked.
+
+        Parameters
+        ----------
+        values : mapping
+            By name, as :func:`typed` returns them; :func:`constant_faults` says what is wrong with them.
+        """
         common: Dict[str, Any] = {name: value for name, value in values.items() if name in _COMMON}
         around = {name: value for name, value in values.items() if name in MODIFIERS}
         others = {name: value for name, value in values.items() if name not in (*_COMMON, *MODIFIERS)}

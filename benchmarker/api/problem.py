@@ -152,7 +152,14 @@ class Problem:
             raise PluginError(f"problem '{self.name}' failed in whole_only(): {first_line(error)}") from error
 
     def graph(self, batch_size: int | None = None, **values: Any) -> Graph:
-        """Build the graph for a mini-batch of ``batch_size`` samples.
+        """Build the graph, with its loss if the problem has one.
+
+        Parameters
+        ----------
+        batch_size : int, optional
+            Samples of a mini-batch, the first axis of every input; the problem's usual one by default.
+        values
+            Parameters by name, text or typed; those that are missing have their defaults.
 
         Raises
         ------
@@ -166,6 +173,13 @@ class Problem:
 
     def stage(self, stage: Stage, batch_size: int | None = None, **values: Any) -> Graph:
         """Build a graph of a generation.
+
+        Parameters
+        ----------
+        stage : Stage
+            The prompt, one further token, or the whole sequence, and how long each is.
+        batch_size, values
+            As in :meth:`graph`.
 
         Raises
         ------

@@ -29,14 +29,32 @@ class Program(CarriesState, ABC):
 
     @abstractmethod
     def load(self, batch: Mapping[str, Array]) -> Any:
-        """Put a mini-batch on the device in the native layout and return it. Not timed."""
+        """Put a mini-batch on the device in the native layout and return it. Not timed.
+
+        Parameters
+        ----------
+        batch : mapping
+            An array for each of the graph's inputs by its name, of the shape that the graph declares; the program must
+            not keep or change it.
+        """
 
     @abstractmethod
     def infer(self, batch: Any) -> Any:
         """Run the graph forward and return its outputs as native tensors, possibly before they are ready."""
 
     def train_step(self, batch: Any) -> Any:
-        """Run forward, loss, backward and update; return the loss before the update, natively."""
+        """Run forward, loss, backward and update, possibly to an end that only :meth:`synchronize` waits for.
+
+        Parameters
+        ----------
+        batch : object
+            What :meth:`load` returned.
+
+        Returns
+        -------
+        object
+            The loss before the update, a native scalar that :meth:`fetch` takes.
+        """
         raise NotImplementedError
 
     def train_parts(self, batch: Any) -> Iterator[tuple[str, Any]]:
@@ -53,6 +71,11 @@ class Program(CarriesState, ABC):
 
     def gradient_step(self, batch: Any) -> tuple[Any, Any]:
         """Run forward as in training, and backward; update no parameter.
+
+        Parameters
+        ----------
+        batch : object
+            What :meth:`load` returned.
 
         Returns
         -------
@@ -78,7 +101,14 @@ class Program(CarriesState, ABC):
         raise UnsupportedError("the framework has no training in micro-batches")
 
     def profile(self, batch: Any, steps: int) -> Profile:
-        """Run ``steps`` steps of the program's mode under the framework's own profiler.
+        """Run steps of the program's mode under the framework's own profiler.
+
+        Parameters
+        ----------
+        batch : object
+            What :meth:`load` returned; every step takes it.
+        steps : int
+            How many, at least one.
 
         Raises
         ------
@@ -90,8 +120,19 @@ class Program(CarriesState, ABC):
     def gradients(self, batch: Any) -> tuple[float, dict[str, Array]]:
         """Return the loss and its gradient for each trainable parameter, in the graph's layout.
 
-        Dropout is off, nothing is updated (neither parameters nor running statistics). Not timed. Without a
-        loss it is the sum of the products of outputs and upstream gradients.
+        Dropout is off, nothing is updated (neither parameters nor running statistics). Not timed.
+
+        Parameters
+        ----------
+        batch : object
+            What :meth:`load` returned.
+
+        Returns
+        -------
+        loss : float
+            Without a loss in the graph the sum of the products of outputs and upstream gradients.
+        gradients : dict
+            By name of the parameter, of its shape; zeros where nothing flows back to it.
         """
         raise NotImplementedError
 
@@ -99,6 +140,11 @@ class Program(CarriesState, ABC):
         """Return what :meth:`gradient_step` returned as gradients, as NumPy arrays in the graph's layout.
 
         They may be views of native memory that the next step changes. On the timed path of schemes that run over MPI.
+
+        Raises
+        ------
+        UnsupportedError
+            If the framework does not expose them.
         """
         raise UnsupportedError("the framework does not expose the gradients of a timed step")
 
@@ -107,7 +153,13 @@ class Program(CarriesState, ABC):
         return None
 
     def server_again(self) -> ServerAgain:
-        """Return what makes the updates of a native scheme's server again, from the first on, in this process."""
+        """Return what makes the updates of a native scheme's server again, from the first on, in this process.
+
+        Raises
+        ------
+        UnsupportedError
+            If the scheme has no server, or its updates cannot be repeated.
+        """
         raise UnsupportedError("the framework's scheme has no server")
 
     @abstractmethod
@@ -123,7 +175,7 @@ class Program(CarriesState, ABC):
         Raises
         ------
         UnsupportedError
-            If the framework has made them part of the program; it can be built anew.
+            If the framework has made them part of the program; it can be rebuilt.
         """
         raise UnsupportedError("the framework takes the values of parameters only when a program is built")
 
@@ -242,7 +294,19 @@ class Program(CarriesState, ABC):
 
     @abstractmethod
     def fetch(self, output: Any) -> tuple[Array, ...]:
-        """Return what a step returned as NumPy arrays in the graph's layout, float64 in precision ``fp64``."""
+        """Return what a step returned as NumPy arrays in the graph's layout.
+
+        Parameters
+        ----------
+        output : object
+            What :meth:`infer` or :meth:`train_step` returned, or the value of :meth:`gradient_step`.
+
+        Returns
+        -------
+        tuple of array
+            The graph's outputs in their order, of their shapes; of a loss one array of shape ``()``. float32, in
+            precision ``fp64`` float64.
+        """
 
     @abstractmethod
     def synchronize(self, output: Any) -> None:
@@ -260,7 +324,18 @@ class Program(CarriesState, ABC):
         return None
 
     def device_seconds(self, first: Any, last: Any) -> float:
-        """Return the device's own time between two events that it has come to, in seconds."""
+        """Return the device's own time between two events that it has come to.
+
+        Parameters
+        ----------
+        first, last : object
+            What :meth:`device_event` returned, in the order of time.
+
+        Returns
+        -------
+        float
+            Seconds.
+        """
         raise NotImplementedError
 
     def integer_products(self) -> int | None:

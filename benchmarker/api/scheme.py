@@ -40,11 +40,11 @@ class Communicator(ABC):
 
     @abstractmethod
     def sum(self, vector: Vector) -> None:
-        """Replace a vector by its sum over ranks (an all-reduce)."""
+        """Replace a vector by its sum over ranks (an all-reduce), in place; it has the same length on all of them."""
 
     @abstractmethod
     def gather(self, vector: npt.NDArray[Any]) -> npt.NDArray[Any]:
-        """Return the vectors of all ranks, all of one length, a row each (an all-gather)."""
+        """Return the vectors of all ranks, of one length, as an array ``(size, length)`` (an all-gather)."""
 
     @abstractmethod
     def scatter_sum(self, vector: Vector) -> Vector:
@@ -56,7 +56,15 @@ class Communicator(ABC):
 
     @abstractmethod
     def swap(self, vector: Vector, to: int, source: int) -> Vector:
-        """Send a vector to one rank and return that of another, at once."""
+        """Send a vector to one rank and return that of another, of the same length and type, at once.
+
+        Parameters
+        ----------
+        vector : array ``(length,)``
+            What rank ``to`` gets.
+        to, source : int
+            Ranks; on rank ``to``, ``source`` must be this one.
+        """
 
     @abstractmethod
     def send(self, values: npt.NDArray[Any], to: int) -> None:
@@ -68,11 +76,26 @@ class Communicator(ABC):
 
         What one rank sends comes in its order, so that after the first of its messages from anyone, the others are
         received from that rank.
+
+        Parameters
+        ----------
+        values : array
+            Of the length and type of what is sent.
+        source : int or None
+            The sender.
         """
 
 
 def part_of(length: int, rank: int, size: int) -> slice:
-    """Return a rank's part of a vector: parts follow each other, the first ones longer by one where it must be."""
+    """Return a rank's part of a vector: parts follow each other, the first ones longer by one where it must be.
+
+    Parameters
+    ----------
+    length : int
+        Elements of the vector.
+    rank, size : int
+        Which rank of how many.
+    """
     least, longer = divmod(length, size)
     start = rank * least + min(rank, longer)
     return slice(start, start + least + (rank < longer))
@@ -252,10 +275,28 @@ class Scheme(ABC):
 
     @abstractmethod
     def begin(self, replica: Replica, communicator: Communicator) -> RankSteps:
-        """Return a rank's steps; all ranks start from the same weights."""
+        """Return a rank's steps; all ranks start from the same weights.
+
+        Parameters
+        ----------
+        replica : Replica
+            What this rank trains; steps change its weights in place.
+        communicator : Communicator
+            Its way to the others.
+        """
 
     def serve(self, replica: Replica, communicator: Communicator) -> Sequence[Update]:
-        """Serve all ranks until each has said goodbye, and return every update in its order."""
+        """Serve all ranks until each has said goodbye, and return every update in its order.
+
+        Called on the server alone, of schemes with :attr:`has_server`.
+
+        Parameters
+        ----------
+        replica : Replica
+            The weights that the server keeps, as those of the ranks at the start.
+        communicator : Communicator
+            Its way to the ranks.
+        """
         raise NotImplementedError
 
     @abstractmethod
@@ -264,11 +305,27 @@ class Scheme(ABC):
 
     @abstractmethod
     def sent_bytes(self, gradient_bytes: float, ranks: int) -> float:
-        """Return how many bytes a rank sends in a step, as the mean over ranks and steps, by formula."""
+        """Return how many bytes a rank sends in a step, as the mean over ranks and steps, by formula.
+
+        Parameters
+        ----------
+        gradient_bytes : float
+            Of the gradients of all trainable parameters together.
+        ranks : int
+            How many train; a server is none of them.
+        """
 
     @abstractmethod
     def seconds(self, gradient_bytes: float, ranks: int, interconnect: Interconnect) -> float:
-        """Return how long a step's exchange takes on a network without contention, as the mean over steps."""
+        """Return how many seconds a step's exchange takes on a network without contention, as the mean over steps.
+
+        Parameters
+        ----------
+        gradient_bytes, ranks
+            As in :meth:`sent_bytes`.
+        interconnect : Interconnect
+            Latency in seconds, bandwidth in bytes per second, and topology.
+        """
 
 
 def constant_of(scheme: Scheme) -> Optional[Tuple[str, Rule]]:

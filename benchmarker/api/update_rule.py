@@ -28,7 +28,15 @@ POSITIVE = Real(above=0.0)
 
 
 def constant(default: float, rule: Rule = NOT_NEGATIVE) -> Any:
-    """Return the field of a constant: what it is by default, and what it may be."""
+    """Return the field of a constant.
+
+    Parameters
+    ----------
+    default : float
+        The published or usual value.
+    rule : Rule
+        What it may be; another value is refused before anything starts.
+    """
     return field(default=default, metadata={"rule": rule})
 
 
@@ -133,7 +141,20 @@ class UpdateRule(ABC):
         return dict.fromkeys(self.state, place.shape)
 
     def start(self, place: ParameterPlace, parameter: Array) -> Dict[str, Array]:
-        """Return the state before the first update, as arrays of NumPy in the parameter's type."""
+        """Return the state before the first update.
+
+        Parameters
+        ----------
+        place : ParameterPlace
+            What is known of the parameter.
+        parameter : array
+            Its values, of ``place.shape``.
+
+        Returns
+        -------
+        dict
+            By the names of :attr:`state` NumPy arrays of the shapes of :meth:`state_shapes`, in the parameter's type.
+        """
         import numpy as np
 
         return {name: np.zeros(shape, parameter.dtype) for name, shape in self.state_shapes(place).items()}
@@ -153,12 +174,37 @@ class UpdateRule(ABC):
         return {"learning_rate": self.learning_rate, "weight_decay": self.weight_decay}
 
     def totals(self, operators: Operators, given: Given) -> Dict[str, Tensor]:
-        """Return scalars that are added up over all parameters before any of them is updated."""
+        """Return scalars that are added up over all parameters before any of them is updated.
+
+        A global norm, for example, is the root of the sum of the squares that this returns of each parameter.
+
+        Parameters
+        ----------
+        operators : Operators
+            The meaning of the vocabulary.
+        given : Given
+            Of one parameter, without totals.
+        """
         return {}
 
     @abstractmethod
     def update(self, operators: Operators, given: Given) -> Tuple[Tensor, Dict[str, Tensor]]:
-        """Return a parameter and its state after the update, made of the operators alone."""
+        """Return a parameter and its state after the update, made of the operators alone.
+
+        Parameters
+        ----------
+        operators : Operators
+            The meaning of the vocabulary; nothing else may compute.
+        given : Given
+            Of one parameter.
+
+        Returns
+        -------
+        parameter : tensor
+            Of the shape that it had.
+        state : dict
+            By the names of :attr:`state`, of the shapes that they had.
+        """
 
     def prepare(self, operators: Operators, after: Given) -> Tensor:
         """Return where the next gradient is taken, which is what a program then holds as the parameter.
@@ -173,7 +219,17 @@ class UpdateRule(ABC):
         return after.parameter
 
     def evaluation(self, operators: Operators, parameter: Tensor, state: Mapping[str, Tensor]) -> Tensor:
-        """Return the weights that are evaluated, of what a program holds."""
+        """Return the weights that are evaluated, of what a program holds.
+
+        Parameters
+        ----------
+        operators : Operators
+            The meaning of the vocabulary.
+        parameter : tensor
+            What :meth:`prepare` returned last, or the drawn weights before the first update.
+        state : mapping
+            By name, after the last update.
+        """
         return parameter
 
     @property

@@ -31,7 +31,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options of ``rerun``."""
     parser.epilog = (
         "exit status: 0 reproduced; 1 not reproduced, or a new record is not in the results folder; "
-        "2 the request is not valid; 4 it cannot be told"
+        "2 the request is not valid; 4 it cannot be determined"
     )
     parser.add_argument(
         "records",
@@ -147,14 +147,14 @@ def exit_status(verdicts: Collection[str], *, was_rescued: bool) -> int:
 
 def _originals(names: Sequence[str], results: Path) -> list[_Original]:
     """Return each number that is named, once also if several of its processes are."""
-    from benchmarker.analysis.reproduction import processes_beside
+    from benchmarker.analysis.reproduction import sibling_processes
     from benchmarker.analysis.results.selection import find_record
 
     found: list[_Original] = []
     for path in (find_record(name, results, on_damaged=tell_skipped) for name in names):
         record = _read(path)
         if all(record["id"] not in {other["id"] for other in known.processes} for known in found):
-            found.append(_Original(path, record, processes_beside(record, path)))
+            found.append(_Original(path, record, sibling_processes(record, path)))
     return found
 
 

@@ -222,9 +222,9 @@ def _processes(record: Record, path: Path) -> Sequence[Mapping[str, Any]]:
     asked_for = (record.get("replication") or {}).get("max_processes") or 0
     if record["status"] != "ok" or asked_for < MIN_PROCESSES:
         return ()  # so that not every file beside it is read
-    from benchmarker.analysis.reproduction import processes_beside
+    from benchmarker.analysis.reproduction import sibling_processes
 
-    return processes_beside(record, path)
+    return sibling_processes(record, path)
 
 
 def _valid(path: Path) -> Record:
@@ -263,7 +263,7 @@ def _query(arguments: argparse.Namespace) -> int:
 def _print_csv(answer: Answer) -> None:
     import csv
 
-    from benchmarker.analysis.results.csv_cells import defused
+    from benchmarker.analysis.results.export import defused
 
     writer = csv.writer(sys.stdout, lineterminator="\n")
     # A file gets what is there; a terminal would obey it.

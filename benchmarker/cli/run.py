@@ -33,17 +33,17 @@ def experiment(arguments: argparse.Namespace) -> Experiment:
     UsageError
         If there is no problem or no framework.
     """
-    from benchmarker.orchestration.experiment_run import asked_experiment
+    from benchmarker.orchestration.experiment_run import experiment_from_options
 
-    return asked_experiment(given(arguments))
+    return experiment_from_options(given(arguments))
 
 
 def _load(arguments: argparse.Namespace) -> Blueprint | None:
     if arguments.blueprint is None and arguments.recipe is None:
         return None
-    from benchmarker.experiment.recipes import asked
+    from benchmarker.experiment.recipes import requested_blueprint
 
-    blueprint = asked(arguments.blueprint, arguments.recipe)
+    blueprint = requested_blueprint(arguments.blueprint, arguments.recipe)
     if blueprint is not None and not arguments.quiet and not arguments.json:
         for note in blueprint.notes:
             tell(f"{arguments.blueprint or arguments.recipe}: {note}")

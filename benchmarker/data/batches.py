@@ -225,7 +225,7 @@ class BatchFeeder:
             return self._pool[number % len(self._pool)]
         return self._from_host(number)
 
-    def go_on(self, taken: int) -> None:
+    def resume_from(self, taken: int) -> None:
         """Have the next step take the mini-batch after so many."""
         self.taken = taken
 

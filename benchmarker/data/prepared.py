@@ -13,6 +13,7 @@ from typing import Any
 from benchmarker.api.dataset import Dataset
 from benchmarker.cache import (
     discard,
+    explain_unwritable,
     home,
     key,
     load_json,
@@ -20,7 +21,6 @@ from benchmarker.cache import (
     remove_leftovers,
     staged_folder,
     store_json,
-    told_if_unwritable,
 )
 from benchmarker.data.batch_inputs import takes_labels, takes_weights
 from benchmarker.errors import UsageError
@@ -57,7 +57,7 @@ def prepare(
     folder: Path | None,
     fingerprint: Callable[[Path | None], str] | None = None,
 ) -> PreparedData:
-    """Read a data set, once a process, and keep it for workers, unless the same one is kept already.
+    """Read a data set, once per process, and keep it for workers, unless the same one is kept already.
 
     Parameters
     ----------
@@ -84,7 +84,7 @@ def prepare(
     target = known if dataset is None else _kept(name, dataset)
     assert target is not None
     if note is not None and dataset is not None:
-        with told_if_unwritable(note.parent, "data sets"):
+        with explain_unwritable(note.parent, "data sets"):
             store_json(note, target.name)
     description = _description(target)
     if description is None:
@@ -132,7 +132,7 @@ def _kept(name: str, dataset: Dataset) -> Path:
     tested = "" if dataset.test_digest is None else f"-{dataset.test_digest.partition(':')[2][:12]}"
     target = home() / "data" / f"{name}-{digest.partition(':')[2][:24]}{lengths}{tested}"
     if _description(target) is None:
-        with told_if_unwritable(target.parent, "data sets"):
+        with explain_unwritable(target.parent, "data sets"):
             discard(target)
             _write(dataset, digest, target)
     return target

@@ -97,7 +97,7 @@ def _table(type_: TensorType, distribution: Distribution) -> Array:
 
 
 def _fixed(seed: int, name: str, type_: TensorType, distribution: Distribution) -> Array | None:
-    """Return what needs no stream of random numbers, or not one number an element."""
+    """Return what needs no stream of random numbers, or not one number per element."""
     if distribution.kind == "constant":
         return np.full(type_.shape, distribution.scale, type_.dtype)
     if distribution.kind == "values":

@@ -52,7 +52,7 @@ def _top_level(distribution: Distribution, wanted: set[str]) -> set[str]:
         return set(filter(str.isidentifier, listed.split()))
     recorded = distribution.read_text("RECORD")
     files = (
-        _beside(distribution, wanted)
+        _only_distribution(distribution, wanted)
         if recorded is None
         else [line.partition(",")[0] for line in recorded.splitlines()]
     )
@@ -61,7 +61,7 @@ def _top_level(distribution: Distribution, wanted: set[str]) -> set[str]:
     return {name for name in tops if name.isidentifier() and name != "__pycache__"}
 
 
-def _beside(distribution: Distribution, wanted: set[str]) -> list[str]:
+def _only_distribution(distribution: Distribution, wanted: set[str]) -> list[str]:
     """Return what lies beside a distribution that lists no files, if it is the only one in its folder.
 
     Besides the modules that are wanted, only what a module there imports: all else may be anything.

@@ -232,7 +232,7 @@ def run_isolated_group(
     silence: float | None = None,
     answered: Collection[str] = ANSWERED,
 ) -> list[Answer]:
-    """Do jobs that need each other, one a rank, in processes of their own, all at once, to the end of all.
+    """Do jobs that need each other, one per rank, in processes of their own, all at once, to the end of all.
 
     The first of them that comes to no good end ends the others (:func:`first_failure`).
 

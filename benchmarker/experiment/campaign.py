@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from benchmarker.experiment.keys import identity
-from benchmarker.experiment.replication import Decision, Precision, as_asked, decide, order
+from benchmarker.experiment.replication import Decision, Precision, decide, order, requested_replication
 from benchmarker.experiment.spec import RunSpec
 from benchmarker.statistics import across_processes
 
@@ -109,9 +109,9 @@ class Campaign:
     def _round(self, number: int) -> list[ScheduledRun]:
         count = len(self._cells)
         # One round alone cannot cancel a drift: it keeps the order that was asked for.
-        as_asked = self._rounds == 1 or (self._keep_first_order and number < 2)
+        keeps_order = self._rounds == 1 or (self._keep_first_order and number < 2)
         asked = range(count)[:: -1 if number % 2 else 1]
-        drawn = asked if as_asked else order(count, number, self._cells[0].spec.seed)
+        drawn = asked if keeps_order else order(count, number, self._cells[0].spec.seed)
         return [
             ScheduledRun(replace(self._cells[index].spec, repetition=number), index, position)
             for position, index in enumerate(drawn)
@@ -163,7 +163,7 @@ class Campaign:
         return {
             "campaign": self.name,
             "resumed": list(self._cells[turn.cell].resumed),
-            **as_asked(self._precision, self._rounds),
+            **requested_replication(self._precision, self._rounds),
             "round": turn.spec.repetition,
             "position": turn.position,
             "cells": len(self._cells),

@@ -65,7 +65,7 @@ class ExperimentOptions:
     )
     checkpoint_every: int | None = option(
         _COUNT,
-        "in training by a recipe, write a checkpoint every so many evaluations, from which --resume continues",
+        "in training by a recipe, write a checkpoint after every N evaluations, from which --resume continues",
         group="checkpoints",
         only_recipes=True,
     )

@@ -12,11 +12,15 @@ from benchmarker.api.optimizer import constant_faults
 from benchmarker.api.suite import Request
 from benchmarker.errors import BenchmarkerError, did_you_mean
 from benchmarker.experiment.acceptance import limit_faults
-from benchmarker.experiment.asked_plugins import asked_frameworks, asked_launchers, asked_problems
 from benchmarker.experiment.fault import Fault
 from benchmarker.experiment.fitting_faults import fitting_faults, graph_faults
 from benchmarker.experiment.framework_version import parse_framework
 from benchmarker.experiment.options import OPTIONS
+from benchmarker.experiment.requested_plugins import (
+    requested_frameworks,
+    requested_launchers,
+    requested_problems,
+)
 from benchmarker.experiment.setting_faults import setting_faults, value_faults
 from benchmarker.experiment.spec import Experiment
 
@@ -154,22 +158,22 @@ def _unknown(experiment: Experiment) -> Iterator[Fault]:
 
 
 def _requests(experiment: Experiment) -> Iterator[Fault]:
-    for index, framework in asked_frameworks(experiment).items():
+    for index, framework in requested_frameworks(experiment).items():
         owner = f"framework '{framework.name}'"
         settings = Request.of(experiment.frameworks[index]).settings
         for where, message in value_faults(settings, framework.options, owner):
             yield Fault(("framework", index, *where), message)
-    for index, problem in asked_problems(experiment).items():
+    for index, problem in requested_problems(experiment).items():
         settings = Request.of(experiment.problems[index]).settings
         for where, message in value_faults(settings, problem.parameters, f"problem '{problem.name}'"):
             yield Fault(("problem", index, *where), message)
 
 
 def _settings(experiment: Experiment) -> Iterator[Fault]:
-    frameworks, problems = asked_frameworks(experiment), asked_problems(experiment)
+    frameworks, problems = requested_frameworks(experiment), requested_problems(experiment)
     owned = [(p.name, p.parameters, f"problem '{p.name}'") for p in problems.values()]
     owned += [(f.name, f.options, f"framework '{f.name}'") for f in frameworks.values()]
-    owned += [(one.name, one.options, f"launcher '{one.name}'") for one in asked_launchers(experiment)]
+    owned += [(one.name, one.options, f"launcher '{one.name}'") for one in requested_launchers(experiment)]
     if len(problems) < len(experiment.problems) or len(frameworks) < len(experiment.frameworks):
         return  # whose settings these are is not known
     yield from setting_faults(experiment.settings, owned)
@@ -177,7 +181,7 @@ def _settings(experiment: Experiment) -> Iterator[Fault]:
 
 def _optimizers(experiment: Experiment) -> Iterator[Fault]:
     yield from _optimizer_without_training(experiment)
-    own = tuple(problem.optimizer.kind for problem in asked_problems(experiment).values())
+    own = tuple(problem.optimizer.kind for problem in requested_problems(experiment).values())
     every: set[str] = set()
     for index, requested in enumerate(experiment.optimizers or ("",)):
         request = Request.of(requested)

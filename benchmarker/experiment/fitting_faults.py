@@ -13,10 +13,10 @@ from benchmarker.api.suite import Request
 from benchmarker.errors import BenchmarkerError, UsageError
 from benchmarker.execution.emulated_links import parse_link
 from benchmarker.execution.rank_networks import SHARED
-from benchmarker.experiment.asked_plugins import asked_problems
 from benchmarker.experiment.fault import Fault
 from benchmarker.experiment.options import OPTIONS
 from benchmarker.experiment.replication import PROFILES, Precision
+from benchmarker.experiment.requested_plugins import requested_problems
 from benchmarker.experiment.settings import choices
 from benchmarker.experiment.spec import Experiment
 from benchmarker.experiment.suitability import missing_for_training, wrong_level, wrong_modes
@@ -43,7 +43,7 @@ def _ranks(experiment: Experiment) -> Iterator[Fault]:
                 parse_link(rate)
         except UsageError as error:
             yield Fault(("network",), f"{error}, or '{SHARED}'")
-    problems = asked_problems(experiment).values()
+    problems = requested_problems(experiment).values()
     if problems and all(problem.collective for problem in problems):
         yield from _collectives(experiment)
     if all(ranks == 1 for ranks in experiment.ranks):
@@ -101,7 +101,7 @@ def _amounts(experiment: Experiment) -> Iterator[Fault]:
         yield Fault(("window",), "give either a number of steps or a window, not both")
     yield from _lengths(experiment)
     yield from _load(experiment)
-    for problem in asked_problems(experiment).values():
+    for problem in requested_problems(experiment).values():
         yield from _epochs(experiment, problem)
 
 
@@ -117,7 +117,9 @@ def _modes(experiment: Experiment) -> Iterator[Fault]:
     """Yield each option that is given and is for none of the modes."""
     for option in OPTIONS.values():
         # A collective is of several ranks in any mode.
-        exempt = option.group == "ranks" and any(p.collective for p in asked_problems(experiment).values())
+        exempt = option.group == "ranks" and any(
+            p.collective for p in requested_problems(experiment).values()
+        )
         given = option.modes and not exempt and option.is_given(experiment)
         if given and not set(option.modes) & set(experiment.modes):
             wanted, modes = " and ".join(option.modes), ", ".join(experiment.modes)
@@ -191,7 +193,7 @@ def _generations(experiment: Experiment, request: Request, problem: Problem, ind
 
 def graph_faults(experiment: Experiment) -> Iterator[Fault]:
     """Yield the first impossible size of each problem, and what cannot be trained."""
-    for index, problem in asked_problems(experiment).items():
+    for index, problem in requested_problems(experiment).items():
         request = Request.of(experiment.problems[index])
         other = wrong_level(experiment.level, problem)
         if other:

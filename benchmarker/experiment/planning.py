@@ -129,8 +129,8 @@ def _cells(experiment: Experiment, problem: Problem) -> Iterator[Cell]:
     }
     for option in OPTIONS.values():
         if option.axis:
-            unasked = None if option.computed else option.default
-            axes.setdefault(option.name, option.values_of(experiment) or (unasked,))
+            unset = None if option.computed else option.default
+            axes.setdefault(option.name, option.values_of(experiment) or (unset,))
     axes["framework"] = _frameworks(experiment)
     return (dict(zip(axes, values)) for values in itertools.product(*axes.values()))
 

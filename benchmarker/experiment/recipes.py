@@ -63,7 +63,7 @@ def recipe(name: str) -> Blueprint:
     return blueprint
 
 
-def asked(blueprint: Path | None, recipe_name: str | None) -> Blueprint | None:
+def requested_blueprint(blueprint: Path | None, recipe_name: str | None) -> Blueprint | None:
     """Return what a blueprint or a recipe describes; None without either.
 
     Raises

@@ -56,7 +56,7 @@ PROFILES: Mapping[str, Precision] = {
 }
 
 
-def as_asked(precision: Precision | None, processes: int) -> dict[str, Any]:
+def requested_replication(precision: Precision | None, processes: int) -> dict[str, Any]:
     """Return what was asked for in the words of a record's ``replication``.
 
     Parameters

@@ -116,7 +116,7 @@ class RunOption:
         return isinstance(self.rule, ListOf)
 
     @property
-    def unasked(self) -> Any:
+    def unset_value(self) -> Any:
         """What an experiment has where nothing is given."""
         nothing = self.computed or self.default in (None, ())
         if self.axis:

@@ -120,7 +120,7 @@ Requested = Union[str, Request]
 
 _AxesAndValues: Any = make_dataclass(
     "_AxesAndValues",
-    [(option.keyword, Any, field(default=option.unasked)) for option in OPTIONS.values()],
+    [(option.keyword, Any, field(default=option.unset_value)) for option in OPTIONS.values()],
     frozen=True,
     kw_only=True,
 )

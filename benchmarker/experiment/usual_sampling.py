@@ -10,9 +10,9 @@ DEFAULT_SAMPLING = {
     "gradient": "latency",
     "generation": "latency",
 }
-"""Who trains asks how many samples a second, who infers how long one takes."""
+"""Who trains asks how many samples per second, who infers how long one takes."""
 
 
 def usual_sampling(mode: str, scenario: str | None) -> str:
-    """Return how steps of a mode are sampled; whoever hands over all at once asks how many samples a second."""
+    """Return how steps of a mode are sampled; whoever hands over all at once asks how many samples per second."""
     return "throughput" if scenario == OFFLINE else DEFAULT_SAMPLING[mode]

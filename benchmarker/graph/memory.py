@@ -128,7 +128,7 @@ def _extra(operator: str, inputs: Sequence[Costed | None], outputs: Sequence[Cos
     if operator in _RECURRENT_EXTRA:
         return _RECURRENT_EXTRA[operator] * outputs[0].type.bytes
     if operator == "dropout":
-        return outputs[0].type.elements  # one byte of mask an element
+        return outputs[0].type.elements  # one byte of mask per element
     if operator in _KEEPS_SCORES and inputs[0] is not None:
         return inputs[0].type.bytes
     if operator in _KEEPS_CHOICE:

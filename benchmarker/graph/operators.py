@@ -3,7 +3,7 @@
 A subclass gives every operator a meaning: shapes, cost, the NumPy reference, or a framework's native
 program. A *primitive* must be written by each subclass; a *composite* has a body in terms of other
 operators and so works everywhere at once, though a subclass may still write it natively. The operators
-themselves are in ``vocabulary/``, one group a file.
+themselves are in ``vocabulary/``, one group per file.
 """
 
 from __future__ import annotations

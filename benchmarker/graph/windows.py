@@ -25,7 +25,7 @@ def halves(pads: Sequence[int]) -> tuple[Shape, Shape]:
 
 
 def axis_pairs(pads: Sequence[int]) -> Pairs:
-    """Return ``pads``, all begins then all ends, as one pair an axis."""
+    """Return ``pads``, all begins then all ends, as one pair per axis."""
     return list(zip(*halves(pads)))
 
 
@@ -73,11 +73,11 @@ class Window(_Strided):
     Parameters
     ----------
     strides : tuple of int
-        Steps between windows, one an axis (ONNX ``strides``).
+        Steps between windows, one per axis (ONNX ``strides``).
     pads : tuple of int
         Zeros before each spatial axis, then those after each (ONNX ``pads``).
     dilations : tuple of int
-        Steps between the elements of a window, one an axis (ONNX ``dilations``).
+        Steps between the elements of a window, one per axis (ONNX ``dilations``).
     group : int
         Into how many groups channels and filters are divided (ONNX ``group``).
     """
@@ -109,13 +109,13 @@ class TransposedWindow(_Strided):
     Parameters
     ----------
     strides : tuple of int
-        Steps between windows in the result, one an axis (ONNX ``strides``).
+        Steps between windows in the result, one per axis (ONNX ``strides``).
     pads : tuple of int
         What is cut off before each spatial axis of the result, then after each (ONNX ``pads``).
     output_padding : tuple of int
         Zeros that each axis of the result has more at its end (ONNX ``output_padding``).
     dilations : tuple of int
-        Steps between the elements of a window, one an axis (ONNX ``dilations``).
+        Steps between the elements of a window, one per axis (ONNX ``dilations``).
     group : int
         Into how many groups channels and filters are divided (ONNX ``group``).
     """
@@ -196,9 +196,9 @@ class MaxPooling(_Pooling):
     Parameters
     ----------
     kernel_shape : tuple of int
-        Sizes of the window, one an axis (ONNX ``kernel_shape``).
+        Sizes of the window, one per axis (ONNX ``kernel_shape``).
     strides : tuple of int
-        Steps between windows, one an axis (ONNX ``strides``).
+        Steps between windows, one per axis (ONNX ``strides``).
     pads : tuple of int
         Padding before each spatial axis, then after each (ONNX ``pads``).
     ceil_mode : bool
@@ -241,9 +241,9 @@ class AveragePooling(_Pooling):
     Parameters
     ----------
     kernel_shape : tuple of int
-        Sizes of the window, one an axis (ONNX ``kernel_shape``).
+        Sizes of the window, one per axis (ONNX ``kernel_shape``).
     strides : tuple of int
-        Steps between windows, one an axis (ONNX ``strides``).
+        Steps between windows, one per axis (ONNX ``strides``).
     pads : tuple of int
         Padding before each spatial axis, then after each (ONNX ``pads``).
     count_include_pad : bool

@@ -31,7 +31,7 @@ class Series:
         return len(self._points)
 
     def add(self, values: Sequence[float | None], ticks: int = 1) -> None:
-        """Add one value a column that held for ``ticks`` sampling times; ``None`` where it is not known."""
+        """Add one value per column that held for ``ticks`` sampling times; ``None`` where it is not known."""
         cells = [(0.0, 0) if value is None else (float(value), 1) for value in values]
         for _ in range(ticks):
             if self._points and self._ticks_in_last < self.ticks_per_point:

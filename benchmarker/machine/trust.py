@@ -18,8 +18,8 @@ memory_pressure       ... for memory                                            
 foreign_load          cores used by others                                        0.1           0.5
 orchestrator_load     cores used by the orchestrator                              0.05          0.5
 throttled             share of time in which the control group stood still        0             1 %
-disk_reads            bytes a second that others read from disks                  10 MB/s
-disk_writes           bytes a second that others wrote to disks                   10 MB/s
+disk_reads            bytes per second that others read from disks                10 MB/s
+disk_writes           bytes per second that others wrote to disks                 10 MB/s
 clock_jump            seconds by which the clock of the day jumped                0.1 s
 thermal               times that a core slowed down for heat                      0
 clock_source          the kernel's clock is not the processor's counter           always

@@ -17,7 +17,7 @@ from benchmarker.experiment.parts import Part
 from benchmarker.experiment.planning import matrix, plan
 from benchmarker.experiment.progress import Progress
 from benchmarker.experiment.recipes import check_division
-from benchmarker.experiment.replication import as_asked
+from benchmarker.experiment.replication import requested_replication
 from benchmarker.experiment.spec import Experiment, RunSpec, specification
 from benchmarker.experiment.suitability import unsupported_reasons
 from benchmarker.experiment.training_settings import settled
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from benchmarker.orchestration.checkpoints import Checkpointing
 
 
-def asked_experiment(values: Mapping[str, Any], blueprint: Blueprint | None = None) -> Experiment:
+def experiment_from_options(values: Mapping[str, Any], blueprint: Blueprint | None = None) -> Experiment:
     """Return the experiment of keyword arguments, over those of a blueprint.
 
     Parameters
@@ -117,14 +117,14 @@ class ExperimentRun:
         folder: str | Path | None = None,
         part: Part | None = None,
     ) -> ExperimentRun:
-        """Plan what :func:`asked_experiment` returns, or a part of it; a fault of the blueprint is told with its line.
+        """Plan what :func:`experiment_from_options` returns, or a part of it; faults of the blueprint name its line.
 
         Raises
         ------
         UsageError
             If it makes no sense.
         """
-        experiment = asked_experiment(values, blueprint)
+        experiment = experiment_from_options(values, blueprint)
         try:
             runs = plan(experiment)
             if blueprint is not None and experiment.training is not None:
@@ -198,7 +198,7 @@ class ExperimentRun:
 
     def plan(self) -> list[dict[str, Any]]:
         """Return each run as JSON has it: its specification, why it is refused, and its record if there is one."""
-        replication = as_asked(self.experiment.wanted_precision, self.experiment.repeats or 1)
+        replication = requested_replication(self.experiment.wanted_precision, self.experiment.repeats or 1)
         return [
             {
                 **specification(run),

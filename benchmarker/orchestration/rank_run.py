@@ -85,8 +85,8 @@ class RankRun:
         self._has_server = scheme is not None and scheme.has_server and spec.exchange == "mpi"
         own = registry.framework(spec.framework).schemes.get(str(spec.scheme))
         self._helpers = own.helpers if own and spec.exchange == "native" else ()
-        self._beside = ("server",) if self._has_server else self._helpers
-        self._processes = spec.ranks + len(self._beside)
+        self._extra_processes = ("server",) if self._has_server else self._helpers
+        self._processes = spec.ranks + len(self._extra_processes)
         self._nodes: tuple[int, ...] | None = None
         self._one_clock = True
 
@@ -125,7 +125,7 @@ class RankRun:
             pmi = stack.enter_context(PmiServer(self._processes)) if self._uses_mpi(plugin) else None
             if places is not None:
                 self._nodes, self._one_clock = nodes_of(places), is_one_machine(places)
-            events = RankEvents(self._spec.ranks, len(self._beside), first, network.sent_bytes)
+            events = RankEvents(self._spec.ranks, len(self._extra_processes), first, network.sent_bytes)
             answers = run_isolated_group(
                 self._jobs(network, folder, places),
                 plugin,
@@ -156,7 +156,11 @@ class RankRun:
         return self._spec.exchange == "mpi" or any("mpi4py" in needed for needed in plugin.rank_requirements)
 
     def _name(self, number: int) -> str:
-        return f"rank {number}" if number < self._spec.ranks else self._beside[number - self._spec.ranks]
+        return (
+            f"rank {number}"
+            if number < self._spec.ranks
+            else self._extra_processes[number - self._spec.ranks]
+        )
 
     def _full_name(self, number: int) -> str:
         name = self._name(number)

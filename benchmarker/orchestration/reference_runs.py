@@ -9,7 +9,7 @@ from pathlib import Path
 
 from benchmarker import registry
 from benchmarker.api.framework import FrameworkPlugin
-from benchmarker.cache import evict, hold, release, told_if_unwritable
+from benchmarker.cache import evict, explain_unwritable, hold, release
 from benchmarker.errors import ProtocolError
 from benchmarker.execution.environments import Interpreter
 from benchmarker.execution.import_roots import import_roots
@@ -49,7 +49,7 @@ def _could_not(reason: str, failed: Failure = Failure("failed", "", ProtocolErro
 
 
 def _is_there(path: Path) -> bool:
-    with told_if_unwritable(path.parent, "references", ", or use --no-verify"):
+    with explain_unwritable(path.parent, "references", ", or use --no-verify"):
         return hold(path)
 
 

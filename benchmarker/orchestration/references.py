@@ -9,7 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from benchmarker.api.framework import Device
-from benchmarker.cache import home, key, told_if_unwritable
+from benchmarker.cache import explain_unwritable, home, key
 from benchmarker.problems.files import is_problem_file, module_of
 from benchmarker.worker.job import RankJob, ReferenceJob, RunJob
 
@@ -58,7 +58,7 @@ def reference_folder() -> Path:
         If it cannot be made.
     """
     folder = home() / "references"
-    with told_if_unwritable(folder, "references", ", or use --no-verify"):
+    with explain_unwritable(folder, "references", ", or use --no-verify"):
         folder.mkdir(parents=True, exist_ok=True)
     return folder
 

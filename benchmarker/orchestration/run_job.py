@@ -13,7 +13,7 @@ from benchmarker.api.world import World
 from benchmarker.experiment.options import RUN_OPTIONS
 from benchmarker.experiment.rank_suitability import looks_at_all_rows
 from benchmarker.experiment.spec import RunSpec
-from benchmarker.orchestration.run_record import trace_beside
+from benchmarker.orchestration.run_record import trace_path
 from benchmarker.worker.job import CollectiveJob, RankJob, RankTrainJob, RunJob, TrainJob
 
 if TYPE_CHECKING:
@@ -54,7 +54,7 @@ def run_job(spec: RunSpec, data: PreparedData | None, log: Path) -> RunJob:
         device=Device(spec.device),
         data=str(data.folder) if data else None,
         inputs=inputs,
-        trace=str(trace_beside(log)) if spec.breakdown else None,
+        trace=str(trace_path(log)) if spec.breakdown else None,
         training=spec.training,
         orchestrator=os.getpid(),
         **group,

@@ -104,7 +104,7 @@ def _speed(facts: RunFacts) -> dict[str, Any] | None:
     return speed(found, best)
 
 
-def trace_beside(log: Path) -> Path:
+def trace_path(log: Path) -> Path:
     """Return where the worker of a run leaves its trace."""
     return log.with_suffix(TRACE)
 
@@ -131,7 +131,7 @@ def _ends(stream: BinaryIO, size: int) -> bytes:
 
 def trace_bytes(log: Path) -> bytes | None:
     """Return the trace that the worker of a run has left; None if there is none, or none that can be kept."""
-    trace = trace_beside(log)
+    trace = trace_path(log)
     try:
         if not trace.is_file() or trace.stat().st_size > MAX_TRACE_BYTES:
             return None

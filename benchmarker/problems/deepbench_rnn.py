@@ -40,7 +40,7 @@ def build(net: Network, p: Parameters) -> None:
 
 
 def _published(gates: int, **values: str) -> Published:
-    """Return the counts of the default sizes: two products of square matrices a gate, and two biases."""
+    """Return the counts of the default sizes: two products of square matrices per gate, and two biases."""
     flops = 2 * 25 * 16 * gates * 512 * (512 + 512)
     return Published(gates * 512 * (512 + 512 + 2), flops, values)
 

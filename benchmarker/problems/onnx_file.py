@@ -129,7 +129,9 @@ def _loss(net: Network, dimensions: Dimensions, output: Value, name: str) -> Val
     """Return the loss of the model's first output against labels or targets that become an input."""
     shape = output.shape
     if not shape or (not dimensions.operands and shape[0] != net.batch_size):
-        raise UsageError(f"the first output of '{net.name}' must be one row a sample for a loss, got {shape}")
+        raise UsageError(
+            f"the first output of '{net.name}' must be one row per sample for a loss, got {shape}"
+        )
     if name == "softmax_cross_entropy":
         if len(shape) < 2:
             raise UsageError(f"softmax_cross_entropy needs scores (N, C, ...) of '{net.name}', got {shape}")

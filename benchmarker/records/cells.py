@@ -54,7 +54,7 @@ class Cell:
         return tuple(record for record in self.records if record["status"] == "ok")
 
     @property
-    def asked(self) -> dict[str, Any]:
+    def specification(self) -> dict[str, Any]:
         """What was asked of all its runs, as a specification."""
         return {**specification_of(self.first), **(_OF_TRAININGS if _is_by_recipe(self.first) else {})}
 

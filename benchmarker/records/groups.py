@@ -45,7 +45,7 @@ class Difference:
     Parameters
     ----------
     name : str
-        What it is, e.g. ``minor page faults a step``.
+        What it is, e.g. ``minor page faults per step``.
     unit : str
         ``B`` for bytes, else nothing.
     fast, slow : float
@@ -118,7 +118,7 @@ def _separation(ordered: Sequence[float], cut: int) -> float:
 # --- what differs ------------------------------------------------------------------------------------
 
 
-def _a_step(path: str) -> Callable[[Record], float | None]:
+def _per_step(path: str) -> Callable[[Record], float | None]:
     def read(record: Record) -> float | None:
         value, steps = value_at(record, path), value_at(record, "timing.steps")
         return None if value is None or not steps else value / steps
@@ -136,11 +136,11 @@ def _cpus(record: Record) -> float | None:
 
 
 FACTS: Mapping[str, tuple[str, Callable[[Record], float | None]]] = {
-    "minor page faults a step": ("", _at("trust.evidence.minor_faults_per_step")),
+    "minor page faults per step": ("", _at("trust.evidence.minor_faults_per_step")),
     "resident memory": ("B", _at("execution.process.resident_bytes")),
     "huge pages": ("B", _at("execution.process.huge_page_bytes")),
-    "voluntary switches a step": ("", _a_step("trust.evidence.voluntary_switches")),
-    "CPU seconds a step": ("s", _a_step("trust.evidence.own_cpu_seconds")),
+    "voluntary switches per step": ("", _per_step("trust.evidence.voluntary_switches")),
+    "CPU seconds per step": ("s", _per_step("trust.evidence.own_cpu_seconds")),
     "cores used": ("", _at("trust.evidence.threads_busy")),
     "CPUs used": ("", _cpus),
     "share of the machine's speed": ("", _at("trust.speed.share")),
@@ -164,12 +164,12 @@ def _difference(name: str, found: Groups, records: Sequence[Record]) -> Differen
         [value for i in group.members if (value := read(records[i])) is not None]
         for group in (found.fast, found.slow)
     )
-    if len(fast) + len(slow) < found.processes or not tells_apart(fast, slow):
+    if len(fast) + len(slow) < found.processes or not differs(fast, slow):
         return None
     return Difference(name, unit, median(fast), median(slow))
 
 
-def tells_apart(first: Sequence[float], other: Sequence[float]) -> bool:
+def differs(first: Sequence[float], other: Sequence[float]) -> bool:
     """Tell whether one side's values are the larger ones, by Mann and Whitney's test (normal, equal values halved)."""
     count = len(first) * len(other)
     above = math.fsum((a > b) + 0.5 * (a == b) for a in first for b in other)

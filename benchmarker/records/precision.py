@@ -93,7 +93,7 @@ def usable_for(precision: Precision | Mapping[str, Any] | None, excluding: Itera
     why = next(filter(None, excluding), None)
     if why is not None:
         return f"not usable for comparisons ({why.replace('_', ' ')})"
-    told = precision if isinstance(precision, Mapping) else _told(precision)
+    told = precision if isinstance(precision, Mapping) else _precision_members(precision)
     if told["least_difference"] is None:
         return "usable for orders of magnitude: it has no interval"
     within = " within this process; how processes differ is not known" if told["level"] == WITHIN else ""
@@ -110,7 +110,7 @@ def shown(share: float) -> str:
     return f"{rounded:.0f} %" if unit >= 1 else f"{rounded:.{round(-math.log10(unit))}f} %"
 
 
-def _told(precision: Precision | None) -> Mapping[str, Any]:
+def _precision_members(precision: Precision | None) -> Mapping[str, Any]:
     if precision is None:
         return {"least_difference": None, "level": WITHIN}
     return {"least_difference": precision.least_difference, "level": precision.level}

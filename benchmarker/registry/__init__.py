@@ -141,7 +141,7 @@ def update_rule(name: str) -> UpdateRule:
     from benchmarker.api.optimizer import add_rule
     from benchmarker.api.update_rule import UpdateRule
 
-    name = asked_name(name)
+    name = requested_name(name)
     entry = find("optimizers", name)
     rule: UpdateRule = description(entry, "benchmarker_optimizer", UpdateRule)
     if not entry.is_ours:
@@ -154,14 +154,14 @@ _RULE_VALUES: dict[str, str] = {}
 """Of each rule that was added the name that it was asked for by: of a file its path."""
 
 
-def asked_name(kind: str) -> str:
+def requested_name(kind: str) -> str:
     """Return the name that an optimizer was asked for by: of a file its path."""
     return _RULE_VALUES.get(kind, kind)
 
 
 def rule_value(kind: str) -> str | None:
     """Return the value of an optimizer's entry for a worker, which knows benchmarker's own by itself."""
-    entry = find("optimizers", asked_name(kind))
+    entry = find("optimizers", requested_name(kind))
     return None if entry.is_ours else entry.value
 
 

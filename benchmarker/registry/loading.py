@@ -35,7 +35,7 @@ def load(entry: PluginEntry) -> Any:
     except (Exception, SystemExit) as error:
         if isinstance(error, UsageError) and files.is_problem_file(entry.value):
             raise  # what is wrong with a model is no fault of a plugin
-        raise broken(entry, f"failed to import: {_told(entry, error)}") from error
+        raise broken(entry, f"failed to import: {_fault_text(entry, error)}") from error
     from benchmarker import hookspecs
 
     fault = hookspecs.fault(plugin, entry.kind, entry.name)
@@ -81,7 +81,7 @@ def guarded(entry: PluginEntry, function: Callable[..., Any], expected: type[Any
         except (Exception, SystemExit) as error:
             if entry.is_ours:
                 raise
-            raise broken(entry, f"failed in {function.__name__}(): {_told(entry, error)}") from error
+            raise broken(entry, f"failed in {function.__name__}(): {_fault_text(entry, error)}") from error
         if not isinstance(found, expected):
             returned = type(found).__name__
             raise broken(entry, f"returned {returned} from {function.__name__}(), not {expected.__name__}")
@@ -90,7 +90,7 @@ def guarded(entry: PluginEntry, function: Callable[..., Any], expected: type[Any
     return call
 
 
-def _told(entry: PluginEntry, error: BaseException) -> str:
+def _fault_text(entry: PluginEntry, error: BaseException) -> str:
     """Return what went wrong in a plugin, and at which line of its own."""
     if isinstance(error, SyntaxError):
         return first_line(error)  # which says where
@@ -112,7 +112,7 @@ def description(entry: PluginEntry, hook: str, expected: type[Any]) -> Any:
         with calling(entry):
             described = function()
     except (Exception, SystemExit) as error:
-        raise broken(entry, f"failed in {hook}(): {_told(entry, error)}") from error
+        raise broken(entry, f"failed in {hook}(): {_fault_text(entry, error)}") from error
     if not isinstance(described, expected):
         kind = type(described).__name__
         raise broken(entry, f"returned {kind} from {hook}(), not {expected.__name__}")

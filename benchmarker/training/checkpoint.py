@@ -141,7 +141,7 @@ class Place:
     clocks : mapping
         Nanoseconds by the name of the clock.
     curve : tuple of mapping
-        A row an evaluation.
+        A row per evaluation.
     resumed : tuple of mapping
         From which checkpoints it had gone on itself, as records tell it.
     """

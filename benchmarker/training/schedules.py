@@ -88,7 +88,7 @@ class Schedule:
     rise : float
         Share of a cycle that rises.
     values : tuple of float
-        Of a table, one a step; they are the numbers themselves.
+        Of a table, one per step; they are the numbers themselves.
     """
 
     kind: Annotated[str, Choice(tuple(_OWN))] = "constant"

@@ -155,7 +155,7 @@ def completed(batch: Mapping[str, Array], tokens: Array) -> Arrays:
     return {TOKEN: whole.astype(batch[TOKEN].dtype)}
 
 
-def told_times(
+def token_times(
     times: Sequence[array[int]], windows: Sequence[Mapping[str, Any]] | None, steps: int
 ) -> dict[str, Any]:
     """Return when tokens were there, in seconds, as a record has it.

@@ -47,7 +47,7 @@ def quantized(job: Any, graph: Graph, make: Callable[[int], Graph]) -> Graph:
 
 
 class _Calibration:
-    """A job by what decides its scales, so that they are computed once a process."""
+    """A job by what decides its scales, so that they are computed once per process."""
 
     def __init__(self, job: Any, make: Callable[[int], Graph]) -> None:
         self.job, self.make = job, make

@@ -1,6 +1,6 @@
 """A process that has imported a framework and runs nothing: it forks a fresh worker for each run.
 
-The orchestrator sends three descriptors a run (events, control, log) over a Unix socket, one run at a time.
+The orchestrator sends three descriptors per run (events, control, log) over a Unix socket, one run at a time.
 Replies are JSON lines: ``started`` with the worker's process, ``ended`` with its exit status, or
 ``refused`` with why nothing can be forked.
 """

@@ -20,7 +20,7 @@ class Comparison:
     """Time of ``ours`` over time of ``theirs``.
 
     ``ratio`` is the median over rounds, ``low`` and ``high`` its 95 % interval by order statistics (of fewer than
-    six rounds their range), seconds are medians a step, ``pairs`` is the number of rounds.
+    six rounds their range), seconds are medians per step, ``pairs`` is the number of rounds.
     """
 
     name: str
@@ -33,7 +33,7 @@ class Comparison:
 
     @staticmethod
     def of(name: str, ours: Sequence[float], theirs: Sequence[float]) -> Comparison:
-        """Return the comparison of the seconds a step that each took in each round."""
+        """Return the comparison of the seconds per step that each took in each round."""
         ratios = [a / b for a, b in zip(ours, theirs)]
         low, high = median_interval(ratios) or (min(ratios), max(ratios))
         return Comparison(
@@ -82,7 +82,7 @@ def by_turns(
     warmup: int,
     clock: Callable[[], float],
 ) -> tuple[list[float], list[float]]:
-    """Return the seconds a step that each took in rounds of four blocks: the one, the other twice, the one again.
+    """Return the seconds per step that each took in rounds of four blocks: the one, the other twice, the one again.
 
     So each round cancels what drifts evenly, and the median over rounds what hits a few of them. Who begins
     changes from round to round; the first round is dropped.

@@ -109,7 +109,7 @@ def test_strong_scaling_takes_records_of_smaller_mini_batches(
     changed = training(0.03, 8)
     changed["problem"] = {**changed["problem"], "parameters": {"x": 1}}
     other = str(Store(tmp_path / "other").save(changed))
-    assert "alike in problem.parameters" in refused(capsys, paths[0], other, "--scaling=strong")
+    assert "agree in problem.parameters" in refused(capsys, paths[0], other, "--scaling=strong")
     assert "two of these have the same" in refused(capsys, paths[0], paths[0], "--scaling=strong")
 
 

@@ -41,7 +41,7 @@ def test_each_scenario_has_its_number_and_none_is_compared_with_another(command:
     assert "scenario" in refused.stderr
     table = command("run", "--resume", *RUN[1:], *asked)
     printed = " ".join(table.stdout.split())
-    assert "Within bound/s: samples a second" in printed
+    assert "Within bound/s: samples per second" in printed
     assert "that of the first row with the same problem, mode, batch size and scenario" in printed
     assert len(set(map(step_key, finished.records))) == 3, "rows of one key are related to each other"
 

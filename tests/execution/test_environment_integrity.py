@@ -51,7 +51,8 @@ def test_a_file_that_is_cut_is_named_and_the_environment_made_anew(environment: 
     (packages(environment) / "pack/data.bin").write_text("ab")
     message = mark_damaged("pack-1")
     assert message is not None
-    assert "pack-1 is damaged: pack/data.bin has 2 bytes, not 4; it is made anew by the next run" in message
+    recreated = "the next run, or 'benchmarker env create', recreates it"
+    assert f"pack-1 is damaged: pack/data.bin has 2 bytes, not 4; {recreated}" in message
     assert managed.find_managed("pack-1") is None
 
 

@@ -276,10 +276,10 @@ def test_training_keeps_what_the_backward_pass_needs() -> None:
     net = Network("kept", 2)
     x = net.input("x", (3,))
     y = net.relu(net.dense("fc1", x, 5))  # keeps x and the result of relu
-    y = net.dropout(y)  # keeps a mask of a byte an element
+    y = net.dropout(y)  # keeps a mask of a byte per element
     y = net.dense("fc2", y, 4)  # keeps its operand
     net.output(y)
-    label = net.labels("label", 4)  # 8 bytes a label
+    label = net.labels("label", 4)  # 8 bytes per label
     net.loss(net.softmax_cross_entropy_loss(y, label))  # keeps the softmax
     graph = net.graph()
     kept = 4 * 2 * 3 + 4 * 2 * 5 + 2 * 5 + 4 * 2 * 5 + 8 * 2 + 4 * 2 * 4

@@ -164,7 +164,7 @@ def test_all_was_looked_at_again(cells: Cells) -> None:
 
 def test_the_tables_say_what_ranks_are_worth(finished: Finished) -> None:
     told = " ".join(finished.stdout.split())
-    for words in ("speed-up", "efficiency", "waiting", "Bytes a step, of all ranks together"):
+    for words in ("speed-up", "efficiency", "waiting", "Bytes per step, of all ranks together"):
         assert words in told, finished.stdout
     assert "2 ranks by all-reduce (mpi)" in finished.stderr
     assert "5 records in" in finished.stdout

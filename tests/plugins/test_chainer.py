@@ -1,4 +1,4 @@
-"""What of the Chainer plugin needs no Chainer: composites written out, and the layouts of recurrent weights."""
+"""What of the Chainer plugin needs no Chainer: composites expanded, and the layouts of recurrent weights."""
 
 from __future__ import annotations
 

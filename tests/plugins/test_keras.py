@@ -10,9 +10,9 @@ import pytest
 
 from benchmarker.api.framework import FrameworkPlugin
 from benchmarker.graph.support import missing_operators
+from benchmarker.plugins.common.axis_orders import filter_order, image_order
 from benchmarker.plugins.common.layouts import flattened, permuted
 from benchmarker.plugins.keras.elementwise import taken_for_another_bias
-from benchmarker.plugins.keras.layouts import image_order, kernel_order
 from benchmarker.plugins.keras.operators import KerasOperators
 from tests.in_framework.keras_programs import CHECKS, pictures
 from tests.support.framework_process import QUICK_XLA, verdicts
@@ -81,7 +81,7 @@ def test_a_flattened_image_reads_the_same_weight_in_another_order() -> None:
 
 def test_a_kernel_stands_spatial_in_out() -> None:
     weight = np.zeros((8, 3, 5, 7))
-    (native,) = permuted(kernel_order(4)).encode(weight)
+    (native,) = permuted(filter_order(4)).encode(weight)
     assert native.shape == (5, 7, 3, 8)
 
 

@@ -71,7 +71,7 @@ def test_a_scale_that_is_lowered_beside_the_steps_is_no_skip() -> None:
     def lower() -> None:
         scaler.scale /= 4
 
-    skips.beside(lower)()
+    skips.may_lower(lower)()
     scaler.tracker = 2
     assert skips.counted(2) == 0
     scaler.scale, scaler.tracker = scaler.scale / 2, 0

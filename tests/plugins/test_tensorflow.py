@@ -12,9 +12,10 @@ from benchmarker.graph.graph import Graph
 from benchmarker.graph.initializers import ONES
 from benchmarker.graph.network import Network
 from benchmarker.graph.types import Distribution
+from benchmarker.plugins.common.axis_orders import image_order
 from benchmarker.plugins.tensorflow.layouts import behind, directions, input_orders, weight_layouts
 from benchmarker.plugins.tensorflow.shapes import groups, reshaped
-from benchmarker.plugins.tensorflow.tensors import Columns, channels_last
+from benchmarker.plugins.tensorflow.tensors import Columns
 from tests.in_framework.tensorflow_programs import CHECKS
 from tests.support.framework_process import verdicts
 
@@ -65,7 +66,7 @@ def test_groups_by_hand() -> None:
 
 
 def test_pixels_become_tokens_where_they_stand() -> None:
-    before, native, after = reshaped((2, 8, 3, 5), channels_last(4), (2, 8, 15))
+    before, native, after = reshaped((2, 8, 3, 5), image_order(4), (2, 8, 15))
     assert (before, native, after) == ((0, 2, 3, 1), (2, 15, 8), (0, 2, 1))
 
 

@@ -19,8 +19,8 @@ def test_seeds_of_a_training_by_a_recipe_are_its_repetitions() -> None:
     records[0]["specification"]["divergence"] = 60
     found = cells(records)
     assert [len(cell.records) for cell in found] == [3, 3]
-    assert {cell.asked["seed"] for cell in found} == {42}
-    assert {cell.asked["divergence"] for cell in found} == {None}
+    assert {cell.specification["seed"] for cell in found} == {42}
+    assert {cell.specification["divergence"] for cell in found} == {None}
 
 
 def test_recipes_are_cells_of_their_own_called_by_their_names() -> None:

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from benchmarker.analysis.text import quality
-from benchmarker.records.groups import groups_of, split, tells_apart
+from benchmarker.records.groups import differs, groups_of, split
 from tests.support.records import SAMPLES, make_record
 
 FAST = [0.0140, 0.0143, 0.0138, 0.0141, 0.0145, 0.0139, 0.0142, 0.0144, 0.0137, 0.0146, 0.0141, 0.0140]
@@ -54,10 +54,12 @@ def test_what_tells_them_apart_is_said() -> None:
     records = [process(s, 4, 400 << 20) for s in FAST] + [process(s, 3200, 396 << 20) for s in SLOW]
     found = groups_of(records)
     assert found is not None
-    assert [one.name for one in found.differences] == ["minor page faults a step", "resident memory"]
+    assert [one.name for one in found.differences] == ["minor page faults per step", "resident memory"]
     said = quality.groups(records) or ""
     assert said.startswith("12 of 17 processes at 14")
-    assert "minor page faults a step 4.00 against 3,200, resident memory 400.0 MiB against 396.0 MiB" in said
+    assert (
+        "minor page faults per step 4.00 against 3,200, resident memory 400.0 MiB against 396.0 MiB" in said
+    )
     assert said.endswith("try --allocator=no-trim")
 
 
@@ -68,7 +70,7 @@ def test_where_nothing_differs_that_is_said() -> None:
 
 
 def test_a_rank_test_needs_enough_of_both() -> None:
-    assert tells_apart([1, 2, 3, 4, 5, 6], [7, 8, 9, 10])
-    assert not tells_apart([1, 2, 3], [4, 5, 6])
-    assert not tells_apart([1, 1, 1, 1, 1], [1, 1, 1, 1, 1])
-    assert not tells_apart([1, 3, 5, 7, 9, 11], [2, 4, 6, 8, 10])
+    assert differs([1, 2, 3, 4, 5, 6], [7, 8, 9, 10])
+    assert not differs([1, 2, 3], [4, 5, 6])
+    assert not differs([1, 1, 1, 1, 1], [1, 1, 1, 1, 1])
+    assert not differs([1, 3, 5, 7, 9, 11], [2, 4, 6, 8, 10])

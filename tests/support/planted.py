@@ -82,7 +82,7 @@ PLANTED: Mapping[str, Planted] = {
     "gradients are one step behind": _program(faults.OneBehind, GRADIENT),
     "a step returns other gradients than it tells": _program(faults.OtherGradients, GRADIENT),
     "a step returns no gradients": _program(faults.NoGradients, GRADIENT),
-    "a gradient is told no more": _program(faults.LosesAGradient, GRADIENT),
+    "a gradient is no longer reported": _program(faults.LosesAGradient, GRADIENT),
     "dropout scales twice": Planted(faults.with_operators(faults.ScaledTwice), DROPOUT),
     "dropout drops the same of all samples": Planted(
         faults.with_operators(faults.OneMaskForAllSamples), DROPOUT

@@ -25,7 +25,7 @@ PARAMETER_BYTES = 1_000_000
 
 
 def single(seconds: float | Sequence[float] = 0.04, **changes: Any) -> dict[str, Any]:
-    """A training by one process of 16 samples a step, each of which took as long."""
+    """A training by one process of 16 samples per step, each of which took as long."""
     samples = [seconds] * 24 if isinstance(seconds, float) else list(seconds)
     record = make_record(samples, **{"mode": "training", "optimizer": SGD, "batch_size": 16, **changes})
     return {**record, "optimizer": {**SGD, **_FURTHER}}

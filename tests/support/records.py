@@ -48,7 +48,7 @@ def make_record(
     Parameters
     ----------
     samples : sequence of float
-        Seconds a step of each timed sample; all that follows from them is derived.
+        Seconds per step of each timed sample; all that follows from them is derived.
     block_steps : int
         Steps of a sample; more than one is throughput sampling.
     steps : int, optional

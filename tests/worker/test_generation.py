@@ -17,7 +17,7 @@ from benchmarker.data.values import draw_parameters
 from benchmarker.errors import BenchmarkerError
 from benchmarker.plugins.numpy.program import NumpyProgram
 from benchmarker.worker.batches import batches_of
-from benchmarker.worker.generation import told_times
+from benchmarker.worker.generation import token_times
 from benchmarker.worker.job import RunJob
 from benchmarker.worker.loading import problem_graph
 from benchmarker.worker.verification import generations, reference
@@ -148,9 +148,9 @@ def test_a_token_as_good_as_the_best_within_the_bound_is_right(
 
 def test_times_are_those_of_timed_generations_alone() -> None:
     times = [array("q", [n * 10**9, (n + 1) * 10**9]) for n in range(9)]
-    assert told_times(times, None, 3)["first_token_seconds"] == [6, 7, 8]
+    assert token_times(times, None, 3)["first_token_seconds"] == [6, 7, 8]
     windows = [{"start": 0, "end": 2}, {"start": 2, "end": 4}]
-    told = told_times(times, windows, 4)
+    told = token_times(times, windows, 4)
     assert told["first_token_seconds"] == [4, 5, 7, 8]
     assert told["output_token_seconds"] == [1] * 4
     assert (told["token_median_seconds"], told["token_p99_seconds"]) == (1, 1)

@@ -255,7 +255,7 @@ def test_a_problem_that_is_trained_whole_is_refused_by_name(
 
 
 def build_masked(net: Network, p: Sizes) -> None:
-    """A loss that is a mean over those of three words a sample that count."""
+    """A loss that is a mean over those of three words per sample that count."""
     x = net.input("x", (p.features,))
     drawn = Distribution("integers", p.classes, probability=0.7, otherwise=-100.0)
     label = net.input("label", (3,), "int64", drawn)

@@ -14,11 +14,11 @@ from benchmarker.worker.measurement.percentile_bounds import (
     MISSED,
     UNDECIDED,
     bounded_percentile,
-    fewest_late,
-    most_late,
+    max_late,
+    min_late,
     verdict,
 )
-from benchmarker.worker.measurement.scenarios import USUAL_FEWEST
+from benchmarker.worker.measurement.scenarios import MIN_QUERIES
 
 
 @pytest.mark.parametrize(("percent", "count"), [(90, 64), (90, 200), (99, 662), (99, 1500)])
@@ -40,10 +40,10 @@ def test_bounds_are_wrong_in_one_of_a_hundred_cases_at_most(percent: float, coun
 
 def test_so_many_queries_are_needed_as_loadgen_needs() -> None:
     """With one late: 64 for the 90th percentile, 662 for the 99th; with none, 459."""
-    assert [most_late(n, 90) for n in (43, 44, 63, 64)] == [None, 0, 0, 1]
-    assert [most_late(n, 99) for n in (458, 459, 661, 662)] == [None, 0, 0, 1]
-    assert most_late(MIN_SERVER_STEPS, 99) == 0
-    assert all(most_late(count, percent) == 1 for count, percent in zip(USUAL_FEWEST.values(), (90, 99)))
+    assert [max_late(n, 90) for n in (43, 44, 63, 64)] == [None, 0, 0, 1]
+    assert [max_late(n, 99) for n in (458, 459, 661, 662)] == [None, 0, 0, 1]
+    assert max_late(MIN_SERVER_STEPS, 99) == 0
+    assert all(max_late(count, percent) == 1 for count, percent in zip(MIN_QUERIES.values(), (90, 99)))
 
 
 def test_a_verdict_is_that_of_the_bounds() -> None:
@@ -66,4 +66,4 @@ def test_a_verdict_is_that_of_the_bounds() -> None:
 def test_few_queries_prove_nothing_but_that_all_are_late() -> None:
     assert verdict(0, 10, 99) == UNDECIDED
     assert verdict(10, 10, 99) == MISSED
-    assert fewest_late(1, 90) is None
+    assert min_late(1, 90) is None

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from benchmarker.worker.measurement.arrivals import poisson_arrivals
-from benchmarker.worker.measurement.percentile_bounds import MET, MISSED, fewest_late
+from benchmarker.worker.measurement.percentile_bounds import MET, MISSED, min_late
 from benchmarker.worker.measurement.scenarios import trial_of
 from benchmarker.worker.measurement.server_search import (
     ALONE,
@@ -55,7 +55,7 @@ def found_by(service: Callable[[], float], *, count: int = 20_000, disturbed: in
     def run(rate: float, number: int, part: str) -> Trial:
         slower = 2 if 0 <= disturbed <= number and part == CONFIRMATION else 1
         server = Simulated(lambda: slower * service())
-        return trial_of(part, number, rate, server.serve(rate, number, count, fewest_late(count, 99)), count)
+        return trial_of(part, number, rate, server.serve(rate, number, count, min_late(count, 99)), count)
 
     server = Simulated(service)
     alone = serve_alone(

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Union
 
-from benchmarker.analysis.calls.run import OnLine, told_progress
+from benchmarker.analysis.calls.run import OnLine, progress_reporter
 from benchmarker.analysis.comparison.compare import Comparison, Row
 from benchmarker.analysis.comparison.gate import Gate
 from benchmarker.analysis.comparison.matching import Side
@@ -154,7 +154,7 @@ def _compared(request: ComparisonRequest, progress: OnLine | None) -> Comparison
     with possible_paths():
         if not request.run:
             return ComparisonResult(*request.compared(request.found_sides()))
-        made = request.made_sides(told_progress(progress))
+        made = request.made_sides(progress_reporter(progress))
     _warn(made.troubles)
     if made.interrupted:
         raise _interrupted(request)
@@ -280,7 +280,7 @@ def compare_with_itself(
 
 def _compared_with_itself(request: ComparisonRequest, progress: OnLine | None) -> SelfComparisonResult:
     with possible_paths():
-        found = request.compared_with_itself(told_progress(progress))
+        found = request.compared_with_itself(progress_reporter(progress))
     _warn(found.troubles)
     if found.interrupted:
         raise _interrupted(request)

@@ -17,7 +17,7 @@ from benchmarker.execution.environments import permission
 from benchmarker.experiment.keywords import KEYWORDS, experiment_values
 from benchmarker.experiment.progress import Progress
 from benchmarker.experiment.progress_lines import ProgressLines
-from benchmarker.experiment.recipes import asked
+from benchmarker.experiment.recipes import requested_blueprint
 from benchmarker.orchestration.experiment_run import ExperimentRun
 from benchmarker.records import places
 from benchmarker.records.remote.opening import open_place
@@ -121,8 +121,8 @@ def run(
     >>> found = benchmarker.run(framework=["numpy", "pytorch"], problem="mnist_mlp", batch_size=64)
     >>> found.to_frame()[["framework.name", "timing.step_seconds.median"]]
     """
-    experiment_run, told = _planned(blueprint, recipe, results, options), told_progress(progress)
-    _go_on(experiment_run, told, resumes=resume)
+    experiment_run, told = _planned(blueprint, recipe, results, options), progress_reporter(progress)
+    _run_remaining(experiment_run, told, resumes=resume)
     if not dry_run:
         _execute(experiment_run, told, allow_cuda_build=allow_cuda_build)
     for trouble in (*experiment_run.troubles, *places.close(experiment_run.folder)[0]):
@@ -135,7 +135,9 @@ def run(
 def _planned(blueprint: object, recipe: object, results: object, options: Mapping[str, Any]) -> ExperimentRun:
     with possible_paths():
         named = path_of("recipe", recipe)
-        described = asked(path_of("blueprint", blueprint), None if named is None else str(named))
+        described = requested_blueprint(
+            path_of("blueprint", blueprint), None if named is None else str(named)
+        )
         folder = path_of("results", results)
         place = open_place(results) if isinstance(results, str) else folder
         return ExperimentRun.planned(experiment_values(options), described, place)
@@ -148,14 +150,14 @@ def _execute(experiment_run: ExperimentRun, told: Progress, *, allow_cuda_build:
         pass
 
 
-def _go_on(experiment_run: ExperimentRun, told: Progress, *, resumes: bool) -> None:
+def _run_remaining(experiment_run: ExperimentRun, told: Progress, *, resumes: bool) -> None:
     if resumes:
         experiment_run.resume()
     for note in experiment_run.checkpoint(resumes=resumes):
         told.note(note)
 
 
-def told_progress(progress: OnLine | None) -> Progress:
+def progress_reporter(progress: OnLine | None) -> Progress:
     return Progress() if progress is None else ProgressLines(progress)
 
 

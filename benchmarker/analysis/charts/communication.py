@@ -64,9 +64,9 @@ def chart(records: Sequence[Record]) -> Chart:
     for cell, scheme in sorted(zip(found.cells, schemes), key=lambda one: ranks_of(one[0])):
         groups.setdefault(panels[id(cell)], {}).setdefault(scheme, []).append(cell)
     order = tuple(dict.fromkeys(schemes))
-    every = [value for cell in found.cells for value in _told(cell, "expected_bytes")]
+    every = [value for cell in found.cells for value in _volumes(cell, "expected_bytes")]
     unit = sizes(every, log=True)
-    uncounted = any(not _told(cell, "wire_bytes") for cell in found.cells)
+    uncounted = any(not _volumes(cell, "wire_bytes") for cell in found.cells)
     off = _off(groups, order)
     return Chart(
         kind="communication",
@@ -94,13 +94,13 @@ def _schemes(cells: Sequence[Cell]) -> tuple[str, ...]:
     )
 
 
-def _told(cell: Cell, name: str) -> list[float]:
+def _volumes(cell: Cell, name: str) -> list[float]:
     found = [value_at(record, f"distributed.volume.{name}") for record in cell.well]
     return [float(value) for value in found if value is not None]
 
 
 def _bytes(cells: Sequence[Cell], name: str) -> _Bytes:
-    return _Bytes(tuple(value for cell in cells for value in _told(cell, name)))
+    return _Bytes(tuple(value for cell in cells for value in _volumes(cell, name)))
 
 
 def _panel(title: str, group: Mapping[str, Sequence[Cell]], order: Sequence[str], unit: Unit) -> Panel:

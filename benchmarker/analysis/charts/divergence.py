@@ -29,7 +29,7 @@ Lines = Mapping[str, Course]
 
 
 def chart(records: Sequence[Record], *, norm: Norm = "l2", parameter: str | None = None) -> Chart:
-    """Return the shares of the recipe with the most trainings, a line a parameter or, of several frameworks, for each.
+    """Return the shares of the recipe with the most trainings, a line per parameter or per framework.
 
     Parameters
     ----------

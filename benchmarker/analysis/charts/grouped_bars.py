@@ -45,10 +45,10 @@ def panels(
     """
     groups = list(dict.fromkeys(panel_of))
     apart = [[row for row, group in zip(rows, panel_of) if group == name] for name in groups]
-    together = log or not _far_apart(rows) or len(groups) > MAX_PANELS
+    together = log or not _needs_log_scale(rows) or len(groups) > MAX_PANELS
     shown = [("", list(rows))] if together and not separate else list(zip(groups, apart))
     # The same in all panels, which have one legend.
-    points = any(_far_apart(group) for _, group in shown) if log is None else log
+    points = any(_needs_log_scale(group) for _, group in shown) if log is None else log
     colour = colours_of(rows)
     drawn = []
     for title, group in shown:
@@ -61,7 +61,7 @@ def panels(
     return tuple(drawn)
 
 
-def _far_apart(rows: Sequence[Row]) -> bool:
+def _needs_log_scale(rows: Sequence[Row]) -> bool:
     """Return whether bars from 0 would hide some values, or be hidden by an interval."""
     values = [row.value.value for row in rows if row.value.value > 0]
     highest = max((row.value.high or 0.0 for row in rows), default=0.0)

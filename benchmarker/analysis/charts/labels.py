@@ -7,7 +7,7 @@ from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from benchmarker.analysis.text.comparison_words import told_apart_by, value_text
+from benchmarker.analysis.text.comparison_words import distinguishing_keys, value_text
 from benchmarker.analysis.text.factors import (
     Factor,
     environment_factors,
@@ -59,12 +59,12 @@ def names(
     versions = Factor("version", tuple(framework_label(record).partition(" ")[2] for record in known), False)
     for factor in (
         versions,
-        *specification_factors([cell.asked for cell in cells]),
+        *specification_factors([cell.specification for cell in cells]),
         *environment_factors(known),
     ):
         if len(set(zip(where, texts))) == len(texts):
             break
-        if _tells_apart(factor, list(zip(where, texts))):
+        if _distinguishes(factor, list(zip(where, texts))):
             texts = [", ".join(filter(None, (text, _said(factor, i)))) for i, text in enumerate(texts)]
     marked = [
         f"{short(text)}{_DISTURBED if timed and _is_disturbed(cell) else ''}"
@@ -95,10 +95,10 @@ def _works(cells: Sequence[Cell], told: Sequence[str]) -> tuple[str, ...]:
         of_work.setdefault(work, []).append(cell)
     texts = {work: _work_name(same) for work, same in of_work.items()}
     first = [same[0] for same in of_work.values()]
-    factors = specification_factors([cell.asked for cell in first])
+    factors = specification_factors([cell.specification for cell in first])
     briefly = [_brief(one, first) for one in factors if one.title in _WORK]
     for factor in briefly:
-        needed = len(set(texts.values())) < len(texts) and _tells_apart(factor, list(texts.values()))
+        needed = len(set(texts.values())) < len(texts) and _distinguishes(factor, list(texts.values()))
         if needed or (factor.title in told and len(set(factor.texts)) > 1):
             texts = {
                 work: ", ".join(filter(None, (text, _said(factor, i))))
@@ -116,7 +116,7 @@ def _brief(factor: Factor, cells: Sequence[Cell]) -> Factor:
     of_problem: dict[str, list[Mapping[str, Any]]] = {}
     for own, problem in zip(settings, problems):
         of_problem.setdefault(problem, []).append(own)
-    telling = {problem: told_apart_by(same) for problem, same in of_problem.items()}
+    telling = {problem: distinguishing_keys(same) for problem, same in of_problem.items()}
     texts = [
         " ".join(f"{name}={value_text(own[name])}" for name in telling[problem] if name in own)
         for own, problem in zip(settings, problems)
@@ -159,7 +159,7 @@ def threads_of(record: Record) -> str:
     return plural(threads, "thread")
 
 
-def _tells_apart(factor: Factor, same: Sequence[Hashable]) -> bool:
+def _distinguishes(factor: Factor, same: Sequence[Hashable]) -> bool:
     seen: dict[Hashable, str] = {}
     return any(seen.setdefault(name, text) != text for name, text in zip(same, factor.texts))
 

@@ -61,7 +61,7 @@ def chart(records: Sequence[Record], *, log: bool | None = None) -> Chart:
     work = panel_titles(cells)
     labels = names(cells, work, timed=False)
     found = [_bytes(cell) for cell in cells]
-    logarithmic = any(map(_far_apart, found)) if log is None else log
+    logarithmic = any(map(_needs_log_scale, found)) if log is None else log
     groups = [
         _memory(
             name, [(label, row) for label, row, of in zip(labels, found, work) if of == name], logarithmic
@@ -93,7 +93,7 @@ def _bytes(cell: Cell) -> dict[str, float]:
     return found
 
 
-def _far_apart(row: Mapping[str, float]) -> bool:
+def _needs_log_scale(row: Mapping[str, float]) -> bool:
     known = [value for value in row.values() if value > 0]
     return bool(known) and max(known) / min(known) > MAX_RATIO
 
@@ -151,4 +151,4 @@ def _energy_note(cells: Sequence[Cell]) -> str:
         return "Energy: of the timed part, idle draw left out."
     reasons: list[Any] = [value_at(cell.first, "collectors.energy.reason") for cell in cells]
     said = next((" ".join(str(reason).split()) for reason in reasons if reason), "")
-    return f"Energy is not known: {said[:120]}." if said else "Energy is not known: no counter told it."
+    return f"Energy is not known: {said[:120]}." if said else "Energy is not known: no counter reported it."

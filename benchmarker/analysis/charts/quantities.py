@@ -86,7 +86,7 @@ def colours_of(rows: Sequence[Row]) -> dict[str, int]:
 def series(
     rows: Sequence[Row], kind: str, unit: Unit, colour: Mapping[str, int] | None = None
 ) -> tuple[Series, ...]:
-    """Return the rows as series, one a name in the order in which names first appear.
+    """Return the rows as series, one per name in the order in which names first appear.
 
     Parameters
     ----------

@@ -60,7 +60,9 @@ def of_one_problem(found: Selection) -> Selection:
 def scaling(record: Record) -> str:
     """Return how the mini-batch of a run of several ranks grows with them, in words."""
     if value_at(record, "distributed.scaling") == "weak":
-        return f"weak scaling, {plural(record['batch_size'] // record['distributed']['ranks'], 'row')} a rank"
+        return (
+            f"weak scaling, {plural(record['batch_size'] // record['distributed']['ranks'], 'row')} per rank"
+        )
     return f"strong scaling, {plural(record['batch_size'], 'row')}"
 
 

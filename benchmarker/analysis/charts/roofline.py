@@ -24,7 +24,7 @@ from benchmarker.records.cells import Cell
 from benchmarker.records.lookup import Record, value_at
 
 _BOUND = (
-    "Bytes as the graph counts them, each operand once an operator: fusion and caches may lift a point above the "
+    "Bytes as the graph counts them, each operand once per operator: fusion and caches may lift a point above the "
     "slanted roof."
 )
 _NO_PEAKS = (

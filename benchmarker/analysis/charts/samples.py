@@ -154,7 +154,7 @@ def has_course(record: Record) -> bool:
 
 
 def steady_samples(record: Record) -> list[float]:
-    """Return the seconds a step of the timed samples from the steady state on."""
+    """Return the seconds per step of the timed samples from the steady state on."""
     samples: list[float] = record["timing"]["samples_seconds"]
     return samples[steady_start(record) :]
 

@@ -207,14 +207,14 @@ def few_series(
     shown = [cell for cell in gathered.cells if _setting(cell, places) in kept]
     few = _most_frequent(labels(shown))
     chosen = {id(cell) for cell, name in zip(shown, labels(shown)) if name in few}
-    return _told(gathered, keep(gathered, lambda cell: id(cell) in chosen, "of other settings"))
+    return _with_example(gathered, keep(gathered, lambda cell: id(cell) in chosen, "of other settings"))
 
 
 def networks(gathered: Selection) -> Selection:
     """Keep networks of one rank, where there are some: operators and several ranks say little beside them."""
     for is_one, others in ((_is_of_one_rank, "of several ranks"), (_is_network, "of operators")):
         kept = [cell for cell in gathered.cells if is_one(cell)]
-        gathered = _told(gathered, _keep(gathered, kept, others)) if kept else gathered
+        gathered = _with_example(gathered, _keep(gathered, kept, others)) if kept else gathered
     return gathered
 
 
@@ -228,11 +228,13 @@ def _is_network(cell: Cell) -> bool:
 
 def limit_workloads(gathered: Selection, most: int = MAX_WORKLOADS) -> Selection:
     """Keep the problems, modes and sizes with the most cells."""
-    return _told(gathered, first_groups(gathered, lambda cell: cell.work, most, "of further problems"))
+    return _with_example(
+        gathered, first_groups(gathered, lambda cell: cell.work, most, "of further problems")
+    )
 
 
 def _setting(cell: Cell, places: Sequence[str]) -> str:
-    stated = cell.asked
+    stated = cell.specification
     return canonical([stated[name] for name in _settings(stated, places)])
 
 
@@ -247,7 +249,7 @@ def _most_frequent(labels: Sequence[str]) -> set[str]:
     return set(sorted(count, key=lambda label: -count[label])[:MAX_SERIES])
 
 
-def _told(before: Selection, after: Selection) -> Selection:
+def _with_example(before: Selection, after: Selection) -> Selection:
     """Return what is left with the filter that shows the first of what was dropped."""
     shown = {id(cell) for cell in after.cells}
     dropped = [cell for cell in before.cells if id(cell) not in shown]

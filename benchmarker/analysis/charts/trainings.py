@@ -1,4 +1,4 @@
-"""Trainings by a recipe as pictures show them: those of one recipe, a group a framework, over its seeds."""
+"""Trainings by a recipe as pictures show them: those of one recipe, a group per framework, over its seeds."""
 
 from __future__ import annotations
 

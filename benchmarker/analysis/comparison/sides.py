@@ -217,13 +217,13 @@ def is_tracked(repository: Path, folder: Path) -> bool:
 def _git(place: Path, *words: str) -> tuple[int, str, str]:
     """Return status, output and complaints of git, which Ctrl-C does not reach: it would leave half of something."""
     environment = {name: value for name, value in os.environ.items() if name not in REDIRECTIONS}
-    return run_apart(
+    return run_in_own_session(
         ["git", "-C", str(place), *_WITHOUT_HOOKS, *words],
         env={**environment, "GIT_TERMINAL_PROMPT": "0", "LC_ALL": "C"},
     )
 
 
-def run_apart(
+def run_in_own_session(
     command: Sequence[str],
     *,
     cwd: Path | None = None,

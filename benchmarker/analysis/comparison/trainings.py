@@ -186,7 +186,7 @@ def by_recipe(records: Sequence[Record]) -> list[list[Record]]:
     One by several ranks is of the same recipe as one by a single process: who is first is asked of both.
     """
     trained = [record for record in records if _is_by_recipe(record)]
-    left_out = _told_of_ranks(trained)
+    left_out = _rank_keys(trained)
     found: dict[str, list[Record]] = {}
     for record in trained:
         keys = record["comparable"]["keys"]
@@ -194,7 +194,7 @@ def by_recipe(records: Sequence[Record]) -> list[list[Record]]:
     return list(found.values())
 
 
-def _told_of_ranks(records: Sequence[Record]) -> tuple[str, ...]:
+def _rank_keys(records: Sequence[Record]) -> tuple[str, ...]:
     """Return the keys in which several ranks differ from one."""
     if not any(record.get("distributed") for record in records):
         return ()

@@ -21,7 +21,7 @@ from benchmarker.analysis.comparison.sides import (
     is_tracked,
     is_version,
     repository_of,
-    run_apart,
+    run_in_own_session,
 )
 from benchmarker.api.problem_scheme import ProblemReference
 from benchmarker.cache import temporary_folder
@@ -395,7 +395,7 @@ def _attachments(file: Path) -> dict[str, bytes]:
 def _benchmarker(variant: _Variant, words: Sequence[str]) -> tuple[int, str, str]:
     """Return status, output and complaints of the command ``run`` as it is at a side."""
     command = [sys.executable, "-c", _START, json.dumps(variant.path), "run", *words, *variant.words]
-    return run_apart(command, cwd=variant.folder, end=_end)
+    return run_in_own_session(command, cwd=variant.folder, end=_end)
 
 
 def _end(process: subprocess.Popen[str]) -> None:

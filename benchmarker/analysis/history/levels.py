@@ -41,7 +41,7 @@ def find_changes(centres: Sequence[float]) -> list[int]:
     Parameters
     ----------
     centres : sequence of float
-        Seconds a step of each point, in the order of time.
+        Seconds per step of each point, in the order of time.
     """
     if len(centres) < MIN_POINTS:
         return []

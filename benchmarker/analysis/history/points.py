@@ -31,7 +31,7 @@ class Point:
     time : float
         When its first run started, in seconds since 1970 (UTC).
     centre_seconds : float
-        Seconds a step: the geometric mean of the processes' medians.
+        Seconds per step: the geometric mean of the processes' medians.
     ci95_seconds : tuple of float or None
         95 % interval of it: between processes if there are at least three, within the process if there is one.
     processes : int

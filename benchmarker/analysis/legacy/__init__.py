@@ -1,4 +1,4 @@
-"""Results of the earlier benchmarker (Drozd & Matsuoka), read into records: its files hold one number a run."""
+"""Results of the earlier benchmarker (Drozd & Matsuoka), read into records: its files hold one number per run."""
 
 from __future__ import annotations
 

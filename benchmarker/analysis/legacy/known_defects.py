@@ -81,7 +81,10 @@ def _doubtful(run: LegacyRun) -> Iterator[KnownDefect]:
     """Yield what leaves the number as it is, but not to be relied on."""
     yield KnownDefect("unknown", "noisy", "imported: nothing is known of what the machine did meanwhile")
     yield KnownDefect(
-        "one_number", "noisy", "the earlier tool kept one number a run: no samples, no spread, no interval", 1
+        "one_number",
+        "noisy",
+        "the earlier tool kept one number per run: no samples, no spread, no interval",
+        1,
     )
     if not run.preheat:
         yield KnownDefect(
@@ -106,13 +109,13 @@ def notes(run: LegacyRun) -> list[str]:
     }
     found = [f"ended_at is from {told[run.dated_by]}; started_at is that less the timed part"]
     if run.mode is None:
-        found.append(f"the mode is not told; '{mode_of(run)}' is what the earlier tool did by default")
+        found.append(f"the mode is not recorded; '{mode_of(run)}' is what the earlier tool did by default")
     if run.batch_size is None:
         found.append("there are no mini-batches: each repetition counts as a step of one sample")
     if run.form != "total" and run.epochs and run.epochs > 1:
         found.append(f"the time is that of an epoch, the mean of {run.epochs}")
     if run.precision is None:
-        found.append("the number format is not told")
+        found.append("the number format is not recorded")
     if run.energy:
         found.append("energy and power include idle draw, and from counters of the CPU the warm-up too")
     if run.dropped:

@@ -95,7 +95,9 @@ def make_site(
             skipped=[(name_in(path, folder), why) for path, why in repository.skipped.items()][:_MAX_TOLD],
             skipped_count=f"{plural(len(repository.skipped), 'file')} left out",
         ),
-        MARK: _bytes(json.dumps({"made_at": made_at, "contests": list(map(_told, found))}, indent=1) + "\n"),
+        MARK: _bytes(
+            json.dumps({"made_at": made_at, "contests": list(map(_standing_json, found))}, indent=1) + "\n"
+        ),
     }
     for one in found:
         values = contest_values(one)
@@ -143,7 +145,7 @@ def _outside(entry: Entry, contests: Sequence[Contest]) -> dict[str, Any]:
     return {"title": title, "reasons": no_contest(entry, contests)}
 
 
-def _told(standing: Standing) -> dict[str, Any]:
+def _standing_json(standing: Standing) -> dict[str, Any]:
     """Return a standing for programs."""
     return {
         "contest": standing.contest.name,

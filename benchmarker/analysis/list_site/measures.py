@@ -1,4 +1,4 @@
-"""What a contest may rank by: one value a process, less is better."""
+"""What a contest may rank by: one value per process, less is better."""
 
 from __future__ import annotations
 

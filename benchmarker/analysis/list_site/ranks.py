@@ -43,7 +43,7 @@ class Pairs:
     Parameters
     ----------
     entries : sequence of sequence of float
-        Of each entry one positive value a process, e.g. its median step; at least two; less is better.
+        Of each entry one positive value per process, e.g. its median step; at least two; less is better.
     """
 
     def __init__(self, entries: Sequence[Sequence[float]]) -> None:

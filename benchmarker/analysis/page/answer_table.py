@@ -12,11 +12,11 @@ from benchmarker.analysis.comparison.pairs import UNSTEADY
 from benchmarker.analysis.comparison.verdict import EQUIVALENT, INCONCLUSIVE, SLOWER
 from benchmarker.analysis.page.answers import Answer, Contender, Work, ratio_to
 from benchmarker.analysis.text.comparison_words import (
+    distinguishing_keys,
     flat_keys,
     interval_text,
     ratio_text,
     title_of,
-    told_apart_by,
     value_text,
 )
 from benchmarker.analysis.text.layout import joined
@@ -160,7 +160,7 @@ def _abouts(works: Sequence[Work]) -> list[str]:
         told.setdefault(_plainly(work), []).append(place)
     found = [_plain_about(work) for work in works]
     for places in told.values():
-        names = [name for name in told_apart_by([flat[place] for place in places]) if _is_told(name)]
+        names = [name for name in distinguishing_keys([flat[place] for place in places]) if _is_shown(name)]
         for place in places:
             more = [_said(name, flat[place].get(name)) for name in names]
             found[place] = joined([found[place], *more])
@@ -180,7 +180,7 @@ def _plain_about(work: Work) -> str:
     return joined(texts)
 
 
-def _is_told(name: str) -> bool:
+def _is_shown(name: str) -> bool:
     told = name in _SAID or name in ("precision", "ranks", "scheme")
     return not told and not name.startswith(("optimizer.", *_OF_THE_MACHINE))
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from benchmarker.analysis.reproduction.compare import Comparison, compare
-from benchmarker.analysis.reproduction.processes import processes_beside, processes_of, valid_record
+from benchmarker.analysis.reproduction.processes import processes_of, sibling_processes, valid_record
 from benchmarker.analysis.reproduction.verdict import Verdict, judge
 from benchmarker.orchestration.rerun import (
     experiment_from_record,
@@ -21,8 +21,8 @@ __all__ = [
     "fit_to_machine",
     "interpreter_of",
     "judge",
-    "processes_beside",
     "processes_of",
+    "sibling_processes",
     "valid_record",
     "with_interpreter",
     "with_problem_file",

@@ -29,7 +29,7 @@ def valid_record(path: Path) -> dict[str, Any]:
     return record
 
 
-def processes_beside(record: Record, path: Path) -> list[Record]:
+def sibling_processes(record: Record, path: Path) -> list[Record]:
     """Return :func:`processes_of` a record among the files of the folder that its own is in."""
     siblings = [file for file in path.parent.glob("*.json") if file.is_file()]
     readable = (other for file in siblings for _, other in iter_records(file, lambda damaged, reason: None))

@@ -8,8 +8,19 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from benchmarker.analysis.results.columns import BOOLEAN, CATEGORY, INTEGER, NUMBER, TEXT, TIME, always, field
-from benchmarker.analysis.results.table import Column, joint_kind, ordered
+from benchmarker.analysis.results.columns import (
+    BOOLEAN,
+    CATEGORY,
+    INTEGER,
+    NUMBER,
+    TEXT,
+    TIME,
+    Column,
+    always,
+    field,
+    joint_kind,
+    ordered,
+)
 from benchmarker.records.timestamps import as_written
 
 if TYPE_CHECKING:

@@ -167,7 +167,7 @@ class Results(Sequence[Record]):
             If a record cannot be read any more.
         """
         _need("pandas", "analysis")
-        from benchmarker.analysis.results.samples import samples_frame
+        from benchmarker.analysis.results.frames import samples_frame
 
         return samples_frame(self)
 
@@ -192,9 +192,19 @@ class Results(Sequence[Record]):
 def collect(
     path: str | os.PathLike[str], filters: Mapping[str, Any], on_progress: OnProgress | None = None
 ) -> Results:
-    """Return the records of a folder or file that pass the filters of :func:`benchmarker.load_results`.
+    """Return the records of a folder or file that pass filters.
 
-    Where many files must be read, ``on_progress`` is called with the number of those that are, and of all.
+    Parameters
+    ----------
+    path, filters
+        As in :func:`benchmarker.load_results`.
+    on_progress : callable, optional
+        Called with the number of files that are read and of all, where many must be.
+
+    Raises
+    ------
+    UsageError
+        As :func:`benchmarker.load_results` says.
     """
     path = open_place(path)
     found = scan(path, on_progress)

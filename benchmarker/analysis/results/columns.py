@@ -1,14 +1,18 @@
-"""What is known of a column by its name: the kind of its values, its unit, what it means."""
+"""Columns: what is known of one by its name (kind, unit, meaning), and values brought to their kinds."""
 
 from __future__ import annotations
 
 import functools
+import json
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
 
 from benchmarker.records.schema.members import Member, Value, describe, members_of, value_of
 from benchmarker.records.schema.record import Record
+from benchmarker.records.timestamps import from_record
 
 CATEGORY, TEXT, TIME, INTEGER, NUMBER, BOOLEAN = "category", "text", "time", "integer", "number", "boolean"
 
@@ -119,10 +123,10 @@ def is_always_null(name: str) -> bool:
     members = members_of(member.value.group)
     if any(known in members for known in STANDS_FOR):
         return False
-    return not any(_is_always_told(f"{name}.{one.name}", one) for one in members.values())
+    return not any(_is_always_present(f"{name}.{one.name}", one) for one in members.values())
 
 
-def _is_always_told(name: str, member: Member) -> bool:
+def _is_always_present(name: str, member: Member) -> bool:
     value = member.value
     is_plain = value.json_type not in (None, "object", "array")
     return member.since is not None and is_plain and not value.nullable and not is_left_out(name)
@@ -211,3 +215,120 @@ def _unit(name: str) -> str | None:
 
 
 _RECORD = value_of(Record)
+
+# --- values of columns ---------------------------------------------------------------------------
+
+
+def encodable(text: str) -> str:
+    """Return a text without half surrogate pairs, from a log in an unknown encoding: no table can hold them."""
+    return text if text.isascii() else text.encode("utf-8", "backslashreplace").decode("utf-8")
+
+
+_MAX_INTEGER = 2**63 - 1
+_INFERRED = {frozenset({int}): INTEGER, frozenset({bool}): BOOLEAN}
+_FITTING = {NUMBER: {float}, BOOLEAN: {bool}}
+
+
+@dataclass(frozen=True)
+class Column:
+    """Values of one kind.
+
+    Parameters
+    ----------
+    kind : str
+        One of those of this module.
+    values : list
+        As that kind wants them; None where there is none.
+    """
+
+    kind: str
+    values: list[Any]
+
+
+def typed(cells: Mapping[str, list[Any]]) -> dict[str, Column]:
+    """Return columns with their kinds, in the order of the schema.
+
+    A value that is not of the kind which the schema says (nobody has validated the record) becomes None; where
+    the schema leaves the kind open and values are of several, all become texts.
+    """
+    return {name: _column(name, cells[name]) for name in ordered(cells)}
+
+
+def ordered(names: Iterable[str]) -> list[str]:
+    """Return names of columns in the order of the schema's groups."""
+    return sorted(names, key=place)
+
+
+def joint_kind(first: str, second: str) -> str:
+    """Return the kind that can hold the values of both."""
+    if first == second:
+        return first
+    return NUMBER if {first, second} == {INTEGER, NUMBER} else CATEGORY
+
+
+def _column(name: str, values: list[Any]) -> Column:
+    types = set(map(type, values)) - {type(None)}
+    kind = field(name).kind or _inferred_kind(types, values)
+    if not _fits(kind, types, values):
+        convert = _CONVERSIONS[kind]
+        values = [None if value is None else convert(value) for value in values]
+    return Column(kind, values)
+
+
+def _fits(kind: str, types: set[type], values: list[Any]) -> bool:
+    """Tell whether no value must be converted."""
+    if kind in (CATEGORY, TEXT):
+        return types == {str} and all(map(str.isascii, filter(None, values)))
+    if kind == INTEGER:
+        return types == {int} and _are_small(values)
+    return types == _FITTING.get(kind)
+
+
+def _inferred_kind(types: set[type], values: list[Any]) -> str:
+    if types == {int} and not _are_small(values):
+        return NUMBER
+    if types <= {int, float} and float in types:
+        return NUMBER
+    return _INFERRED.get(frozenset(types), CATEGORY)
+
+
+def _are_small(values: list[Any]) -> bool:
+    known = list(filter(None, values))
+    return not known or -_MAX_INTEGER <= min(known) <= max(known) <= _MAX_INTEGER
+
+
+def _integer(value: Any) -> int | None:
+    fits = type(value) is int and -_MAX_INTEGER <= value <= _MAX_INTEGER
+    return value if fits else None
+
+
+def _number(value: Any) -> float | None:
+    try:
+        return float(value) if type(value) in (int, float) else None
+    except OverflowError:
+        return None
+
+
+def _boolean(value: Any) -> bool | None:
+    return value if isinstance(value, bool) else None
+
+
+def _text(value: Any) -> str:
+    return encodable(value if isinstance(value, str) else json.dumps(value))
+
+
+def _time(value: Any) -> datetime | None:
+    try:
+        return from_record(value)
+    except (AttributeError, OverflowError, ValueError):
+        return None
+
+
+_CONVERSIONS: dict[str, Callable[[Any], Any]] = {
+    INTEGER: _integer,
+    NUMBER: _number,
+    BOOLEAN: _boolean,
+    CATEGORY: _text,
+    TEXT: _text,
+    TIME: _time,
+}

@@ -267,7 +267,7 @@ def _check_value(name: str, value: Any) -> None:
     elif of.choices:
         if not any(map(matches(value), of.choices)):
             near = nearest(value, of.choices)
-            raise UsageError(f"'{name}' must be one of {', '.join(of.choices)}, got {_told(value)}{near}")
+            raise UsageError(f"'{name}' must be one of {', '.join(of.choices)}, got {_quoted(value)}{near}")
     else:
         _check_kind(name, value)
 
@@ -280,7 +280,7 @@ def _check_group(name: str, of: Value, value: Any) -> None:
     fitting = [m for m, member in members.items() if any(map(matches(value), member.value.choices))]
     examples = [f"{name}.{member}" for member in (fitting or list(members) or ["NAME"])[:_EXAMPLES]]
     raise UsageError(
-        f"a filter of a value must name a single field, '{name}' is a group of them, got {_told(value)}; name one in "
+        f"a filter of a value must name a single field, '{name}' is a group of them, got {_quoted(value)}; name one in "
         f"it, such as {', '.join(examples)}"
     )
 
@@ -291,15 +291,15 @@ def _check_kind(name: str, value: Any) -> None:
     if kind in (INTEGER, NUMBER):
         if not (is_range or is_number(value) or (isinstance(value, str) and is_numeral(value))):
             raise UsageError(
-                f"'{name}' is a number, so what it must be is like 8, 8..64, 8.. or null, got {_told(value)}"
+                f"'{name}' is a number, so what it must be is like 8, 8..64, 8.. or null, got {_quoted(value)}"
             )
     elif kind == BOOLEAN:
         if not isinstance(value, bool):
-            raise UsageError(f"'{name}' must be true, false or null, got {_told(value)}")
+            raise UsageError(f"'{name}' must be true, false or null, got {_quoted(value)}")
     elif kind is not None and is_range:
-        raise UsageError(f"a range must be of numbers, and '{name}' is not one, got {_told(value)}")
+        raise UsageError(f"a range must be of numbers, and '{name}' is not one, got {_quoted(value)}")
 
 
-def _told(value: Any) -> str:
+def _quoted(value: Any) -> str:
     """Return a value as the words of a filter have it."""
     return f"'{str(value).lower() if isinstance(value, bool) else value}'"

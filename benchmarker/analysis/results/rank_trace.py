@@ -73,7 +73,7 @@ def rank_events(record: Record) -> list[dict[str, Any]]:
     members = [member for member in found["members"] if member["part_seconds"] or member["step_seconds"]]
     if not members:
         raise UsageError(
-            f"a trace of ranks needs a run whose ranks told their times, got '{record['status']}'"
+            f"a trace of ranks needs a run whose ranks reported their times, got '{record['status']}'"
         )
     who = f"{work_name(record)} by {framework_label(record)}, {found['scheme'] or 'a collective'} ({found['exchange']})"
     happened = any(member.get("part_spans") for member in members)
@@ -92,7 +92,7 @@ def _run(record: Record, who: str) -> Iterator[dict[str, Any]]:
     for number, (seconds, count, end) in enumerate(zip(samples, counts, ends)):
         first = number * block
         name = f"step {first}" if count == 1 else f"steps {first} to {first + count - 1}"
-        told = {"steps": count, "seconds_a_step": seconds, "steady": number >= steady}
+        told = {"steps": count, "seconds_per_step": seconds, "steady": number >= steady}
         yield span_event(name, "step", _RUN, end - seconds * count, seconds * count, told)
 
 
@@ -129,7 +129,10 @@ def _step(members: list[Mapping[str, Any]], who: str) -> Iterator[dict[str, Any]
             yield span_event(name, "part", track, begun, seconds, {"median_seconds": seconds})
             begun += seconds
         if not parts and alone:
-            told = {"median_seconds": alone, "note": "measured apart; exchange and update are not told apart"}
+            told = {
+                "median_seconds": alone,
+                "note": "measured separately; exchange and update are not distinguished",
+            }
             yield span_event("compute, without an exchange", "part", track, 0.0, min(alone, whole), told)
 
 

@@ -9,9 +9,8 @@ from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
 
-from benchmarker.analysis.results.flattening import concatenate, read_part
-from benchmarker.analysis.results.plain import PlainTable
-from benchmarker.analysis.results.table import Table
+from benchmarker.analysis.results.rows import concatenate, read_part
+from benchmarker.analysis.results.table import PlainTable, Table
 from benchmarker.records.files import File, OnProgress, find_files, names_in
 from benchmarker.records.migration import newest
 from benchmarker.records.reading import parse_record, read_bytes

@@ -1,16 +1,12 @@
-"""What a flat table of records can do, and its columns with their kinds."""
+"""A flat table of records: what it can do, and one of lists, for few records and where pyarrow is not installed."""
 
 from __future__ import annotations
 
-import json
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from datetime import datetime
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Protocol
 
-from benchmarker.analysis.results.columns import BOOLEAN, CATEGORY, INTEGER, NUMBER, TEXT, TIME, field, place
-from benchmarker.analysis.results.flattening import encodable
-from benchmarker.records.timestamps import from_record
+from benchmarker.analysis.results.columns import CATEGORY, TIME, Column, always, field, ordered, typed
+from benchmarker.records.timestamps import as_written
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -39,111 +35,65 @@ class Table(Protocol):
         """Return the same for pandas."""
 
 
-_MAX_INTEGER = 2**63 - 1
-_INFERRED = {frozenset({int}): INTEGER, frozenset({bool}): BOOLEAN}
-_FITTING = {NUMBER: {float}, BOOLEAN: {bool}}
-
-
-@dataclass(frozen=True)
-class Column:
-    """Values of one kind.
+class PlainTable:
+    """Columns of lists.
 
     Parameters
     ----------
-    kind : str
-        One of those of :mod:`benchmarker.analysis.results.columns`.
-    values : list
-        As that kind wants them; None where there is none.
+    columns : mapping of str to Column
+        All of the same length, in their order.
+    length : int
+        Number of records.
     """
 
-    kind: str
-    values: list[Any]
+    def __init__(self, columns: Mapping[str, Column], length: int) -> None:
+        self._columns = columns
+        self._length = length
 
+    @classmethod
+    def of(cls, cells: Mapping[str, list[Any]], length: int) -> PlainTable:
+        """Return the table of columns that have no kinds yet."""
+        return cls(typed(cells), length)
 
-def typed(cells: Mapping[str, list[Any]]) -> dict[str, Column]:
-    """Return columns with their kinds, in the order of the schema.
+    def __len__(self) -> int:
+        return self._length
 
-    A value that is not of the kind which the schema says (nobody has validated the record) becomes None; where
-    the schema leaves the kind open and values are of several, all become texts.
-    """
-    return {name: _column(name, cells[name]) for name in ordered(cells)}
+    @property
+    def names(self) -> Sequence[str]:
+        return tuple(self._columns)
 
+    def values(self, name: str) -> list[Any]:
+        """Return a column's values as the records have them; None where one has not."""
+        column = self._columns[name]
+        if column.kind == TIME:
+            return [None if moment is None else as_written(moment) for moment in column.values]
+        return column.values
 
-def ordered(names: Iterable[str]) -> list[str]:
-    """Return names of columns in the order of the schema's groups."""
-    return sorted(names, key=place)
+    def take(self, rows: Sequence[int]) -> PlainTable:
+        columns = {
+            name: Column(column.kind, [column.values[row] for row in rows])
+            for name, column in self._columns.items()
+        }
+        return PlainTable(columns, len(rows))
 
+    def finished(self) -> dict[str, Column]:
+        """Return the columns that a user sees: those with values, and those that every record has."""
+        if not self._length:
+            return {}
+        found = {name: c for name, c in self._columns.items() if any(value is not None for value in c.values)}
+        for name in always():
+            found.setdefault(name, Column(field(name).kind or CATEGORY, [None] * self._length))
+        return {name: found[name] for name in ordered(found)}
 
-def joint_kind(first: str, second: str) -> str:
-    """Return the kind that can hold the values of both."""
-    if first == second:
-        return first
-    return NUMBER if {first, second} == {INTEGER, NUMBER} else CATEGORY
+    def to_arrow(self, paths: Sequence[str]) -> pa.Table:
+        """Return the same as Arrow, with a first column ``path``."""
+        from benchmarker.analysis.results.arrow import ArrowTable, arrow_table
 
+        return ArrowTable(arrow_table(self._columns, self._length)).to_arrow(paths)
 
-def _column(name: str, values: list[Any]) -> Column:
-    types = set(map(type, values)) - {type(None)}
-    kind = field(name).kind or _kind(types, values)
-    if not _fits(kind, types, values):
-        convert = _CONVERSIONS[kind]
-        values = [None if value is None else convert(value) for value in values]
-    return Column(kind, values)
+    def to_frame(self, paths: Sequence[str]) -> pd.DataFrame:
+        """Return the same for pandas, with a first column ``path``."""
+        from benchmarker.analysis.results.frames import array_of, frame_of
 
-
-def _fits(kind: str, types: set[type], values: list[Any]) -> bool:
-    """Tell whether no value must be converted."""
-    if kind in (CATEGORY, TEXT):
-        return types == {str} and all(map(str.isascii, filter(None, values)))
-    if kind == INTEGER:
-        return types == {int} and _are_small(values)
-    return types == _FITTING.get(kind)
-
-
-def _kind(types: set[type], values: list[Any]) -> str:
-    if types == {int} and not _are_small(values):
-        return NUMBER
-    if types <= {int, float} and float in types:
-        return NUMBER
-    return _INFERRED.get(frozenset(types), CATEGORY)
-
-
-def _are_small(values: list[Any]) -> bool:
-    known = list(filter(None, values))
-    return not known or -_MAX_INTEGER <= min(known) <= max(known) <= _MAX_INTEGER
-
-
-def _integer(value: Any) -> int | None:
-    fits = type(value) is int and -_MAX_INTEGER <= value <= _MAX_INTEGER
-    return value if fits else None
-
-
-def _number(value: Any) -> float | None:
-    try:
-        return float(value) if type(value) in (int, float) else None
-    except OverflowError:
-        return None
-
-
-def _boolean(value: Any) -> bool | None:
-    return value if isinstance(value, bool) else None
-
-
-def _text(value: Any) -> str:
-    return encodable(value if isinstance(value, str) else json.dumps(value))
-
-
-def _time(value: Any) -> datetime | None:
-    try:
-        return from_record(value)
-    except (AttributeError, OverflowError, ValueError):
-        return None
-
-
-_CONVERSIONS: dict[str, Callable[[Any], Any]] = {
-    INTEGER: _integer,
-    NUMBER: _number,
-    BOOLEAN: _boolean,
-    CATEGORY: _text,
-    TEXT: _text,
-    TIME: _time,
-}
+        columns = {name: array_of(column) for name, column in self.finished().items()}
+        return frame_of(columns, paths)

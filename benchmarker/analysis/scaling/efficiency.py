@@ -77,7 +77,7 @@ class Scaled:
 
     @property
     def speedup(self) -> Ratio | None:
-        """Samples a second over those of one rank."""
+        """Samples per second over those of one rank."""
         base, (step, ends) = self.baseline, typical_step(self.cell)
         if base is None or not step or not base.step_seconds:
             return None

@@ -8,7 +8,7 @@ from statistics import median
 
 from benchmarker import registry
 from benchmarker.analysis.charts.samples import block_steps, has_course, steady_samples
-from benchmarker.analysis.reproduction.processes import processes_beside, valid_record
+from benchmarker.analysis.reproduction.processes import sibling_processes, valid_record
 from benchmarker.analysis.scaling.prediction import Workload
 from benchmarker.analysis.scaling.readiness import backward_share, buckets_of
 from benchmarker.analysis.scaling.scale import STRONG, Scaling
@@ -43,13 +43,13 @@ def scaling_of(paths: Sequence[Path], kind: str) -> tuple[str, Scaling]:
     """
     if kind != STRONG and len(paths) > 1:
         raise UsageError(f"weak scaling takes one record, got {len(paths)}; several are for --scaling=strong")
-    numbers = [processes_beside(_read(path), path) for path in paths]
+    numbers = [sibling_processes(_read(path), path) for path in paths]
     first = numbers[0][0]
     for path, number in zip(paths, numbers):
         for place in _ALIKE:
             if value_at(number[0], place) != value_at(first, place):
                 raise UsageError(
-                    f"records of one scaling must be alike in {place}, and '{path}' has "
+                    f"records of one scaling must agree in {place}, and '{path}' has "
                     f"{value_at(number[0], place)}, the first {value_at(first, place)}"
                 )
     workloads = {number[0]["batch_size"]: workload_of(number) for number in numbers}

@@ -35,7 +35,7 @@ def lines(record: Record) -> Iterator[tuple[str, str]]:
 
 def _exchanged(found: Mapping[str, Any]) -> str:
     one = found["collective"]
-    messages = f", {one['messages']} messages a step" if one["messages"] > 1 else ""
+    messages = f", {one['messages']} messages per step" if one["messages"] > 1 else ""
     return f"{one['elements']:,} elements, {size(one['bytes'])}{messages}"
 
 

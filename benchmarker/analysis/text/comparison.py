@@ -14,13 +14,13 @@ from benchmarker.analysis.text.comparison_words import (
     ALWAYS_SAID,
     NONE,
     conditions,
+    distinguishing_keys,
     interval_text,
     label,
     percent_text,
     ratio_text,
     skipped_text,
     title_of,
-    told_apart_by,
     value_text,
 )
 from benchmarker.analysis.text.layout import Column, align_points, joined, numeric_column, table
@@ -60,7 +60,7 @@ def parts(comparison: Comparison) -> Parts:
     """Return what is shown of a comparison, in whatever form."""
     rows = _shown(comparison.rows)
     flat = conditions(rows)
-    telling = told_apart_by(flat)
+    telling = distinguishing_keys(flat)
     said = [_said(name, flat[0][name]) for name in ALWAYS_SAID if name not in telling]
     columns = [
         *([Column("row", _places(rows), numeric=True, key=True)] if len(rows) > 1 else []),

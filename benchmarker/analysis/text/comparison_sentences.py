@@ -12,13 +12,13 @@ from benchmarker.analysis.comparison.self_comparison import SelfComparison
 from benchmarker.analysis.comparison.verdict import EQUIVALENT, INCONCLUSIVE
 from benchmarker.analysis.text.comparison_words import (
     conditions,
+    distinguishing_keys,
     interval_text,
     label,
     percent_text,
     ratio_text,
     skipped_text,
     title_of,
-    told_apart_by,
     value_text,
 )
 from benchmarker.analysis.text.layout import joined
@@ -144,7 +144,7 @@ def self_comparison_text(found: SelfComparison) -> str:
 def _works(rows: Sequence[Row]) -> list[str]:
     """Return the work of each row, with what tells it from the other rows' work."""
     flat = conditions(rows) if rows else []
-    telling = [name for name in told_apart_by(flat) if name not in ("problem", "mode", "batch_size")]
+    telling = [name for name in distinguishing_keys(flat) if name not in ("problem", "mode", "batch_size")]
     return [
         joined(
             [

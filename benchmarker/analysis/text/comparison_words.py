@@ -55,7 +55,7 @@ def conditions(rows: Sequence[Row]) -> list[dict[str, Any]]:
     return [{**flat_keys(row.keys), **{name: row.first.factors.get(name) for name in shared}} for row in rows]
 
 
-def told_apart_by(keys: Sequence[Mapping[str, Any]]) -> list[str]:
+def distinguishing_keys(keys: Sequence[Mapping[str, Any]]) -> list[str]:
     """Return the keys that tell works apart: those that vary among works which the keys before them do not.
 
     What is said of all rows else is among them wherever it varies.

@@ -22,7 +22,7 @@ _HEADINGS = {"passed": "passed", "failed": "FAILED", "inconclusive": "INCONCLUSI
 
 
 def equivalence_table(report: EquivalenceReport) -> str:
-    """Return a table for each size: a row a quantity, a column a framework, then the worst tensors."""
+    """Return a table for each size: a row per quantity, a column per framework, then the worst tensors."""
     parts = [f"{report.problem}: {_HEADINGS[report.status]}"]
     for size in report.batch_sizes:
         verdicts = [verdict for verdict in report.verdicts if verdict.size == size]

@@ -67,7 +67,7 @@ def comparison_table(records: Iterable[Mapping[str, Any]], *, width: int = 80) -
     known = [cell.first for cell in rows]
     frameworks = tuple(map(framework_label, known))
     conditions = [
-        *specification_factors([cell.asked for cell in rows]),
+        *specification_factors([cell.specification for cell in rows]),
         _precision(rows),
         *environment_factors(known),
     ]

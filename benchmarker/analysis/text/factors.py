@@ -234,12 +234,12 @@ class _Optimizer:
         kinds = [str(optimizer.get("kind", "")) for optimizer in chosen]
         values = [{n: v for n, v in optimizer.items() if n != "kind"} for optimizer in chosen]
         owners: list[Hashable] = [(row["problem"], row["mode"]) for row in rows]
-        settings = setting_texts(values, list(zip(owners, kinds)), list(map(_told, kinds, values)))
+        settings = setting_texts(values, list(zip(owners, kinds)), list(map(_shown_constants, kinds, values)))
         texts = tuple(f"{kind} {setting}".strip() for kind, setting in zip(kinds, settings))
         return Factor("optimizer", texts, differ(chosen, owners), texts[0] if len(set(texts)) == 1 else "")
 
 
-def _told(kind: str, values: Mapping[str, Any]) -> Collection[str]:
+def _shown_constants(kind: str, values: Mapping[str, Any]) -> Collection[str]:
     """Return the learning rate and what differs from the kind's usual constants."""
     if not kind:
         return ()

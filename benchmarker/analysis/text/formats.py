@@ -6,7 +6,7 @@ import csv
 import io
 from collections.abc import Callable, Mapping, Sequence
 
-from benchmarker.analysis.results.csv_cells import defused
+from benchmarker.analysis.results.export import defused
 from benchmarker.analysis.text.layout import Column, table
 from benchmarker.analysis.text.markdown import markdown_table
 

@@ -65,7 +65,7 @@ def node_test_page(reports: Sequence[CheckReport], absent: Mapping[str, str], te
     Parameters
     ----------
     reports : sequence of CheckReport
-        Of the node tests, one a framework, the reference first.
+        Of the node tests, one per framework, the reference first.
     absent : mapping
         Framework to the reason why its tests did not run.
     tests : int

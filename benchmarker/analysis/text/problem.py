@@ -153,7 +153,7 @@ def _totals(description: Mapping[str, Any], width: int) -> list[str]:
     rows = {
         "batch size": f"{description['batch_size']} ({description['mode']})",
         "trainable values": f"{description['parameter_count']:,}",
-        "forward, a sample": (
+        "forward, per sample": (
             f"{count(description['flops_per_sample'], 'FLOP')} in convolutions, matrix and recurrent products, "
             f"{count(description['elementwise_flops_per_sample'], 'FLOP')} elementwise"
         ),

@@ -94,7 +94,7 @@ def _fact(value: float, unit: str) -> str:
 
 
 _ADVICE = {
-    "minor page faults a step": "--allocator=no-trim",
+    "minor page faults per step": "--allocator=no-trim",
     "cores used": "--affinity",
     "CPUs used": "--affinity",
 }
@@ -172,7 +172,7 @@ def breakdown(timing: Mapping[str, Any]) -> str:
     return f"{shown}; {waiting} of it waiting for the device; median of {found['steps']} steps"
 
 
-def beside(record: Record) -> Iterator[tuple[str, str]]:
+def efficiency(record: Record) -> Iterator[tuple[str, str]]:
     """Yield shares of peaks, energy and cost, each with its label, as far as they are known."""
     metrics = record["metrics"]
     shares = [
@@ -183,7 +183,7 @@ def beside(record: Record) -> Iterator[tuple[str, str]]:
     if shares:
         yield "of the peak", ", ".join(shares)
     if metrics.get("joules_per_sample") is not None:
-        energy = f"{significant(metrics['joules_per_sample'])} J a sample, idle draw left out"
+        energy = f"{significant(metrics['joules_per_sample'])} J per sample, idle draw left out"
         rate = metrics["flop_per_joule"]
         yield "energy", energy + (f", {count(rate, 'FLOP/J')}" if rate else "")
     if metrics.get("cost_per_million_samples") is not None and metrics.get("cost_of_run") is not None:

@@ -18,9 +18,9 @@ _NONE = "-"
 _LOW = 0.1
 """A share below which whole percents would tell little."""
 _SPEEDUP = (
-    "Speed-up: samples a second over those of one rank of the same framework, problem and settings, of strong scaling "
-    "with the same mini-batch, of weak scaling with a rank's. Efficiency: the speed-up over the number of ranks; its "
-    "interval is the widest that those of both step times allow."
+    "Speed-up: samples per second over those of one rank of the same framework, problem and settings, of strong "
+    "scaling with the same mini-batch, of weak scaling with a rank's. Efficiency: the speed-up over the number of "
+    "ranks; its interval is the widest that those of both step times allow."
 )
 _PARTS = (
     "Compute: forward and backward of the slowest rank, made by all ranks at once without an exchange, so that it "
@@ -32,7 +32,7 @@ _BETWEEN = (
     "of the steps between."
 )
 _BYTES = (
-    "Bytes a step, of all ranks together: by the scheme's formula, and as the interfaces of the run counted them "
+    "Bytes per step, of all ranks together: by the scheme's formula, and as the interfaces of the run counted them "
     "(headers included)."
 )
 
@@ -104,7 +104,7 @@ def _volume(found: Mapping[str, Any]) -> str:
     volume = found["volume"]
     if not volume:
         return ""
-    parts = [f"{size(volume['expected_bytes'])} a step by formula"]
+    parts = [f"{size(volume['expected_bytes'])} per step by formula"]
     if volume["wire_bytes"] is not None:
         parts.append(f"{size(volume['wire_bytes'])} on the wire")
     logical = volume["logical_bytes"] or {}

@@ -1,4 +1,4 @@
-"""A table of records, one a row: what ran when, its number and how far to believe it."""
+"""A table of records, one per row: what ran when, its number and how far to believe it."""
 
 from __future__ import annotations
 

@@ -109,7 +109,7 @@ def _lines(comparison: Comparison) -> Iterator[tuple[str, str]]:
 
 def _number(number: Number) -> str:
     count = plural(number.processes, "process")
-    text = f"{duration(number.median_seconds)} a step, "
+    text = f"{duration(number.median_seconds)} per step, "
     if number.ci95 is None:
         return f"{text}{count}"
     low, high = map(duration, number.ci95)

@@ -52,13 +52,13 @@ def _server(told: Mapping[str, Any]) -> str:
 
 def are_in(rows: Sequence[Cell]) -> bool:
     """Tell whether load came in a scenario in a row of a table."""
-    return any(cell.asked.get("scenario") for cell in rows)
+    return any(cell.specification.get("scenario") for cell in rows)
 
 
 def columns(rows: Sequence[Cell]) -> list[Column]:
     """Return columns of the scenarios of a table's rows."""
     found = []
-    names = {cell.asked.get("scenario") for cell in rows}
+    names = {cell.specification.get("scenario") for cell in rows}
     if SINGLE_STREAM in names:
         title = f"{PERCENTILES[SINGLE_STREAM]:g}th percentile"
         texts = [None if v is None else duration(v) for v in _medians(rows, "single_stream_latency")]
@@ -71,12 +71,12 @@ def columns(rows: Sequence[Cell]) -> list[Column]:
 
 def notes(rows: Sequence[Cell]) -> list[str]:
     """Return what the columns mean, and why a server has no rate."""
-    servers = [cell for cell in rows if cell.asked.get("scenario") == SERVER]
+    servers = [cell for cell in rows if cell.specification.get("scenario") == SERVER]
     if not servers:
         return []
     reasons = [value_at(record, "timing.scenario.server.reason") for cell in servers for record in cell.well]
     meaning = (
-        "Within bound/s: samples a second of the highest rate of Poisson arrivals whose 99th percentile of latencies "
+        "Within bound/s: samples per second of the highest rate of Poisson arrivals whose 99th percentile of latencies "
         "keeps the bound; steps are those of the same queries without their waiting."
     )
     return [meaning, *dict.fromkeys(f"Unreachable or unconfirmed: {reason}." for reason in reasons if reason)]

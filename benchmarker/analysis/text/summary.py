@@ -88,7 +88,7 @@ def summary_lines(record: Record) -> Iterator[tuple[str, str]]:
     yield "throughput", "" if collectives.is_collective(record) else _throughput(record)
     yield "in all", _in_all(record)
     yield "breakdown", quality.breakdown(record["timing"])
-    yield from quality.beside(record)
+    yield from quality.efficiency(record)
     yield "verification", _verification(record["verification"])
     yield "after timing", _proof(record["verification"]["after_timing"])
     yield "exactness", _exactness(record.get("operator"))
@@ -127,7 +127,7 @@ def _what(record: Record) -> str:
     if problem["parameter_count"] is not None:
         parts.append(f"{problem['parameter_count']:,} parameters")
     if problem["flops_per_step"] is not None:
-        parts.append(f"{count(problem['flops_per_step'], 'FLOP')} a step")
+        parts.append(f"{count(problem['flops_per_step'], 'FLOP')} per step")
     return ", ".join(parts)
 
 
@@ -191,7 +191,7 @@ def _throughput(record: Record) -> str:
 
 
 def _in_all(record: Record) -> str:
-    """Return what the run took as a whole: seconds of training, or mini-batches a second of inference."""
+    """Return what the run took as a whole: seconds of training, or mini-batches per second of inference."""
     metrics, timing = record["metrics"], record["timing"]
     steps = timing.get("steps") or len(timing["samples_seconds"] or ())
     if metrics.get("training_seconds") is not None:

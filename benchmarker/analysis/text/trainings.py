@@ -54,7 +54,7 @@ _SHARE = "Reached: with the exact 95 % interval of the share (Clopper-Pearson)."
 
 
 def trainings_table(records: Sequence[Record], *, width: int = 80) -> str:
-    """Return a table of trainings: for each recipe a row a framework, and what can be said of their differences.
+    """Return a table of trainings: for each recipe a row per framework, and what can be said of their differences.
 
     Parameters
     ----------
@@ -81,7 +81,7 @@ def _block(
     notes: Sequence[str],
     width: int,
 ) -> str:
-    """Return the heading of a recipe, a row a group, and notes."""
+    """Return the heading of a recipe, a row per group, and notes."""
     asked = record["specification"]["training"]
     target = asked["target"]
     better = "at least" if target["metric"] == "accuracy" else "at most"
@@ -199,7 +199,7 @@ def comparison_text(comparison: Comparison, *, width: int = 80) -> str:
     if any(group.left_out or group.is_disturbed for group in groups):
         notes.append("--include-contaminated counts the seconds that the machine disturbed too.")
     notes += [*_every_time(groups), *_skipped(groups), *_steps_compared(groups), *_convergence(groups)]
-    notes += [_told(row, comparison.first) for row in comparison.rows]
+    notes += [_difference_text(row, comparison.first) for row in comparison.rows]
     verdicts = [
         Column("verdict on steps", (_NONE, *(row.steps_verdict for row in comparison.rows))),
         Column("verdict on seconds", ("baseline", *(row.verdict for row in comparison.rows))),
@@ -207,8 +207,8 @@ def comparison_text(comparison: Comparison, *, width: int = 80) -> str:
     return _block(comparison.first.well[0], "side", groups, verdicts, notes, width)
 
 
-def _told(row: Row, first: TrainingGroup) -> str:
-    """Return a difference in seconds as steps times seconds a step, with its probability."""
+def _difference_text(row: Row, first: TrainingGroup) -> str:
+    """Return a difference in seconds as steps times seconds per step, with its probability."""
     sides = f"{row.group.label} against {first.label}"
     if row.seconds_ratio is None or row.steps_ratio is None or row.step_seconds_ratio is None:
         text = f"{sides}: no ratio, since half of the trainings and more missed the target"

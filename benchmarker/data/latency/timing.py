@@ -89,7 +89,7 @@ def time_batches(
 
 
 def stored_files(folder: Path, format_: str, numbers: Numbers) -> list[Path]:
-    """Return the files that some images lie in: one of all pixels, or one an image."""
+    """Return the files that some images lie in: one of all pixels, or one per image."""
     if format_ in ARRAYS:
         return [folder / f"samples.{format_}"]
     return [folder / f"{number}.{format_}" for number in numbers]

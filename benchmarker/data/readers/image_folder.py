@@ -1,4 +1,4 @@
-"""Folders of images, one a class, as ImageNet's (Russakovsky et al. 2015): ``n01440764/n01440764_18.JPEG``."""
+"""Folders of images, one per class, as ImageNet's (Russakovsky et al. 2015): ``n01440764/n01440764_18.JPEG``."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from benchmarker.api.dataset import Dataset, SourceFile, from_pixels
-from benchmarker.cache import home, told_if_unwritable
+from benchmarker.cache import explain_unwritable, home
 from benchmarker.data.readers.files import data_folder
 from benchmarker.errors import UsageError, missing_package, plural
 from benchmarker.files import read_regular
@@ -122,7 +122,7 @@ def _storage(folder: Path, shape: tuple[int, ...]) -> Array:
     if needed <= os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") // 2:
         return np.empty(shape, np.uint8)
     place = home()
-    with told_if_unwritable(place, "data sets"):
+    with explain_unwritable(place, "data sets"):
         place.mkdir(parents=True, exist_ok=True)
         free = shutil.disk_usage(place).free
         if 2 * needed > free:

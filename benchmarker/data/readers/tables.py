@@ -1,4 +1,4 @@
-"""Tables of measurements that come with scikit-learn: a row a sample, its class in the last column."""
+"""Tables of measurements that come with scikit-learn: a row per sample, its class in the last column."""
 
 from __future__ import annotations
 

@@ -61,7 +61,7 @@ def fill(recipe: Recipe, folder: Path, progress: Progress, *, again: bool = Fals
         raise EnvironmentCreationError(_failure(recipe, install, error)) from None
     broken = sorted({damage.distribution for damage in find_damage(folder)})
     if broken and not again:
-        return _fill_anew(recipe, folder, progress, broken)
+        return _refill(recipe, folder, progress, broken)
     if broken:
         raise EnvironmentCreationError(
             f"{', '.join(broken)} could not be installed completely: files do not have the sizes that their lists "
@@ -70,7 +70,7 @@ def fill(recipe: Recipe, folder: Path, progress: Progress, *, again: bool = Fals
     return _python_version(folder)
 
 
-def _fill_anew(recipe: Recipe, folder: Path, progress: Progress, broken: Sequence[str]) -> str:
+def _refill(recipe: Recipe, folder: Path, progress: Progress, broken: Sequence[str]) -> str:
     """Fill the folder once more, without what uv's cache holds of distributions that are damaged there."""
     progress(f"uv's cache is damaged, fetching {', '.join(broken)} again")
     with suppress(CommandFailedError):

@@ -94,7 +94,7 @@ def mark_damaged(name: str, *, contents: bool = False) -> str | None:
         return None
     try:
         (folder / MARK).touch()
-        then = "it is made anew by the next run, or by 'benchmarker env create'"
+        then = "the next run, or 'benchmarker env create', recreates it"
     except OSError:
         then = f"remove it with 'benchmarker env remove {name}'"
     more = f" and {len(found) - 1} more files" if len(found) > 1 else ""

@@ -252,7 +252,7 @@ def _query(path: str, distributions: tuple[str, ...]) -> dict[str, Any]:
 
 def _named(plugin: FrameworkPlugin, choice: str, version: str | None, ranks: bool) -> Interpreter:
     path = str(_executable(choice))
-    facts = _query(path, _asked_of(plugin, ranks))
+    facts = _query(path, _probed_distributions(plugin, ranks))
     _require(plugin, facts, choice, version, ranks, f"'{choice}' -m pip install")
     known = managed_at(path)
     if known is not None and known.recorded:
@@ -263,12 +263,12 @@ def _named(plugin: FrameworkPlugin, choice: str, version: str | None, ranks: boo
 def _contained(plugin: FrameworkPlugin, choice: str, version: str | None, ranks: bool) -> Interpreter:
     from benchmarker.execution.environments.containers.opening import open_image
 
-    container, facts = open_image(choice, _asked_of(plugin, ranks))
+    container, facts = open_image(choice, _probed_distributions(plugin, ranks))
     _require(plugin, facts, choice, version, ranks, "python3 -m pip install")
     return Interpreter(facts["path"], "container", facts["python"], container=container)
 
 
-def _asked_of(plugin: FrameworkPlugin, ranks: bool) -> tuple[str, ...]:
+def _probed_distributions(plugin: FrameworkPlugin, ranks: bool) -> tuple[str, ...]:
     """Return the distributions whose versions an interpreter is asked for."""
     return (*own_distributions(plugin), *(sorted(names(of_ranks(plugin))) if ranks else ()))
 
@@ -299,7 +299,11 @@ def _require(
             f"--env: {plugin.name}=={version} was asked for, '{choice}' has {installed}; "
             "leave the version out, or use --env managed"
         )
-    lacking = [name for name in _asked_of(plugin, ranks) if name not in (*distributions, *facts["versions"])]
+    lacking = [
+        name
+        for name in _probed_distributions(plugin, ranks)
+        if name not in (*distributions, *facts["versions"])
+    ]
     if lacking:
         raise UsageError(
             f"--env: '{choice}' has no {' and no '.join(lacking)}, which runs of several ranks need; "

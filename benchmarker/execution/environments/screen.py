@@ -16,7 +16,7 @@ _COLUMNS, _ROWS = 1000, 100
 _CONTROL = re.compile(r"\x1b(?:\[[0-9;?]*[A-Za-z]|\][^\x07\x1b]*(?:\x07|\x1b\\))")
 _BYTES = r"(\d[\d.]* (?:[KMGT]i)?B)"
 _BAR = re.compile(rf"([A-Za-z0-9][\w.-]*) +-+ *{_BYTES}/{_BYTES}")
-_LONGEST = 1 << 16
+_MAX_TEXT = 1 << 16
 _NAMED = 2
 
 
@@ -52,7 +52,7 @@ class Screen:
         *whole, self._text = self._text.split("\n")
         for text in (*whole, self._text):
             self._see_bars(text)
-        self._text = self._text[-_LONGEST:]
+        self._text = self._text[-_MAX_TEXT:]
         # A spinner's text stands before the return of the carriage that erases it.
         lines = (_CONTROL.sub("", text.rstrip("\r").rpartition("\r")[2]).rstrip() for text in whole)
         return [line for line in lines if line]

@@ -136,7 +136,7 @@ class EngineLauncher(Launcher):
         with temporary_folder() as folder:
             log = folder / "engine.log"
             with self.open_engine(processes, log, (TELL,)) as engine:
-                told = _told(engine.incoming, processes)
+                told = _rank_reports(engine.incoming, processes)
             if len(told) < processes:
                 raise self._not_started(processes, log)
         self._places = [place_of(json.loads(told[rank])) for rank in range(processes)]
@@ -205,7 +205,7 @@ def through_streams(start: Callable[[int, int], EngineClient], processes: int) -
         yield OpenEngine(client, [ours_in], [ours_out] * processes)
 
 
-def _told(incoming: Sequence[int], processes: int) -> dict[int, bytes]:
+def _rank_reports(incoming: Sequence[int], processes: int) -> dict[int, bytes]:
     """Return what each rank says of its place, as far as they do before the engine ends."""
     readers = {descriptor: frames.FrameReader() for descriptor in incoming}
     told: dict[int, bytes] = {}

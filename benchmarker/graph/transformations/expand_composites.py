@@ -1,4 +1,4 @@
-"""A graph with its composite operators written out, so that they become part of the straight line."""
+"""A graph with its composite operators expanded, so that they become part of the straight line."""
 
 from __future__ import annotations
 

@@ -103,17 +103,17 @@ def _channel_axis(graph: Graph, node: Node, place: int) -> int | None:
 
 def symmetric(largest: Iterable[float]) -> Scale:
     """Return the scales of channels whose largest elements are these."""
-    return Scale(tuple(_coarse(max(most, _LEAST) / WEIGHT_STEPS) for most in largest))
+    return Scale(tuple(_coarse(max(most, _MIN_RANGE) / WEIGHT_STEPS) for most in largest))
 
 
 def affine(low: float, high: float) -> Scale:
     """Return the scale of elements in a range, which zero is always part of and exactly a step of."""
     low, high = min(low, 0.0), max(high, 0.0)
-    scale = _coarse(max(high - low, _LEAST) / STEPS)
+    scale = _coarse(max(high - low, _MIN_RANGE) / STEPS)
     return Scale((scale,), round(-low / scale))
 
 
-_LEAST = 1e-20
+_MIN_RANGE = 1e-20
 """A range that is zero has to have steps, too."""
 
 
@@ -173,7 +173,7 @@ class _Quantized:
                 self.renamed[value] = self._quantized(self._results[value])
 
     def _bias(self, node: Node, factors: Sequence[Operand]) -> tuple[str, ...]:
-        """Return the bias of a product in its own steps, if it has one that is a parameter with a number a channel."""
+        """Return the bias of a product in its own steps, if that is a parameter with a number per channel."""
         if len(node.inputs) < 3 or not factors or factors[1].axis is None:
             return ()
         (step,), steps = self._scales[factors[0]].scale, self._scales[factors[1]].scale

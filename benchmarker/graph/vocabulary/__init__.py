@@ -1,1 +1,1 @@
-"""The operators, one group a file; ``graph/operators.py`` puts them together."""
+"""The operators, one group per file; ``graph/operators.py`` puts them together."""

@@ -13,12 +13,12 @@ from benchmarker import registry
 from benchmarker.api.framework import Device
 from benchmarker.cache import (
     evict,
+    explain_unwritable,
     hold,
     home,
     publish_folder,
     staged_folder,
     store_json,
-    told_if_unwritable,
 )
 from benchmarker.errors import ProtocolError, UsageError
 from benchmarker.execution.environments import resolve
@@ -116,7 +116,7 @@ def _folder() -> Path:
 @contextmanager
 def _staged() -> Iterator[Path]:
     with ExitStack() as stack:
-        with told_if_unwritable(_folder(), "models"):
+        with explain_unwritable(_folder(), "models"):
             folder = stack.enter_context(staged_folder(_folder() / "model"))
         yield folder
 

@@ -10,7 +10,7 @@ from benchmarker.experiment.blueprint.loading import Blueprint
 from benchmarker.experiment.faults import faults
 from benchmarker.experiment.parts import cells_of
 from benchmarker.experiment.planning import matrix
-from benchmarker.orchestration.experiment_run import asked_experiment
+from benchmarker.orchestration.experiment_run import experiment_from_options
 
 
 def count_cells(values: Mapping[str, Any], blueprint: Blueprint) -> int:
@@ -23,7 +23,7 @@ def count_cells(values: Mapping[str, Any], blueprint: Blueprint) -> int:
     UsageError
         If something is wrong wherever it runs.
     """
-    experiment = asked_experiment(values, blueprint)
+    experiment = experiment_from_options(values, blueprint)
     for fault in faults(experiment):
         raise UsageError(str(blueprint.fault(fault) or fault.message))
     return len(cells_of(matrix(experiment)))

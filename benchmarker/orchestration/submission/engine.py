@@ -54,7 +54,7 @@ class EngineState:
         return self.state in _PENDING
 
 
-def require_told(name: str, resources: Resources) -> None:
+def check_resources(name: str, resources: Resources) -> None:
     """Refuse what an engine would never hear of.
 
     Parameters
@@ -162,7 +162,7 @@ class Engine:
             With the engine's own reason if it refuses it.
         """
         job = self._job(script, arguments, resources, name)
-        with self._told():
+        with self._engine_errors():
             self._executor.submit(job)
             if job.native_id is None:
                 job.wait(timeout=timedelta(seconds=TIMEOUT), target_states=[self._psij.JobState.QUEUED])
@@ -180,7 +180,7 @@ class Engine:
             self._call(self._executor.get_cancel_command(job))
             return
         attached = self._psij.Job(self._psij.JobSpec(executable="/bin/true"))
-        with self._told():
+        with self._engine_errors():
             self._executor.attach(attached, job)
             self._executor.cancel(attached)
 
@@ -198,7 +198,7 @@ class Engine:
             return self._slurm_states(jobs)
         if self.name not in BATCH_ENGINES:
             return {}
-        with self._told():
+        with self._engine_errors():
             told = self._call(self._executor.get_status_command(jobs))
             found = self._executor.parse_status_output(0, told)
         return {
@@ -243,7 +243,7 @@ class Engine:
         return done.stdout
 
     @contextlib.contextmanager
-    def _told(self) -> Iterator[None]:
+    def _engine_errors(self) -> Iterator[None]:
         """Turn what PSI/J raises into a sentence with the engine's own reason."""
         try:
             yield

@@ -12,7 +12,7 @@ import msgspec
 
 from benchmarker.errors import UsageError
 from benchmarker.files import remove, sha256_of, staged
-from benchmarker.orchestration.submission.engine import ARRAY_ENGINES, Engine, require_told
+from benchmarker.orchestration.submission.engine import ARRAY_ENGINES, Engine, check_resources
 from benchmarker.orchestration.submission.resources import Resources
 from benchmarker.orchestration.submission.state import (
     Dispatch,
@@ -79,7 +79,7 @@ def new_submission(
     UsageError
         If it would be too many jobs, or something is asked for that the engine would never hear of.
     """
-    require_told(engine, resources)
+    check_resources(engine, resources)
     return Submission(
         id=new_id(),
         engine=engine,
@@ -213,7 +213,7 @@ def resume(submission: Submission, results: Path) -> tuple[Submission, list[int]
         If the blueprint is not what it was, something is asked for that the engine would never hear of, or the
         engine refuses.
     """
-    require_told(submission.engine, submission.resources)
+    check_resources(submission.engine, submission.resources)
     path = Path(submission.blueprint)
     if not path.is_file() or sha256_of(path) != submission.sha256:
         raise UsageError(f"'{path}' has changed since it was submitted: submit it again")

@@ -13,7 +13,7 @@ from benchmarker.plugins.common.custom.arrays import ArrayKernel, array_kernel
 
 
 def custom(site: Site, *, name: str) -> Native:
-    """One operator for all that users bring; those that have only a body were written out before."""
+    """One operator for all that users bring; those that have only a body were expanded before."""
     operator = registered(name)
     implementation = operator.implementation("chainer")
     if isinstance(implementation, NativeFunction):

@@ -52,8 +52,8 @@ def _by_direction(
 
 _LSTM_WEIGHT = _by_direction("interleaved gates", 1, _interleave, _separate)
 _LSTM_BIAS = _by_direction("two biases with interleaved gates", 2, _interleave, _separate)
-_PLAIN_WEIGHT = _by_direction("one array a direction", 1, _same, _same)
-_PLAIN_BIAS = _by_direction("two biases a direction", 2, _same, _same)
+_PLAIN_WEIGHT = _by_direction("one array per direction", 1, _same, _same)
+_PLAIN_BIAS = _by_direction("two biases per direction", 2, _same, _same)
 
 
 def _always(layout: Layout) -> Callable[[Node], Layout]:

@@ -82,13 +82,13 @@ class Updates:
         """The learning rate that a momentum buffer is of; None of a state that is as the equations have it."""
         return None if self._folded is None else self._folded.rate
 
-    def go_on(self, steps: int, rate: float | None) -> None:
+    def resume_from(self, steps: int, rate: float | None) -> None:
         """Have the next update be that after ``steps``, and a momentum buffer of a rate."""
         self._native.t = steps
         for parameter in self._native.target.params():
             parameter.update_rule.t = steps
         if self._folded is not None:
-            self._folded.go_on(self._known.optimizer, rate)
+            self._folded.resume_from(self._known.optimizer, rate)
 
     def put(self, letter: str, parameter: Any, array: Any) -> None:
         """Take one letter of a parameter's state, as the equations have it."""
@@ -98,7 +98,7 @@ class Updates:
         buffer = array if self._folded is None else array / self._folded.factor()
         rule.state[_LETTERS[self._known.optimizer.kind][letter]] = buffer.astype(array.dtype)
 
-    def told(self, buffer: Any) -> Any:
+    def unfolded(self, buffer: Any) -> Any:
         """Return an array of the state as the equations have it."""
         return buffer if self._folded is None else self._folded.velocity(buffer)
 

@@ -309,7 +309,7 @@ class ChainerProgram(RestorableProgram):
             for letter in state_names(self._optimizer.kind)
         }
         return {
-            letter: {name: updates.told(array) for name, array in arrays.items()}
+            letter: {name: updates.unfolded(array) for name, array in arrays.items()}
             for letter, arrays in found.items()
         }
 
@@ -368,7 +368,7 @@ class ChainerProgram(RestorableProgram):
 
 
 def _native_operators(graph: Graph, sparse: Collection[str]) -> set[str]:
-    """Return the operators that are not written out; ``sparse_matmul`` is if an operand is kept dense."""
+    """Return the operators that are not expanded; ``sparse_matmul`` is if an operand is kept dense."""
     kept = all(node.inputs[0] in sparse for node in graph.nodes if node.operator == "sparse_matmul")
     return set(BINDERS) if kept else set(BINDERS) - {"sparse_matmul"}
 

@@ -15,7 +15,7 @@ from benchmarker.plugins.chainer.binding_site import Native, Site
 
 
 def _directions(natives: Any) -> tuple[Any, ...]:
-    """Return one weight a direction; a single one comes without its tuple."""
+    """Return one weight per direction; a single one comes without its tuple."""
     return natives if isinstance(natives, tuple) else (natives,)
 
 
@@ -65,7 +65,7 @@ def rnn(site: Site, *, layer: PlainRecurrent) -> Native:
 def lstm(site: Site, *, layer: Recurrent) -> Native:
     """``functions.lstm`` for each step of time.
 
-    Weights come with the gates interleaved by unit, one a direction; biases as two vectors a direction.
+    Weights come with the gates interleaved by unit, one per direction; biases as two vectors per direction.
     """
     from chainer import functions
 

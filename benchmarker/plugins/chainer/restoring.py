@@ -11,7 +11,7 @@ from benchmarker.api.training_state import TrainingState
 from benchmarker.plugins.chainer.composed import ComposedUpdates
 from benchmarker.plugins.chainer.optimizers import Updates
 from benchmarker.plugins.common.layouts import Layout
-from benchmarker.plugins.common.restoring import restored_arrays, statistics_of, told_statistics
+from benchmarker.plugins.common.restoring import native_statistics, restored_arrays, statistics_of
 from benchmarker.plugins.numpy.evaluation import RuleProgram
 
 if TYPE_CHECKING:
@@ -33,7 +33,7 @@ class RestorableProgram(RuleProgram):
     def native_state(self) -> dict[str, Array]:
         """Return statistics and buffers as Chainer keeps them, and the state of NumPy's own generator."""
         update = self._updating()
-        found = told_statistics(
+        found = native_statistics(
             {n: [self._fetch(a) for a in self._native[n]] for n in self._graph.statistics}
         )
         for key, parameter in self._keys():
@@ -58,7 +58,7 @@ class RestorableProgram(RuleProgram):
             for native, array in zip(self._native[name], kept):
                 native[...] = self._device.send(np.array(array))
         if isinstance(update, ComposedUpdates):
-            update.go_on(state.steps, state.numbers)
+            update.resume_from(state.steps, state.numbers)
             for _, slot, array in self._letters(state, update.state()):
                 slot[...] = self._device.send(np.array(array, slot.dtype))
         else:
@@ -74,7 +74,7 @@ class RestorableProgram(RuleProgram):
 
     def _put_native(self, update: Updates, state: TrainingState) -> None:
         rate = state.native.get(_RATE)
-        update.go_on(state.steps, None if rate is None else float(rate))
+        update.resume_from(state.steps, None if rate is None else float(rate))
         trained = [parameter for _, parameter in self._keys()]
         for letter, parameter, array in self._letters(state, dict.fromkeys(update.letters, trained)):
             update.put(letter, parameter, self._device.send(np.array(array, self._exact)))

@@ -44,7 +44,7 @@ class RuleSteps:
         found = self._known.rule.numbers(self._step, self._memory)
         return [found[name] for name in self.names]
 
-    def go_on(self, steps: int, numbers: Mapping[str, float]) -> None:
+    def resume_from(self, steps: int, numbers: Mapping[str, float]) -> None:
         """Have the next update be that after ``steps``, with what the rule has kept until then."""
         self._step, self._memory = steps, dict(numbers)
 
@@ -160,7 +160,7 @@ def _is_all_the_same(
 ) -> bool:
     """Tell whether native tensors may be updated as if these were parameters, and their state told as that of one."""
     if len(shapes) > 1:
-        return rule.is_separable and not rule.uses_axes and stands_alike(rule, place)
+        return rule.is_separable and not rule.uses_axes and has_uniform_state(rule, place)
     if not rule.uses_axes or len(place.shape) < 2:
         return True
     if tuple(shapes[0]) != place.shape:
@@ -169,7 +169,7 @@ def _is_all_the_same(
     return np.array_equal(native, _numbered(place.shape))
 
 
-def stands_alike(rule: UpdateRule, place: ParameterPlace) -> bool:
+def has_uniform_state(rule: UpdateRule, place: ParameterPlace) -> bool:
     """Tell whether all state of a parameter has its shape."""
     return set(rule.state_shapes(place).values()) <= {place.shape}
 
@@ -188,9 +188,9 @@ class ComposedState:
     _numbers: RuleSteps
     _parts: Sequence[Any]
 
-    def go_on(self, steps: int, numbers: Mapping[str, float]) -> None:
+    def resume_from(self, steps: int, numbers: Mapping[str, float]) -> None:
         """Have the next update be that after ``steps``, with what the rule has kept until then."""
-        self._numbers.go_on(steps, numbers)
+        self._numbers.resume_from(steps, numbers)
 
     def state(self) -> dict[str, list[Any]]:
         """Return each letter of the state of all native tensors, in their order.

@@ -13,6 +13,7 @@ from benchmarker.errors import UnsupportedError
 from benchmarker.graph.attributes import Recurrent
 from benchmarker.graph.graph import Graph
 from benchmarker.graph.types import Node
+from benchmarker.plugins.common.axis_orders import inverse
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -48,11 +49,11 @@ def permuted(axes: tuple[int, ...]) -> Layout:
     """Return the layout with the axes permuted, ``native = array.transpose(axes)``; in their order, the graph's."""
     if axes == tuple(range(len(axes))):
         return plain()
-    inverse = tuple(int(i) for i in np.argsort(axes))
+    back = inverse(axes)
     return Layout(
         f"permuted{axes}",
         lambda array: (np.ascontiguousarray(array.transpose(axes)),),
-        lambda arrays: arrays[0].transpose(inverse),
+        lambda arrays: arrays[0].transpose(back),
     )
 
 
@@ -66,7 +67,7 @@ def flattened(sizes: tuple[int, ...], order: tuple[int, ...]) -> Layout:
     order : tuple of int
         Native axis ``i`` is the graph's axis ``order[i]`` of them.
     """
-    inverse = tuple(int(i) for i in np.argsort(order))
+    back = inverse(order)
 
     def encode(array: Array) -> tuple[Array, ...]:
         axes = (*(1 + axis for axis in order), 0)
@@ -75,7 +76,7 @@ def flattened(sizes: tuple[int, ...], order: tuple[int, ...]) -> Layout:
 
     def decode(arrays: Sequence[Array]) -> Array:
         (array,) = arrays
-        axes = (len(sizes), *inverse)
+        axes = (len(sizes), *back)
         moved = array.reshape(*(sizes[axis] for axis in order), array.shape[1]).transpose(axes)
         return np.ascontiguousarray(moved.reshape(array.shape[1], -1))
 
@@ -83,7 +84,7 @@ def flattened(sizes: tuple[int, ...], order: tuple[int, ...]) -> Layout:
 
 
 def reorder_gates(array: Array, order: Sequence[int], axis: int) -> Array:
-    """Return ``array`` with its blocks along ``axis`` (one a gate) in ``order``."""
+    """Return ``array`` with its blocks along ``axis`` (one per gate) in ``order``."""
     blocks = np.split(array, len(order), axis=axis)
     return np.concatenate([blocks[i] for i in order], axis=axis)
 
@@ -98,23 +99,23 @@ def gates(order: tuple[int, ...], axis: int) -> Layout:
     axis : int
         The axis of the gates after the direction axis is gone.
     """
-    inverse = tuple(int(i) for i in np.argsort(order))
+    back = inverse(order)
     return Layout(
         f"gates{order}{axis}",
         lambda array: (reorder_gates(array[0], order, axis),),
-        lambda arrays: reorder_gates(arrays[0], inverse, axis)[None],
+        lambda arrays: reorder_gates(arrays[0], back, axis)[None],
     )
 
 
 def two_biases(order: tuple[int, ...]) -> Layout:
     """Return the layout of a recurrent bias ``(1, 2 * gates * H)`` as two vectors, input's and recurrent's."""
-    inverse = tuple(int(i) for i in np.argsort(order))
+    back = inverse(order)
 
     def encode(array: Array) -> tuple[Array, ...]:
         return tuple(reorder_gates(half, order, 0) for half in np.split(array[0], 2))
 
     def decode(arrays: Sequence[Array]) -> Array:
-        return np.concatenate([reorder_gates(half, inverse, 0) for half in arrays])[None]
+        return np.concatenate([reorder_gates(half, back, 0) for half in arrays])[None]
 
     return Layout(f"two_biases{order}", encode, decode)
 

@@ -54,7 +54,7 @@ def restored_arrays(
             yield one, np.reshape(array, tuple(one.shape))
 
 
-def told_statistics(natives: Mapping[str, Sequence[Array]]) -> dict[str, Array]:
+def native_statistics(natives: Mapping[str, Sequence[Array]]) -> dict[str, Array]:
     """Return native arrays of running statistics, which layouts may scale and so round, as part of a native state."""
     return {
         f"{_STATISTIC}{name}.{place}": np.array(array)

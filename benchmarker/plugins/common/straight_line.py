@@ -1,7 +1,7 @@
 """A graph as one Python function: a straight line of calls, each value dropped after its last use.
 
 For frameworks that run operator by operator. The function is built once as a syntax tree and compiled, so
-that running it interprets nothing of the graph: one call a node, local variables between them.
+that running it interprets nothing of the graph: one call per node, local variables between them.
 """
 
 from __future__ import annotations

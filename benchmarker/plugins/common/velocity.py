@@ -42,7 +42,7 @@ class FoldedVelocity:
         """Return what the buffer is multiplied by to be ``v``."""
         return -1.0 / (self.rate or 1.0)
 
-    def go_on(self, optimizer: Optimizer, rate: float | None = None) -> None:
+    def resume_from(self, optimizer: Optimizer, rate: float | None = None) -> None:
         """Have a buffer of this rate; without one of the rate of the updates before."""
         self.rate = max(optimizer.learning_rate, MIN_RATE) if rate is None else rate
 

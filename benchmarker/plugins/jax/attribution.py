@@ -86,7 +86,7 @@ def _computations(lines: Iterable[str]) -> dict[str, _Computation]:
     return found
 
 
-def _told(source: str) -> Origin | None:
+def _origin_of(source: str) -> Origin | None:
     """Return the origin that a source tells, None if it tells none."""
     match = _NODE.search(source)
     if match:
@@ -114,20 +114,20 @@ class _Reader:
 
     def _own(self, instruction: _Instruction) -> Origin | None:
         """Return the origin by the source, else by the root of what is called, else by anything in it."""
-        told = _told(instruction.source)
+        told = _origin_of(instruction.source)
         if told:
             return told
         for name in instruction.called:
             computation = self._computations.get(name)
             root = computation.instructions.get(computation.root) if computation else None
-            if root and _told(root.source):
-                return _told(root.source)
+            if root and _origin_of(root.source):
+                return _origin_of(root.source)
         return next(self._inside(instruction), None)
 
     def _inside(self, instruction: _Instruction) -> Iterator[Origin]:
         for name in instruction.called:
             computation = self._computations.get(name, _Computation())
             for inner in reversed(list(computation.instructions.values())):
-                told = _told(inner.source)
+                told = _origin_of(inner.source)
                 if told:
                     yield told

@@ -49,7 +49,7 @@ class ComposedUpdate:
         """Return the state before the first update of parameters as they stand."""
         found = {}
         for name, array in trained.items():
-            seen = np.asarray(self._seen(name, array), self.exact)
+            seen = np.asarray(self._to_rule(name, array), self.exact)
             place = self._place(name, seen.shape)
             state = started(self.rule, place, seen)
             found[name] = tuple(state[letter] for letter in state_shapes(self.rule, place))
@@ -63,15 +63,15 @@ class ComposedUpdate:
         """Return parameters and state after one update; ``numbers`` are those of the rule as one array."""
         operators = JaxOperators(self.exact, self.exact, channels_last=False)
         known = {name: Tensor(numbers[i]) for i, name in enumerate(number_names(self.rule))}
-        seen = {name: Tensor(self._seen(name, array)) for name, array in trained.items()}
+        seen = {name: Tensor(self._to_rule(name, array)) for name, array in trained.items()}
         where = [self._place(name, tensor.value.shape) for name, tensor in seen.items()]
         states = {
             place.name: dict(zip(state_shapes(self.rule, place), map(Tensor, slots[place.name])))
             for place in where
         }
-        given = {name: Tensor(self._seen(name, gradients[name])) for name in seen}
+        given = {name: Tensor(self._to_rule(name, gradients[name])) for name in seen}
         moved, remembered = advanced(self.rule, operators, where, given, seen, states, known)
-        after = {name: self._stood(name, operators.plain(tensor)) for name, tensor in moved.items()}
+        after = {name: self._from_rule(name, operators.plain(tensor)) for name, tensor in moved.items()}
         kept = {
             place.name: tuple(
                 operators.plain(remembered[place.name][letter]).reshape(shape)
@@ -81,15 +81,15 @@ class ComposedUpdate:
         }
         return after, kept
 
-    def stands_as_in_the_graph(self, name: str) -> bool:
+    def is_in_graph_layout(self, name: str) -> bool:
         """Tell whether the state of a parameter is in the graph's layout."""
         return self.rule.uses_axes or self.forms[name] == PLAIN
 
     def _place(self, name: str, shape: tuple[int, ...]) -> ParameterPlace:
         return replace(self.places[name], shape=tuple(shape))
 
-    def _seen(self, name: str, array: Any) -> Any:
+    def _to_rule(self, name: str, array: Any) -> Any:
         return self.forms[name].decode(array) if self.rule.uses_axes else array
 
-    def _stood(self, name: str, array: Any) -> Any:
+    def _from_rule(self, name: str, array: Any) -> Any:
         return self.forms[name].encode(array) if self.rule.uses_axes else array

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable
 from typing import Any
 
@@ -116,40 +117,31 @@ class Elementwise(Arranging):
     # --- two operands ------------------------------------------------------------------------
 
     def add(self, a: Tensor, b: Tensor) -> Tensor:
-        left, right, form = self.aligned(a, b)
-        return Tensor(left + right, form)
+        return self.pairwise(operator.add, a, b)
 
     def sub(self, a: Tensor, b: Tensor) -> Tensor:
-        left, right, form = self.aligned(a, b)
-        return Tensor(left - right, form)
+        return self.pairwise(operator.sub, a, b)
 
     def mul(self, a: Tensor, b: Tensor) -> Tensor:
-        left, right, form = self.aligned(a, b)
-        return Tensor(left * right, form)
+        return self.pairwise(operator.mul, a, b)
 
     def div(self, a: Tensor, b: Tensor) -> Tensor:
-        left, right, form = self.aligned(a, b)
-        return Tensor(left / right, form)
+        return self.pairwise(operator.truediv, a, b)
 
     def minimum(self, a: Tensor, b: Tensor) -> Tensor:
-        left, right, form = self.aligned(a, b)
-        return Tensor(self.jnp.minimum(left, right), form)
+        return self.pairwise(self.jnp.minimum, a, b)
 
     def maximum(self, a: Tensor, b: Tensor) -> Tensor:
-        left, right, form = self.aligned(a, b)
-        return Tensor(self.jnp.maximum(left, right), form)
+        return self.pairwise(self.jnp.maximum, a, b)
 
     def pow(self, a: Tensor, b: Tensor) -> Tensor:
-        left, right, form = self.aligned(a, b)
-        return Tensor(self.jnp.power(left, right), form)
+        return self.pairwise(self.jnp.power, a, b)
 
     def integer_div(self, a: Tensor, b: Tensor) -> Tensor:
-        left, right, form = self.aligned(a, b)
-        return Tensor(self.lax.div(*self.jnp.broadcast_arrays(left, right)), form)
+        return self.pairwise(lambda *both: self.lax.div(*self.jnp.broadcast_arrays(*both)), a, b)
 
     def mod(self, a: Tensor, b: Tensor) -> Tensor:
-        left, right, form = self.aligned(a, b)
-        return Tensor(self.jnp.mod(left, right), form)
+        return self.pairwise(self.jnp.mod, a, b)
 
     # --- softmax -----------------------------------------------------------------------------
 

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from benchmarker.graph.operators import Operators
+from benchmarker.plugins.common.axis_orders import broadcast_order, graph_order
 from benchmarker.plugins.jax.tensors import KERNEL, LAST, PLAIN, Form, Tensor
 
 
@@ -97,7 +98,7 @@ class Arranging(Operators):
         return self.arrange(x, self.image_form(x.rank))
 
     def of_channels(self, values: Any, y: Any, form: Form) -> Any:
-        """Return one value a channel so that it broadcasts to ``y``, which stands in ``form``."""
+        """Return one value per channel so that it broadcasts to ``y``, which stands in ``form``."""
         return values if form == LAST else values.reshape((-1,) + (1,) * (y.ndim - 2))
 
     def places(self, x: Tensor, axes: Sequence[int]) -> tuple[int, ...]:
@@ -110,14 +111,14 @@ class Arranging(Operators):
             return x
         return Tensor(self.plain(x).reshape((1,) * (rank - x.rank) + x.shape))
 
-    def aligned(self, a: Tensor, b: Tensor) -> tuple[Any, Any, Form]:
-        """Return the arrays of ``a`` and ``b`` so that they broadcast as in the graph, and their form."""
-        (left, right), form = self.together(a, b)
-        return left, right, form
+    def pairwise(self, function: Callable[[Any, Any], Any], a: Tensor, b: Tensor) -> Tensor:
+        """Return what ``function`` makes of the elements of both, broadcast as in the graph."""
+        both, form = self.together(a, b)
+        return Tensor(function(*both), form)
 
     def together(self, *xs: Tensor) -> tuple[list[Any], Form]:
         """Return the arrays of ``xs`` so that they broadcast as in the graph, and their form."""
-        larger = max(xs, key=lambda x: (x.rank, x.value.size))
-        if larger.form == PLAIN:
+        order = broadcast_order([x.shape for x in xs], [x.order for x in xs])
+        if order == graph_order(len(order)):
             return [self.plain(x) for x in xs], PLAIN
-        return [self.arrange(self.raised(x, larger.rank), larger.form) for x in xs], larger.form
+        return [self.arrange(self.raised(x, len(order)), LAST) for x in xs], LAST

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
-
 from benchmarker.plugins.jax.layout_operators import Arranging
 from benchmarker.plugins.jax.tensors import Tensor
 
@@ -12,27 +9,23 @@ from benchmarker.plugins.jax.tensors import Tensor
 class Logic(Arranging):
     """Operators that give truth values or take them; a tensor's axes stay as they stand."""
 
-    def _both(self, function: Callable[[Any, Any], Any], a: Tensor, b: Tensor) -> Tensor:
-        left, right, form = self.aligned(a, b)
-        return Tensor(function(left, right), form)
-
     def equal(self, a: Tensor, b: Tensor) -> Tensor:
-        return self._both(self.jnp.equal, a, b)
+        return self.pairwise(self.jnp.equal, a, b)
 
     def less(self, a: Tensor, b: Tensor) -> Tensor:
-        return self._both(self.jnp.less, a, b)
+        return self.pairwise(self.jnp.less, a, b)
 
     def less_or_equal(self, a: Tensor, b: Tensor) -> Tensor:
-        return self._both(self.jnp.less_equal, a, b)
+        return self.pairwise(self.jnp.less_equal, a, b)
 
     def logical_and(self, a: Tensor, b: Tensor) -> Tensor:
-        return self._both(self.jnp.logical_and, a, b)
+        return self.pairwise(self.jnp.logical_and, a, b)
 
     def logical_or(self, a: Tensor, b: Tensor) -> Tensor:
-        return self._both(self.jnp.logical_or, a, b)
+        return self.pairwise(self.jnp.logical_or, a, b)
 
     def logical_xor(self, a: Tensor, b: Tensor) -> Tensor:
-        return self._both(self.jnp.logical_xor, a, b)
+        return self.pairwise(self.jnp.logical_xor, a, b)
 
     def logical_not(self, x: Tensor) -> Tensor:
         return Tensor(self.jnp.logical_not(self.value(x)), x.form)

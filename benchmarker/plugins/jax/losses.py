@@ -47,12 +47,12 @@ class Losses(Arranging):
         return self.jax.nn.logsumexp(logits, axis=-1) - chosen
 
     def binary_cross_entropy_loss(self, logits: Tensor, targets: Tensor) -> Tensor:
-        given, wanted, _ = self.aligned(logits, targets)
+        (given, wanted), _ = self.together(logits, targets)
         given = self.full(given)
         return Tensor((self.jax.nn.softplus(given) - given * self.full(wanted)).mean())
 
     def mean_squared_error_loss(self, x: Tensor, targets: Tensor) -> Tensor:
-        given, wanted, _ = self.aligned(x, targets)
+        (given, wanted), _ = self.together(x, targets)
         return Tensor(self.jnp.square(self.full(given) - self.full(wanted)).mean())
 
     def ctc_loss(self, scores: Tensor, labels: Tensor) -> Tensor:

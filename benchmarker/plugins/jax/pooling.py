@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from benchmarker.graph.windows import AveragePooling, MaxPooling, Pairs
+from benchmarker.plugins.common.axis_orders import across
 from benchmarker.plugins.common.padding import window_counts
 from benchmarker.plugins.jax.layout_operators import Arranging
 from benchmarker.plugins.jax.tensors import LAST, Tensor
@@ -36,17 +36,13 @@ class Pooling(Arranging):
     ) -> Any:
         value = self.image(x)
         last = self.image_form(x.rank) == LAST
-
-        def of_all_axes(of_spatial: Sequence[Any], other: Any) -> tuple[Any, ...]:
-            return (other, *of_spatial, other) if last else (other, other, *of_spatial)
-
         return self.lax.reduce_window(
             value,
             np.asarray(start, value.dtype),
             function,
-            of_all_axes(window.kernel_shape, 1),
-            of_all_axes(window.strides, 1),
-            of_all_axes(pairs, (0, 0)),
+            across(window.kernel_shape, 1, last),
+            across(window.strides, 1, last),
+            across(pairs, (0, 0), last),
         )
 
     def global_average_pool(self, x: Tensor) -> Tensor:

@@ -193,13 +193,13 @@ class JaxProgram(RestorableProgram):
         }
         name, step = of_mode[self._mode]
         names = [node.name for node in self._graph.nodes]
-        with self._told_apart(name):
+        with self._with_single_kernels(name):
             known = origins(getattr(self, name).as_text())
             self.synchronize(step(batch))
             return profiled(lambda: self.synchronize(step(batch)), steps, known, names)
 
     @contextlib.contextmanager
-    def _told_apart(self, name: str) -> Iterator[None]:
+    def _with_single_kernels(self, name: str) -> Iterator[None]:
         """Have a step compiled anew meanwhile, on a GPU: one that the driver replays as a graph is a single event."""
         if self._place.platform == "cpu":
             yield
@@ -331,7 +331,7 @@ class JaxProgram(RestorableProgram):
         for name, arrays in slots.items():
             own = tuple(self._state.trained[name].shape)
             for letter, array in zip(self._letters(name), arrays):
-                stands = composed.stands_as_in_the_graph(name) or tuple(array.shape) != own
+                stands = composed.is_in_graph_layout(name) or tuple(array.shape) != own
                 found[letter][name] = self._array(array) if stands else self._decoded(name, array)
         return found
 

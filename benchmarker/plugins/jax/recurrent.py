@@ -10,7 +10,7 @@ from benchmarker.plugins.jax.layout_operators import Arranging
 from benchmarker.plugins.jax.tensors import Tensor
 
 INFERENCE_UNROLL = 16
-"""Steps that are written out in each turn of the loop in inference.
+"""Steps that are unrolled in each turn of the loop in inference.
 
 Forward it was twice as fast as one step a turn; with a backward pass it was twice as slow."""
 

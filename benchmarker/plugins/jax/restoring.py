@@ -45,7 +45,7 @@ class RestorableProgram(RuleProgram):
             raise UnsupportedError("a program that was not built for training has no optimizer")
         self.assign(state.parameters)
         if self._numbers is not None:
-            self._numbers.go_on(state.steps, state.numbers)
+            self._numbers.resume_from(state.steps, state.numbers)
         slots = {name: self._slots(name, state.optimizer) for name in self._state.optimizer.slots}
         with self._settings():
             step = self._state.optimizer.step
@@ -66,7 +66,7 @@ class RestorableProgram(RuleProgram):
 
     def _slot(self, name: str, array: Array, like: Any) -> Any:
         composed, own = self._steps.composed, tuple(self._state.trained[name].shape)
-        stands = tuple(like.shape) != own or (composed is not None and composed.stands_as_in_the_graph(name))
+        stands = tuple(like.shape) != own or (composed is not None and composed.is_in_graph_layout(name))
         if stands:
             return self._put(np.reshape(array, tuple(like.shape)), PLAIN, self._types.exact)
         return self._put(array, self._forms[name], self._types.exact)

@@ -6,6 +6,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
+from benchmarker.plugins.common.axis_orders import Order, filter_order, graph_order, image_order, inverse
+
 Move = Callable[[Any], Any]
 
 
@@ -26,32 +28,19 @@ class Form:
     decode: Move = field(compare=False)
 
 
-def _same(array: Any) -> Any:
-    return array
+def _permuted(name: str, order: Callable[[int], Order]) -> Form:
+    return Form(
+        name,
+        lambda array: array.transpose(order(array.ndim)),
+        lambda array: array.transpose(inverse(order(array.ndim))),
+    )
 
 
-def _channels_last(array: Any) -> Any:
-    return array.transpose(0, *range(2, array.ndim), 1)
-
-
-def _channels_second(array: Any) -> Any:
-    return array.transpose(0, array.ndim - 1, *range(1, array.ndim - 1))
-
-
-def _filter_last(array: Any) -> Any:
-    return array.transpose(*range(2, array.ndim), 1, 0)
-
-
-def _filter_first(array: Any) -> Any:
-    rank = array.ndim
-    return array.transpose(rank - 1, rank - 2, *range(rank - 2))
-
-
-PLAIN = Form("plain", _same, _same)
+PLAIN = Form("plain", lambda array: array, lambda array: array)
 """As in the graph."""
-LAST = Form("last", _channels_last, _channels_second)
+LAST = _permuted("last", image_order)
 """``N spatial... C``."""
-KERNEL = Form("kernel", _filter_last, _filter_first)
+KERNEL = _permuted("kernel", filter_order)
 """A filter as ``spatial... in out``."""
 
 
@@ -106,12 +95,13 @@ class Tensor:
     @property
     def shape(self) -> tuple[int, ...]:
         """Shape as the graph has it."""
-        sizes = tuple(int(size) for size in self.value.shape)
-        return (sizes[0], sizes[-1], *sizes[1:-1]) if self.form == LAST else sizes
+        return tuple(int(self.value.shape[place]) for place in inverse(self.order))
+
+    @property
+    def order(self) -> Order:
+        """How the axes stand: as those of an image, or as in the graph."""
+        return image_order(self.rank) if self.form == LAST else graph_order(self.rank)
 
     def place(self, axis: int) -> int:
         """Return where the graph's ``axis`` stands."""
-        axis %= self.rank
-        if self.form != LAST or axis == 0:
-            return axis
-        return self.rank - 1 if axis == 1 else axis - 1
+        return self.order.index(axis % self.rank)

@@ -7,17 +7,11 @@ from typing import Any
 
 from benchmarker.graph.graph import Graph
 from benchmarker.graph.types import Node, TensorType
+from benchmarker.plugins.common.axis_orders import Order, Shape, graph_order, image_order
 from benchmarker.plugins.common.image_flow import ImageFlow
 from benchmarker.plugins.common.layouts import Layout, flattened, permuted
 from benchmarker.plugins.keras.binding_site import Setting, Site
-from benchmarker.plugins.keras.layouts import (
-    Native,
-    Order,
-    Shape,
-    arrangement,
-    graph_order,
-    image_order,
-)
+from benchmarker.plugins.keras.layouts import Native, arrangement
 from benchmarker.plugins.keras.operators import BINDERS
 
 _PASSING_COLUMNS = frozenset({"dropout", "leaky_relu", "relu", "sigmoid", "tanh"})

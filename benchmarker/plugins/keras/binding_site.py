@@ -8,7 +8,15 @@ from typing import Any
 
 from benchmarker.graph.types import TensorType
 from benchmarker.graph.windows import Pairs
-from benchmarker.plugins.keras.layouts import Native, Order, Shape, graph_order, image_order
+from benchmarker.plugins.common.axis_orders import (
+    Order,
+    Shape,
+    across,
+    broadcast_order,
+    graph_order,
+    image_order,
+)
+from benchmarker.plugins.keras.layouts import Native
 
 
 @dataclass(frozen=True)
@@ -140,10 +148,9 @@ class Site:
     def together(self) -> Order:
         """Take all inputs so that they broadcast as in the graph, give the result so, return the order."""
         rank = len(self.result.shape)
-        largest = max(range(len(self._types)), key=self._elements)
-        order = self.order(largest) if self.rank(largest) == rank else graph_order(rank)
-        for position in range(len(self._types)):
-            own = self.rank(position)
+        shapes = [self.shape(position) for position in range(len(self._types))]
+        order = broadcast_order(shapes, self._orders)
+        for position, own in enumerate(map(len, shapes)):
             self.take(position, order if own == rank or order != graph_order(rank) else graph_order(own))
         self.give(order)
         return order
@@ -157,10 +164,6 @@ class Site:
         """Keras' name of how images stand."""
         return "channels_last" if self.setting.channels_last else "channels_first"
 
-    def _elements(self, position: int) -> int:
-        found = self._types[position]
-        return 0 if found is None else found.elements
-
 
 def surrounding(site: Site, pairs: Pairs, value: float) -> Native | None:
     """Return what surrounds an image with ``value``, None where nothing is to be added."""
@@ -168,7 +171,7 @@ def surrounding(site: Site, pairs: Pairs, value: float) -> Native | None:
 
     if not any(map(any, pairs)):
         return None
-    whole = [(0, 0), *pairs, (0, 0)] if site.setting.channels_last else [(0, 0), (0, 0), *pairs]
+    whole = across(pairs, (0, 0), site.setting.channels_last)
     return lambda x: ops.pad(x, whole, constant_values=value)
 
 

@@ -11,13 +11,14 @@ import numpy as np
 
 from benchmarker.api.update_rule import ParameterPlace, UpdateRule
 from benchmarker.graph.transformations.expand_composites import expand_composites
+from benchmarker.plugins.common.axis_orders import Order, inverse
 from benchmarker.plugins.common.composed import RuleSteps, View, axes_of, started, views
 from benchmarker.plugins.common.hyperparameters import Hyperparameters
 from benchmarker.plugins.common.layouts import Layout
 from benchmarker.plugins.common.straight_line import straight_line
 from benchmarker.plugins.keras.binding import Binding
 from benchmarker.plugins.keras.binding_site import Setting
-from benchmarker.plugins.keras.layouts import Native, Order
+from benchmarker.plugins.keras.layouts import Native
 from benchmarker.plugins.keras.operators import BINDERS
 from benchmarker.plugins.keras.optimizers import dense
 from benchmarker.training.optimizers.standing import Standing
@@ -56,17 +57,17 @@ class Part:
         """Return the state before the first update of the variable."""
         from keras import ops
 
-        array = np.array(ops.convert_to_numpy(self.seen(variable)))
+        array = np.array(ops.convert_to_numpy(self.to_rule(variable)))
         return started(rule, self.place, array) if self.view is None else self.view.start(rule, [array])
 
-    def seen(self, native: Any) -> Any:
+    def to_rule(self, native: Any) -> Any:
         """Return a tensor of the variable as the rule sees it."""
         from keras import ops
 
         tensor = ops.convert_to_tensor(native)
-        return tensor if self.order is None else ops.transpose(tensor, tuple(np.argsort(self.order).tolist()))
+        return tensor if self.order is None else ops.transpose(tensor, inverse(self.order))
 
-    def stood(self, tensor: Any) -> Any:
+    def from_rule(self, tensor: Any) -> Any:
         """Return a tensor of the rule as the variable stands."""
         from keras import ops
 
@@ -189,7 +190,7 @@ class _Composed:
         part = self._seen[place]
         whole = ops.cast(dense(gradient), variable.dtype)
         states = [ops.convert_to_tensor(kept) for kept in self.states[place].values()]
-        return [part.seen(whole), part.seen(variable), *states]
+        return [part.to_rule(whole), part.to_rule(variable), *states]
 
     def _take(self, place: int, variable: Any, results: Sequence[Any]) -> None:
         """Assign what an update has given."""
@@ -198,7 +199,7 @@ class _Composed:
         for name, value in zip(self._updates[place].results, results):
             stands = name in self._updates[place].parameters
             kept = variable if stands else self.states[place][name]
-            native = self._seen[place].stood(value) if stands else value
+            native = self._seen[place].from_rule(value) if stands else value
             self.assign(kept, ops.reshape(native, kept.shape))
 
 

@@ -5,9 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 from benchmarker.graph.windows import TransposedWindow, Window
+from benchmarker.plugins.common.axis_orders import filter_order
 from benchmarker.plugins.keras import float64
 from benchmarker.plugins.keras.binding_site import Site, surrounding
-from benchmarker.plugins.keras.layouts import Native, kernel_order
+from benchmarker.plugins.keras.layouts import Native
 
 
 def conv(site: Site, *, window: Window) -> Native:
@@ -15,7 +16,7 @@ def conv(site: Site, *, window: Window) -> Native:
     from keras import ops
 
     site.image()
-    site.take(1, kernel_order(site.rank(1)))
+    site.take(1, filter_order(site.rank(1)))
     strides, dilations = window.strides, window.dilations
     # TensorFlow has no convolution with both; every other pixel is left out of the dense result.
     both = site.setting.backend == "tensorflow" and max(strides) > 1 and max(dilations) > 1
@@ -54,7 +55,7 @@ def conv_transpose(site: Site, *, window: TransposedWindow) -> Native:
     from keras import ops
 
     order = site.image()
-    site.take(1, kernel_order(site.rank(1)))
+    site.take(1, filter_order(site.rank(1)))
     strides, dilations, group = window.strides, window.dilations, window.group
     same = _is_same(site, window)
     cut = None if same else _cutting(site, window)

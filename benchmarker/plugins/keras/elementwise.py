@@ -7,9 +7,10 @@ from typing import Any
 
 import numpy as np
 
+from benchmarker.plugins.common.axis_orders import Shape
 from benchmarker.plugins.keras import float64
 from benchmarker.plugins.keras.binding_site import Site
-from benchmarker.plugins.keras.layouts import Native, Shape
+from benchmarker.plugins.keras.layouts import Native
 
 
 def affine(site: Site, *, alpha: float = 1.0, beta: float = 0.0) -> Native:

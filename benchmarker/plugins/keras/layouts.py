@@ -1,4 +1,4 @@
-"""How the axes of tensors stand: orders of axes, and the ways between them."""
+"""The ways from one order of axes to another, as callables of Keras' tensors."""
 
 from __future__ import annotations
 
@@ -6,26 +6,10 @@ import functools
 from collections.abc import Callable
 from typing import Any
 
-Order = tuple[int, ...]
-"""Native axis ``i`` is the graph's axis ``order[i]``."""
-Shape = tuple[int, ...]
+from benchmarker.plugins.common.axis_orders import Order, Shape, graph_order, moves_elements, permutation
+
 Native = Callable[..., Any]
 """A callable of tensors or Keras variables."""
-
-
-def graph_order(rank: int) -> Order:
-    """Return the order of a tensor that stands as in the graph."""
-    return tuple(range(rank))
-
-
-def image_order(rank: int, channels_last: bool) -> Order:
-    """Return the order of an image: ``N spatial... C``, or the graph's."""
-    return (0, *range(2, rank), 1) if channels_last and rank > 2 else graph_order(rank)
-
-
-def kernel_order(rank: int) -> Order:
-    """Return the order of a kernel as Keras has it, ``spatial... in out``; transposed, ``spatial... out in``."""
-    return (*range(2, rank), 1, 0)
 
 
 def arrangement(shape: Shape, have: Order, want: Order) -> Native | None:
@@ -40,28 +24,20 @@ def arrangement(shape: Shape, have: Order, want: Order) -> Native | None:
     want : tuple of int
         The order wanted, of as many axes or, after those that broadcasting adds in front, more.
     """
+    from keras import ops
+
     if have == want:
         return None
     if len(want) > len(have):
         raised = (1,) * (len(want) - len(have)) + shape
         return _chained(
             arrangement(shape, have, graph_order(len(have))),
-            functools.partial(_reshaped, shape=raised),
+            functools.partial(ops.reshape, newshape=raised),
             arrangement(raised, graph_order(len(want)), want),
         )
-    from keras import ops
-
-    perm = [have.index(axis) for axis in want]
-    moving = [axis for axis in perm if shape[have[axis]] != 1]
-    if moving == sorted(moving):
-        return functools.partial(_reshaped, shape=tuple(shape[axis] for axis in want))
-    return functools.partial(ops.transpose, axes=perm)
-
-
-def _reshaped(x: Any, shape: Shape) -> Any:
-    from keras import ops
-
-    return ops.reshape(x, shape)
+    if moves_elements(shape, have, want):
+        return functools.partial(ops.transpose, axes=list(permutation(have, want)))
+    return functools.partial(ops.reshape, newshape=tuple(shape[axis] for axis in want))
 
 
 def _chained(*steps: Native | None) -> Native:

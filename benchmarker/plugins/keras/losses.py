@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from benchmarker.errors import UnsupportedError
+from benchmarker.plugins.common.axis_orders import graph_order, image_order
 from benchmarker.plugins.keras.binding_site import Site
-from benchmarker.plugins.keras.layouts import Native, graph_order, image_order
+from benchmarker.plugins.keras.layouts import Native
 
 
 def softmax_cross_entropy_loss(
@@ -48,8 +49,6 @@ def binary_cross_entropy_loss(site: Site) -> Native:
     """``ops.binary_crossentropy``, as ``BinaryCrossentropy`` calls it."""
     from keras import ops
 
-    site.together()
-    site.give(())
     return lambda logits, targets: ops.mean(ops.binary_crossentropy(targets, logits, from_logits=True))
 
 
@@ -57,8 +56,6 @@ def mean_squared_error_loss(site: Site) -> Native:
     """``ops.mean`` of ``ops.square``, as ``MeanSquaredError`` calls them."""
     from keras import ops
 
-    site.together()
-    site.give(())
     return lambda x, targets: ops.mean(ops.square(ops.subtract(x, targets)))
 
 

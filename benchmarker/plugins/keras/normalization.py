@@ -5,8 +5,9 @@ from __future__ import annotations
 import functools
 from typing import Any
 
+from benchmarker.plugins.common.axis_orders import graph_order
 from benchmarker.plugins.keras.binding_site import Site
-from benchmarker.plugins.keras.layouts import Native, graph_order
+from benchmarker.plugins.keras.layouts import Native
 
 
 def batch_normalization(site: Site, *, epsilon: float = 1e-5, momentum: float = 0.9) -> Native:

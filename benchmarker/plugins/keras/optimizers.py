@@ -7,8 +7,8 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from benchmarker.api.optimizer import Optimizer, state_names
+from benchmarker.plugins.common.axis_orders import Order
 from benchmarker.plugins.common.hyperparameters import Hyperparameters
-from benchmarker.plugins.keras.layouts import Order
 from benchmarker.training.optimizers.adafactor import MIN_SCALE, MIN_SQUARE
 
 _WRITTEN = ("sgd", "momentum", "nesterov", "adam", "adamw", "rmsprop", "adagrad")

@@ -14,13 +14,13 @@ from benchmarker.api.profile import Profile
 from benchmarker.errors import UnsupportedError
 from benchmarker.graph.graph import Graph
 from benchmarker.graph.transformations.expand_composites import expand_composites
+from benchmarker.plugins.common.axis_orders import Order, graph_order, inverse
 from benchmarker.plugins.common.composed import axes_of
 from benchmarker.plugins.common.hyperparameters import Hyperparameters
 from benchmarker.plugins.common.integers import require_32_bits
 from benchmarker.plugins.keras.binding import Binding
 from benchmarker.plugins.keras.binding_site import Setting
 from benchmarker.plugins.keras.composed import composed_optimizer, parts
-from benchmarker.plugins.keras.layouts import Order
 from benchmarker.plugins.keras.model import make_model
 from benchmarker.plugins.keras.operators import BINDERS
 from benchmarker.plugins.keras.optimizers import (
@@ -150,9 +150,9 @@ class KerasProgram(RestorableProgram):
         others = zip(output[OWN_OUTPUTS:], orders[OWN_OUTPUTS:])
         return (*output[:OWN_OUTPUTS], *(self._as_in_the_graph(value, order) for value, order in others))
 
-    def _as_in_the_graph(self, value: Any, order: Sequence[int]) -> Any:
-        in_place = list(order) == list(range(len(order)))
-        return value if in_place else self._ops.transpose(value, np.argsort(order).tolist())
+    def _as_in_the_graph(self, value: Any, order: Order) -> Any:
+        in_place = order == graph_order(len(order))
+        return value if in_place else self._ops.transpose(value, inverse(order))
 
     def take(self, tensors: Sequence[Any]) -> Any:
         return tuple(tensors)
@@ -161,7 +161,7 @@ class KerasProgram(RestorableProgram):
         if not isinstance(output, (tuple, list)):
             return (self._array(output),)
         orders = [self._binding.orders[name] for name in self._graph.outputs]
-        return tuple(self._array(value).transpose(np.argsort(o)) for value, o in zip(output, orders))
+        return tuple(self._array(value).transpose(inverse(o)) for value, o in zip(output, orders))
 
     def parameters(self) -> dict[str, Array]:
         self._steps.settle()
@@ -224,9 +224,9 @@ class KerasProgram(RestorableProgram):
         return float(sum(products)), found
 
     def fetch_gradients(self, gradients: Any) -> dict[str, Array]:
-        layouts, seen = self._binding.layouts, self._steps.seen
+        layouts, as_array = self._binding.layouts, self._steps.as_array
         return {
-            p.name: layouts[p.name].decode([seen(gradient)])
+            p.name: layouts[p.name].decode([as_array(gradient)])
             for p, gradient in zip(self._graph.trainable, gradients)
         }
 

@@ -47,7 +47,7 @@ class RestorableProgram(RuleProgram):
             for letter, variables in self._native_slots().items():
                 self._put_native(letter, variables, state.optimizer[letter])
         else:
-            self._composed.steps.go_on(state.steps, state.numbers)
+            self._composed.steps.resume_from(state.steps, state.numbers)
             self._put_composed(state.optimizer)
         if _SEED in state.native:
             kept = self._model.seed_generator.state

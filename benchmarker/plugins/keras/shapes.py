@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from benchmarker.graph.attributes import Slice
+from benchmarker.plugins.common.axis_orders import without
 from benchmarker.plugins.keras.binding_site import Binder, Site
-from benchmarker.plugins.keras.layouts import Native, Order
+from benchmarker.plugins.keras.layouts import Native
 
 
 def reduction(name: str) -> Binder:
@@ -18,17 +19,12 @@ def reduction(name: str) -> Binder:
         rank, order = site.rank(0), site.order(0)
         chosen = [axis % rank for axis in axes] or list(range(rank))
         site.take(0, order)
-        site.give(order if keepdims else _without(order, chosen))
+        site.give(order if keepdims else without(order, chosen))
         native = tuple(order.index(axis) for axis in chosen)
         function = getattr(ops, name)
         return lambda x: function(x, axis=native, keepdims=keepdims)
 
     return bind
-
-
-def _without(order: Order, axes: list[int]) -> Order:
-    left = sorted(axis for axis in order if axis not in axes)
-    return tuple(left.index(axis) for axis in order if axis not in axes)
 
 
 def top_k(site: Site, *, k: int) -> Native:

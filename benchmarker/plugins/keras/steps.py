@@ -91,7 +91,7 @@ class Steps(ABC):
         for variable, value in values:
             variable.assign(value)
 
-    def seen(self, tensor: Any) -> Array:
+    def as_array(self, tensor: Any) -> Array:
         """Return a tensor as an array, a view of its memory where it can be."""
         return np.asarray(tensor)
 

@@ -97,7 +97,7 @@ class TorchSteps(Steps):
             for variable, array in values:
                 variable.value.copy_(torch.from_numpy(array))
 
-    def seen(self, tensor: Any) -> Array:
+    def as_array(self, tensor: Any) -> Array:
         found: Array = tensor.detach().cpu().numpy()
         return found
 

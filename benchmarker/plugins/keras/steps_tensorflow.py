@@ -63,7 +63,7 @@ class TensorFlowSteps(Steps):
             # ``variable.assign`` reads the value back too.
             tf.raw_ops.AssignVariableOp(resource=variable.value.handle, value=tf.constant(array))
 
-    def seen(self, tensor: Any) -> Array:
+    def as_array(self, tensor: Any) -> Array:
         return np.asarray(memoryview(tensor))
 
     # --- what is traced ----------------------------------------------------------------------

@@ -13,8 +13,8 @@ from benchmarker.plugins.common.composed import (
     ComposedState,
     RuleSteps,
     View,
+    has_uniform_state,
     native_place,
-    stands_alike,
     state_arrays,
     views,
 )
@@ -104,7 +104,7 @@ class ComposedUpdates(ComposedState):
     def _takes_together(self, members: Sequence[ParameterPlace]) -> bool:
         """Tell whether it is all the same to the rule that parameters lie in one array, which takes one executor."""
         rule, decays = self._rule, {member.decays for member in members}
-        alike = all(stands_alike(rule, member) for member in members)
+        alike = all(has_uniform_state(rule, member) for member in members)
         return rule.is_separable and not rule.uses_axes and alike and len(decays) == 1
 
     def _executor(self, made: UpdateGraph, part: _Part) -> Any:
@@ -130,7 +130,7 @@ class ComposedUpdates(ComposedState):
         for executor, part in zip(self._executors, self._parts):
             part.take(executor.forward(is_train=False))
 
-    def told(self) -> dict[str, dict[str, Array]]:
+    def state_by_parameter(self) -> dict[str, dict[str, Array]]:
         """Return the state by letter and parameter."""
         return {letter: self._by_parameter(slots) for letter, slots in self.state().items()}
 

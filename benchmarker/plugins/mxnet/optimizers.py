@@ -51,11 +51,11 @@ class Updates:
     count: _Count = field(default_factory=_Count)
     folded: FoldedVelocity | None = None
 
-    def go_on(self, optimizer: Optimizer, steps: int, rate: float | None) -> None:
+    def resume_from(self, optimizer: Optimizer, steps: int, rate: float | None) -> None:
         """Have the next update be that after ``steps``, and a momentum buffer of a rate."""
         self.count.updates = steps
         if self.folded is not None:
-            self.folded.go_on(optimizer, rate)
+            self.folded.resume_from(optimizer, rate)
 
 
 def is_native(optimizer: Optimizer, slots: Iterable[Slot] = ()) -> bool:

@@ -321,7 +321,7 @@ class MxnetProgram(RestorableProgram):
     def optimizer_state(self) -> dict[str, dict[str, Array]]:
         updates = self._updating()
         if isinstance(updates, ComposedUpdates):
-            return updates.told()
+            return updates.state_by_parameter()
         found = updates.state()
         return {letter: self._state(arrays, factor) for letter, (arrays, factor) in found.items()}
 
@@ -335,7 +335,7 @@ class MxnetProgram(RestorableProgram):
 
     def assign(self, values: Mapping[str, Array]) -> None:
         if not self._settings.training and self._settings.fusion:
-            raise UnsupportedError("MXNet's fused operators keep copies of the parameters; build them anew")
+            raise UnsupportedError("MXNet's fused operators keep copies of the parameters; rebuild them")
         self._wait_for_statistics()
         for slot in self._slots:
             given = {m.name: values[m.name] for m in slot.members if m.name in values}

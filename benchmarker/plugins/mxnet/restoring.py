@@ -50,7 +50,7 @@ class RestorableProgram(RuleProgram):
         updates = self._updating()
         self.assign(state.parameters)
         if isinstance(updates, ComposedUpdates):
-            updates.go_on(state.steps, state.numbers)
+            updates.resume_from(state.steps, state.numbers)
             updates.put(state.optimizer)
         else:
             self._put_native(updates, state)
@@ -60,7 +60,9 @@ class RestorableProgram(RuleProgram):
 
     def _put_native(self, updates: Updates, state: TrainingState) -> None:
         rate = state.native.get(_RATE)
-        updates.go_on(self._hyperparameters.optimizer, state.steps, None if rate is None else float(rate))
+        updates.resume_from(
+            self._hyperparameters.optimizer, state.steps, None if rate is None else float(rate)
+        )
         for letter, (kept, factor) in updates.state().items():
             buffers = [f"{_BUFFER}.{letter}.{place}" for place in range(len(kept))]
             if all(name in state.native for name in buffers):

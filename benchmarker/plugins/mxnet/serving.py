@@ -74,7 +74,7 @@ class PsLite(Helper):
             Server(mx.kvstore.create(self._store)).run()
         except mx.MXNetError as error:
             raise UnsupportedError(f"ps-lite did not start: {first_line(error)}") from error
-        return ledgers[-1].told() if ledgers else None
+        return ledgers[-1].served() if ledgers else None
 
 
 class PsLiteAgain(ServerAgain):
@@ -160,7 +160,7 @@ class Ledger:
         if version < self._kept:
             self._weights = stored[HEADER:].asnumpy()
 
-    def told(self) -> Served | None:
+    def served(self) -> Served | None:
         """Return what was done.
 
         Raises

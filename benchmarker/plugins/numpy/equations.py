@@ -95,7 +95,7 @@ class Equations:
             for letter, array in letters.items():
                 self.state[letter][name][...] = array
 
-    def go_on(self, steps: int, numbers: Mapping[str, float]) -> None:
+    def resume_from(self, steps: int, numbers: Mapping[str, float]) -> None:
         """Have the next update be that after ``steps``, with what the rule has kept until then."""
         self._steps, self._memory = steps, dict(numbers)
 

@@ -234,7 +234,7 @@ class NumpyProgram(RuleProgram):
             for name, array in arrays.items():
                 array[...] = np.reshape(state.optimizer[letter][name], array.shape)
         if isinstance(self._update, Equations):
-            self._update.go_on(state.steps, state.numbers)
+            self._update.resume_from(state.steps, state.numbers)
         else:
             self._update = make_update(self._hyperparameters, self._trainable, self._state, steps=state.steps)
         if "generator" in state.native:

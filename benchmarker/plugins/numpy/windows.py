@@ -29,7 +29,7 @@ class Windows:
     spatial : tuple of int
         Sizes of the unpadded axes.
     kernel, strides, dilations : tuple of int
-        One value an axis.
+        One value per axis.
     pairs : list of pair of int
         Pads before and after each axis; those after include what ``ceil_mode`` adds.
     """

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from benchmarker.plugins.openvino.profiler import told_text
+from benchmarker.plugins.openvino.profiler import info_text
 
 _PRODUCTS = ("Convolution", "Deconvolution", "FullyConnected", "MatMul")
 _INTEGER_KERNEL = "I8"
@@ -21,13 +21,13 @@ def integer_products(compiled: Any) -> int:
 
 def _within(op: Any) -> int:
     told = op.get_rt_info()
-    kind = told_text(told, "layerType")
+    kind = info_text(told, "layerType")
     if kind in _PRODUCTS:
-        return int(told_text(told, "primitiveType").endswith(_INTEGER_KERNEL))
+        return int(info_text(told, "primitiveType").endswith(_INTEGER_KERNEL))
     if kind != "Subgraph":
         return 0
     makers = [operand.get_source_output() for operand in op.inputs() if _holds_bytes(operand)]
-    return sum(told_text(maker.get_node().get_rt_info(), "layerType") == "Const" for maker in makers)
+    return sum(info_text(maker.get_node().get_rt_info(), "layerType") == "Const" for maker in makers)
 
 
 def _holds_bytes(operand: Any) -> bool:

@@ -79,14 +79,14 @@ def _kernels(compiled: Any) -> list[Kernel]:
     found = []
     for op in compiled.get_runtime_model().get_ordered_ops():
         told = op.get_rt_info()
-        joined = tuple(name.strip() for name in told_text(told, "originalLayersNames").split(","))
+        joined = tuple(name.strip() for name in info_text(told, "originalLayersNames").split(","))
         readers = [target.get_node() for output in op.outputs() for target in output.get_target_inputs()]
         names = tuple(reader.get_friendly_name() for reader in readers)
-        found.append(Kernel(op.get_friendly_name(), told_text(told, "layerType"), joined, names))
+        found.append(Kernel(op.get_friendly_name(), info_text(told, "layerType"), joined, names))
     return found
 
 
-def told_text(told: Any, name: str) -> str:
+def info_text(told: Any, name: str) -> str:
     """Return what a node of the runtime model tells under a name, empty if it tells nothing."""
     return str(told[name].astype(str)) if name in told else ""
 

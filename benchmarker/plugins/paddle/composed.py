@@ -66,8 +66,8 @@ class ComposedUpdate(ComposedState):
         """Use other constants from the next update on."""
         self._known.take(values)
 
-    def beside(self) -> dict[str, list[Any]]:
-        """Return what is kept beside the state of the rule: nothing."""
+    def extra_state(self) -> dict[str, list[Any]]:
+        """Return what is kept in addition to the state of the rule: nothing."""
         return {}
 
 

@@ -78,7 +78,7 @@ class NativeUpdate:
         names = _LETTERS[self._known.optimizer.kind]
         return {letter: self._slots(name) for letter, name in names.items()}
 
-    def beside(self) -> dict[str, list[Any]]:
+    def extra_state(self) -> dict[str, list[Any]]:
         """Return what the optimizer keeps that the equations do not have, by its own name."""
         return {name: self._slots(name) for name in _POWERS if name in self._native._accumulators}
 
@@ -86,9 +86,9 @@ class NativeUpdate:
         kept = self._native._accumulators[name]
         return [kept[parameter.name] for parameter in self._trained]
 
-    def go_on(self, steps: int, numbers: Mapping[str, float]) -> None:
+    def resume_from(self, steps: int, numbers: Mapping[str, float]) -> None:
         """Have the next update be that after ``steps``."""
-        for name, slots in self.beside().items():
+        for name, slots in self.extra_state().items():
             power = getattr(self._known.optimizer, _POWERS[name]) ** (steps + 1)
             for slot in slots:
                 slot.set_value(np.full(slot.shape, power, np.float32))

@@ -168,7 +168,7 @@ class PaddleProgram(RestorableProgram):
         """Run steps under Paddle's own profiler."""
         if self._to_static:
             raise UnsupportedError(
-                "a traced program runs in one piece, so none of its operators can be told apart; use to_static=false"
+                "a traced program runs in one piece, so its operators cannot be distinguished; use to_static=false"
             )
         observed = watching({node.name for node in self._graph.nodes})
         if self._mode == "inference":

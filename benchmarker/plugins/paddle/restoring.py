@@ -9,7 +9,7 @@ import numpy as np
 
 from benchmarker.api.training_state import TrainingState
 from benchmarker.plugins.common.layouts import Layout
-from benchmarker.plugins.common.restoring import restored_arrays, statistics_of, told_statistics
+from benchmarker.plugins.common.restoring import native_statistics, restored_arrays, statistics_of
 from benchmarker.plugins.numpy.evaluation import RuleProgram
 from benchmarker.plugins.paddle.optimizers import Update
 
@@ -27,8 +27,8 @@ class RestorableProgram(RuleProgram):
 
     def native_state(self) -> dict[str, Array]:
         """Return statistics as Paddle keeps them, and what an optimizer keeps beside its state."""
-        found = told_statistics({n: [t.numpy() for t in self._native[n]] for n in self._graph.statistics})
-        for name, slots in self._updating().beside().items():
+        found = native_statistics({n: [t.numpy() for t in self._native[n]] for n in self._graph.statistics})
+        for name, slots in self._updating().extra_state().items():
             found.update({f"{name}.{place}": np.array(slot.numpy()) for place, slot in enumerate(slots)})
         return found
 
@@ -40,13 +40,13 @@ class RestorableProgram(RuleProgram):
             kept = statistics_of(state.native, name, len(self._native[name]))
             for tensor, array in zip(self._native[name], kept):
                 tensor.set_value(array)
-        update.go_on(state.steps, state.numbers)
+        update.resume_from(state.steps, state.numbers)
         natives = {p.name: self._native[p.name] for p in self._graph.trainable}
         for letter, slots in update.state().items():
             told = state.optimizer[letter]
             for slot, array in restored_arrays(natives, slots, told, lambda n, a: self._layouts[n].encode(a)):
                 slot.set_value(np.array(array, np.float32))
-        for name, slots in update.beside().items():
+        for name, slots in update.extra_state().items():
             for place, slot in enumerate(slots):
                 if f"{name}.{place}" in state.native:
                     slot.set_value(state.native[f"{name}.{place}"])

@@ -71,7 +71,7 @@ class PytorchFramework(Framework):
     def configure(self, device: Device, *, threads: int, seed: int) -> str:
         torch = self._torch
         torch.set_num_threads(threads)
-        # These would run whole operators side by side; PyTorch takes their number only once a process.
+        # These would run whole operators side by side; PyTorch takes their number only once per process.
         with contextlib.suppress(RuntimeError):
             torch.set_num_interop_threads(1)
         torch.manual_seed(seed)
@@ -184,7 +184,7 @@ def _training_program(
         exchanged.exchanged if exchanged else None,
     )
     gradients = _verified_gradients(graph, tensors, functions, loss_of, scaler)
-    gradients = skips.beside(gradients) if skips else gradients
+    gradients = skips.may_lower(gradients) if skips else gradients
     further = (options.compile, with_ranges, gradients, _evaluated(graph, functions))
     return TrainingProgram(steps, graph, tensors, device, *further)
 

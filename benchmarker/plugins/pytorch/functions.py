@@ -71,7 +71,7 @@ class Functions:
         )
         if self._options.compile and ranges:
             raise UnsupportedError(
-                "torch.compile joins the operators of nodes, so none can be told apart; use compile=false"
+                "torch.compile fuses the operators of nodes, so they cannot be distinguished; use compile=false"
             )
         if self._options.compile:
             function = self._compiled(function)

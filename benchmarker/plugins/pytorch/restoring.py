@@ -12,7 +12,7 @@ from benchmarker.api.framework import Device
 from benchmarker.api.optimizer import Optimizer
 from benchmarker.api.training_state import TrainingState
 from benchmarker.graph.graph import Graph
-from benchmarker.plugins.common.restoring import restored_arrays, statistics_of, told_statistics
+from benchmarker.plugins.common.restoring import native_statistics, restored_arrays, statistics_of
 from benchmarker.plugins.pytorch.composed import ComposedOptimizer
 from benchmarker.plugins.pytorch.modifiers import averages_of
 from benchmarker.plugins.pytorch.skipping import SkippedUpdates
@@ -62,7 +62,7 @@ class Restoring:
 
     def told(self) -> dict[str, Array]:
         """Return the native state: statistics as they are kept, generator, loss scale, and updates that were made."""
-        found = told_statistics({name: [to_numpy(t) for t in kept] for name, kept in self._statistics()})
+        found = native_statistics({name: [to_numpy(t) for t in kept] for name, kept in self._statistics()})
         if "dropout" in self.graph.operators:
             found[_GENERATOR] = self._generator_state().cpu().numpy().copy()
         if self.scaler is not None:
@@ -84,11 +84,11 @@ class Restoring:
             self._put_composed(self.native, state)
         else:
             self._put_native(state)
-        self._put_beside(state.native)
+        self._restore_extra(state.native)
         if self.skips is not None:
             # Another framework's steps, which are told without a native state, skipped none.
             unknown = _SCALE in state.native and _SKIPPED not in state.native
-            self.skips.go_on(state.steps, None if unknown else int(state.native.get(_SKIPPED, 0)))
+            self.skips.resume_from(state.steps, None if unknown else int(state.native.get(_SKIPPED, 0)))
 
     def skipped(self, steps: int) -> int | None:
         """Return how many steps made no update; None where nothing is scaled, or if the scale does not tell."""
@@ -113,7 +113,7 @@ class Restoring:
             yield from ((letter, slot, array) for slot, array in pairs)
 
     def _put_composed(self, composed: ComposedOptimizer, state: TrainingState) -> None:
-        composed.go_on(state.steps, state.numbers)
+        composed.resume_from(state.steps, state.numbers)
         for _, slot, array in self._letters(state, composed.state()):
             _copy(slot, array)
 
@@ -142,7 +142,7 @@ class Restoring:
             for _, average, array in self._letters(state, {AVERAGE: averages_of(self.native)}):
                 _copy(average, array)
 
-    def _put_beside(self, native: Mapping[str, Array]) -> None:
+    def _restore_extra(self, native: Mapping[str, Array]) -> None:
         import torch
 
         if _GENERATOR in native:

@@ -68,9 +68,9 @@ class SkippedUpdates:
 
     def __init__(self, scaler: Any) -> None:
         self._scaler = scaler
-        self.go_on(0, 0)
+        self.resume_from(0, 0)
 
-    def go_on(self, steps: int, count: int | None) -> None:
+    def resume_from(self, steps: int, count: int | None) -> None:
         """Be where so many steps have been made, of which so many were skipped; None if that is not known."""
         self._steps, self.count, self._state = steps, count, self._read()
 
@@ -84,7 +84,7 @@ class SkippedUpdates:
         self._steps, self._state = steps, after
         return self.count
 
-    def beside(self, function: Callable[..., Any]) -> Callable[..., Any]:
+    def may_lower(self, function: Callable[..., Any]) -> Callable[..., Any]:
         """Return a function that may lower the scale without a step."""
 
         def called(*arguments: Any) -> Any:

@@ -11,12 +11,13 @@ import numpy as np
 from benchmarker.api.optimizer import Optimizer
 from benchmarker.api.update_rule import ParameterPlace
 from benchmarker.graph.graph import Graph
+from benchmarker.plugins.common.axis_orders import Order, graph_order, inverse
 from benchmarker.plugins.common.composed import AsInGraph, RuleSteps, View, views
 from benchmarker.plugins.common.hyperparameters import Hyperparameters
 from benchmarker.plugins.tensorflow.layouts import WeightLayout
 from benchmarker.plugins.tensorflow.operators import TensorFlowOperators
 from benchmarker.plugins.tensorflow.optimizers import UpdateRule, is_native
-from benchmarker.plugins.tensorflow.tensors import Order, Tensor, graph_order
+from benchmarker.plugins.tensorflow.tensors import Tensor
 from benchmarker.training.optimizers.advance import advanced, places
 
 if TYPE_CHECKING:
@@ -77,7 +78,9 @@ class ComposedRule:
         known = {name: Tensor(number, ()) for name, number in zip(self._numbers.names, each)}
         left = iter(gradients)
         given = {
-            part.place.name: part.seen(operators, [tf.convert_to_tensor(next(left)) for _ in part.variables])
+            part.place.name: part.to_rule(
+                operators, [tf.convert_to_tensor(next(left)) for _ in part.variables]
+            )
             for part in self._parts
         }
         moved, remembered = advanced(
@@ -85,13 +88,13 @@ class ComposedRule:
             operators,
             [part.place for part in self._parts],
             given,
-            {part.place.name: part.seen(operators, part.tensors(tf)) for part in self._parts},
+            {part.place.name: part.to_rule(operators, part.tensors(tf)) for part in self._parts},
             {part.place.name: self._state_tensors(part.state) for part in self._parts},
             known,
         )
         for part in self._parts:
             name = part.place.name
-            for variable, after in zip(part.variables, part.stood(operators, moved[name])):
+            for variable, after in zip(part.variables, part.from_rule(operators, moved[name])):
                 variable.assign(tf.reshape(after, variable.shape), read_value=False)
             for letter, kept in part.state.items():
                 value = operators.plain(remembered[name][letter])
@@ -118,9 +121,9 @@ class ComposedRule:
         """Return nothing: all that changes from step to step is among the rule's numbers."""
         return []
 
-    def go_on(self, steps: int, numbers: Mapping[str, float], powers: Sequence[float]) -> None:
+    def resume_from(self, steps: int, numbers: Mapping[str, float], powers: Sequence[float]) -> None:
         """Have the next update be that after ``steps``, with what the rule has kept until then."""
-        self._numbers.go_on(steps, numbers)
+        self._numbers.resume_from(steps, numbers)
 
     def state(self) -> dict[str, list[Any]]:
         """Return the state variables of all variables, in their order, by letter.
@@ -148,7 +151,7 @@ class ComposedRule:
     def _started(self, view: View, order: Order, variables: Sequence[Any]) -> dict[str, Any]:
         arrays = [np.asarray(variable.numpy()) for variable in variables]
         if view.standing is None and order:
-            arrays = [array.transpose(np.argsort(order)) for array in arrays]
+            arrays = [array.transpose(inverse(order)) for array in arrays]
         return {
             letter: self._tf.Variable(np.ascontiguousarray(array), trainable=False, dtype=self._dtype)
             for letter, array in view.start(self.rule, arrays).items()
@@ -186,7 +189,7 @@ class _Part:
     def tensors(self, tensorflow: Any) -> list[Any]:
         return [tensorflow.convert_to_tensor(variable) for variable in self.variables]
 
-    def seen(self, operators: TensorFlowOperators, natives: Sequence[Any]) -> Tensor:
+    def to_rule(self, operators: TensorFlowOperators, natives: Sequence[Any]) -> Tensor:
         """Return tensors of the variables as the rule sees them."""
         if self.view.standing is None:
             return Tensor(natives[0], self.order)
@@ -194,7 +197,7 @@ class _Part:
         joined: Tensor = self.view.standing.joined(operators, tensors)
         return joined
 
-    def stood(self, operators: TensorFlowOperators, seen: Tensor) -> list[Any]:
+    def from_rule(self, operators: TensorFlowOperators, seen: Tensor) -> list[Any]:
         """Return a tensor of the rule as the variables stand."""
         if self.view.standing is None:
             return [operators.arrange(seen, self.order)]

@@ -6,8 +6,9 @@ from dataclasses import replace
 from typing import Any, TypeVar
 
 from benchmarker.graph.windows import Shape, TransposedWindow, Window
+from benchmarker.plugins.common.axis_orders import filter_order
 from benchmarker.plugins.tensorflow.layout_operators import Arranging
-from benchmarker.plugins.tensorflow.tensors import Tensor, filter_order
+from benchmarker.plugins.tensorflow.tensors import Tensor
 
 _Window = TypeVar("_Window", Window, TransposedWindow)
 
@@ -80,15 +81,15 @@ class Convolutions(Arranging):
         value, kernel = self.image(x), self.arrange(w, filter_order(w.rank))
         if window.is_same(x.shape, w.shape):
             sizes = window.output_sizes(x.shape, w.shape)
-            return self._shifted(self._spread(value, kernel, sizes, window, "SAME"), b)
+            return self._shifted(self._transposed(value, kernel, sizes, window, "SAME"), b)
         whole = window.whole_sizes(x.shape, w.shape)
-        y = self._spread(value, kernel, whole, window, "VALID")
+        y = self._transposed(value, kernel, whole, window, "VALID")
         if window.is_padded:
             inside = [slice(begin, size - end) for size, (begin, end) in zip(whole, window.pairs)]
             y = y[self.across(inside, slice(None))]
         return self._shifted(y, b)
 
-    def _spread(self, x: Any, kernel: Any, sizes: Shape, window: TransposedWindow, padding: str) -> Any:
+    def _transposed(self, x: Any, kernel: Any, sizes: Shape, window: TransposedWindow, padding: str) -> Any:
         """Return the gradient of a convolution for its input of ``sizes``: the transposed convolution.
 
         That of two axes knows groups and dilations, which ``tf.nn.conv2d_transpose`` does not pass on.
@@ -96,10 +97,10 @@ class Convolutions(Arranging):
         tf = self.tf
         if window.rank == 1:
             x, kernel = tf.expand_dims(x, self._first_spatial), tf.expand_dims(kernel, 0)
-            y = self._spread(x, kernel, (1, *sizes), _on_plane(window), padding)
+            y = self._transposed(x, kernel, (1, *sizes), _on_plane(window), padding)
             return tf.squeeze(y, self._first_spatial)
         if window.rank == 3 or x.dtype == tf.float64:
-            return self._spread_apart(x, kernel, sizes, window, padding)
+            return self._transposed_in_groups(x, kernel, sizes, window, padding)
         channels = int(kernel.shape[-2]) * window.group
         return tf.raw_ops.Conv2DBackpropInput(
             input_sizes=self.image_shape(int(x.shape[0]), sizes, channels),
@@ -111,7 +112,9 @@ class Convolutions(Arranging):
             dilations=self.across(window.dilations, 1),
         )
 
-    def _spread_apart(self, x: Any, kernel: Any, sizes: Shape, window: TransposedWindow, padding: str) -> Any:
+    def _transposed_in_groups(
+        self, x: Any, kernel: Any, sizes: Shape, window: TransposedWindow, padding: str
+    ) -> Any:
         """Do the same over three axes or in float64, where TensorFlow has neither groups nor dilations."""
         tf = self.tf
         group = window.group

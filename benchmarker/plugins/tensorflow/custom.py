@@ -5,9 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 from benchmarker.graph.custom import NativeFunction, registered
+from benchmarker.plugins.common.axis_orders import graph_order
 from benchmarker.plugins.common.custom.arrays import ArrayKernel, array_kernel, output_shapes
 from benchmarker.plugins.tensorflow.layout_operators import Arranging
-from benchmarker.plugins.tensorflow.tensors import Tensor, graph_order
+from benchmarker.plugins.tensorflow.tensors import Tensor
 
 
 class Customs(Arranging):

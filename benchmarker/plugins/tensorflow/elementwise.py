@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
@@ -30,9 +31,9 @@ class Elementwise(Arranging):
 
     def tanh(self, x: Tensor) -> Tensor:
         # TensorFlow 2.21 fuses convolution, normalization and tanh without a kernel for it.
-        return self._each(self.tf.tanh, self._apart(x, "FusedBatchNormV3"))
+        return self._each(self.tf.tanh, self._unfused(x, "FusedBatchNormV3"))
 
-    def _apart(self, x: Tensor, operation: str) -> Tensor:
+    def _unfused(self, x: Tensor, operation: str) -> Tensor:
         """Return ``x`` so that TensorFlow does not fuse what follows if ``operation`` made it."""
         value = self.value(x)
         # A parameter comes from no operation.
@@ -86,7 +87,7 @@ class Elementwise(Arranging):
         if self.exact == self.tf.float64:  # the kernel has its slope in float32
             return self._each(lambda value: self.tf.where(value > 0.0, value, alpha * value), x)
         # TensorFlow 2.21 fuses convolution, bias, sum and leaky ReLU with the slope 0.2, whatever it is.
-        return self._each(lambda value: self.tf.nn.leaky_relu(value, alpha), self._apart(x, "AddV2"))
+        return self._each(lambda value: self.tf.nn.leaky_relu(value, alpha), self._unfused(x, "AddV2"))
 
     def clip(self, x: Tensor, *, min: float, max: float) -> Tensor:
         if (min, max) == (0.0, 6.0):
@@ -139,40 +140,31 @@ class Elementwise(Arranging):
     # --- two operands ------------------------------------------------------------------------
 
     def add(self, a: Tensor, b: Tensor) -> Tensor:
-        left, right, order = self.aligned(a, b)
-        return Tensor(left + right, order)
+        return self.pairwise(operator.add, a, b)
 
     def sub(self, a: Tensor, b: Tensor) -> Tensor:
-        left, right, order = self.aligned(a, b)
-        return Tensor(left - right, order)
+        return self.pairwise(operator.sub, a, b)
 
     def mul(self, a: Tensor, b: Tensor) -> Tensor:
-        left, right, order = self.aligned(a, b)
-        return Tensor(left * right, order)
+        return self.pairwise(operator.mul, a, b)
 
     def div(self, a: Tensor, b: Tensor) -> Tensor:
-        left, right, order = self.aligned(a, b)
-        return Tensor(left / right, order)
+        return self.pairwise(operator.truediv, a, b)
 
     def minimum(self, a: Tensor, b: Tensor) -> Tensor:
-        left, right, order = self.aligned(a, b)
-        return Tensor(self.tf.minimum(left, right), order)
+        return self.pairwise(self.tf.minimum, a, b)
 
     def maximum(self, a: Tensor, b: Tensor) -> Tensor:
-        left, right, order = self.aligned(a, b)
-        return Tensor(self.tf.maximum(left, right), order)
+        return self.pairwise(self.tf.maximum, a, b)
 
     def pow(self, a: Tensor, b: Tensor) -> Tensor:
-        left, right, order = self.aligned(a, b)
-        return Tensor(self.tf.pow(left, right), order)
+        return self.pairwise(self.tf.pow, a, b)
 
     def integer_div(self, a: Tensor, b: Tensor) -> Tensor:
-        left, right, order = self.aligned(a, b)
-        return Tensor(self.tf.truncatediv(left, right), order)
+        return self.pairwise(self.tf.truncatediv, a, b)
 
     def mod(self, a: Tensor, b: Tensor) -> Tensor:
-        left, right, order = self.aligned(a, b)
-        return Tensor(self.tf.math.floormod(left, right), order)
+        return self.pairwise(self.tf.math.floormod, a, b)
 
     # --- softmax -----------------------------------------------------------------------------
 

@@ -3,11 +3,20 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from benchmarker.graph.operators import Operators
-from benchmarker.plugins.tensorflow.tensors import Order, Tensor, channels_last, graph_order
+from benchmarker.plugins.common.axis_orders import (
+    Order,
+    across,
+    broadcast_order,
+    graph_order,
+    image_order,
+    moves_elements,
+    permutation,
+)
+from benchmarker.plugins.tensorflow.tensors import Tensor
 
 
 class Arranging(Operators):
@@ -88,12 +97,9 @@ class Arranging(Operators):
         value = self.value(x)
         if x.order == order:
             return value
-        perm = tuple(x.order.index(axis) for axis in order)
-        shape = [int(size) for size in value.shape]
-        moving = [axis for axis in perm if shape[axis] != 1]
-        if moving == sorted(moving):
-            return self.tf.reshape(value, [shape[axis] for axis in perm])
-        return self.tf.transpose(value, perm)
+        if moves_elements(x.shape, x.order, order):
+            return self.tf.transpose(value, permutation(x.order, order))
+        return self.tf.reshape(value, [x.shape[axis] for axis in order])
 
     def settled(self, x: Tensor) -> Tensor:
         """Return ``x`` with its columns in the graph's order."""
@@ -111,13 +117,9 @@ class Arranging(Operators):
         """Return the native tensor of ``x`` with its axes as in the graph."""
         return self.arrange(x, graph_order(x.rank))
 
-    def last(self, x: Tensor) -> Any:
-        """Return the native tensor of ``x`` with its channels last."""
-        return self.arrange(x, channels_last(x.rank))
-
     def image_order(self, rank: int) -> Order:
         """Return how images stand."""
-        return channels_last(rank) if self._images_last else graph_order(rank)
+        return image_order(rank, self._images_last)
 
     def image(self, x: Tensor) -> Any:
         """Return the native tensor of ``x`` as images stand."""
@@ -125,7 +127,7 @@ class Arranging(Operators):
 
     def across(self, spatial: Sequence[Any], other: Any) -> tuple[Any, ...]:
         """Return what there is for each axis of an image: that of the spatial ones, and the others'."""
-        return (other, *spatial, other) if self._images_last else (other, other, *spatial)
+        return across(spatial, other, self._images_last)
 
     def image_shape(self, batch: int, spatial: Sequence[int], channels: int) -> tuple[int, ...]:
         """Return the shape of an image as images stand."""
@@ -170,7 +172,7 @@ class Arranging(Operators):
         """Return the values of ``xs`` so that they broadcast as in the graph, and their order."""
         rank = max(x.rank for x in xs)
         raised = [self.raised(x, rank) for x in xs]
-        order = max(raised, key=lambda x: math.prod(x.shape)).order
+        order = broadcast_order([x.shape for x in raised], [x.order for x in raised])
         return [self.arrange(x, order) for x in raised], order
 
     def aligned(self, a: Tensor, b: Tensor) -> tuple[Any, Any, Order]:
@@ -180,3 +182,8 @@ class Arranging(Operators):
             # One of them is a loss, which stays exact.
             left, right = self.full(left), self.full(right)
         return left, right, order
+
+    def pairwise(self, function: Callable[[Any, Any], Any], a: Tensor, b: Tensor) -> Tensor:
+        """Return what ``function`` makes of the elements of both, broadcast as in the graph."""
+        left, right, order = self.aligned(a, b)
+        return Tensor(function(left, right), order)

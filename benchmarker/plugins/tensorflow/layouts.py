@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -11,16 +11,16 @@ import numpy as np
 
 from benchmarker.graph.graph import Graph
 from benchmarker.graph.types import Node
-from benchmarker.plugins.common.image_flow import ImageFlow
-from benchmarker.plugins.common.layouts import Layout, flattened, permuted
-from benchmarker.plugins.tensorflow.tensors import (
-    Columns,
+from benchmarker.plugins.common.axis_orders import (
     Order,
-    Tensor,
-    channels_last,
     filter_order,
     graph_order,
+    image_order,
+    moves_elements,
 )
+from benchmarker.plugins.common.image_flow import ImageFlow
+from benchmarker.plugins.common.layouts import Layout, flattened, permuted
+from benchmarker.plugins.tensorflow.tensors import Columns, Tensor
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -92,7 +92,7 @@ class _Uses:
         self._flow = ImageFlow(graph)
         self._images_last = images_last
 
-    def stands_last(self, name: str) -> bool:
+    def is_channels_last(self, name: str) -> bool:
         """Return whether a value will stand channels last."""
         return self._images_last and self._flow.is_image(name)
 
@@ -104,16 +104,16 @@ class _Uses:
         source = node.inputs[0]
         if node.operator in ("dropout", "relu"):
             return self.columns(source)
-        if node.operator not in ("flatten", "reshape") or not self.stands_last(source):
+        if node.operator not in ("flatten", "reshape") or not self.is_channels_last(source):
             return None
         shape, result = self._graph.types[source].shape, self._graph.types[name].shape
-        return flattened_columns(shape, channels_last(len(shape)), result)
+        return flattened_columns(shape, image_order(len(shape)), result)
 
     def wanted(self, node: Node, position: int) -> WeightLayout | None:
         """Return the layout that ``node`` wants of its argument, None if it takes the graph's."""
         rank = self._flow.rank(node.inputs[position])
         if position == 0 and self._images_last and self._flow.feeds_images(node.inputs[0]):
-            return ordered(channels_last(rank))
+            return ordered(image_order(rank))
         if position == 1 and node.operator in ("conv", "conv_transpose"):
             return ordered(filter_order(rank))
         if position in (1, 2) and node.operator in ("rnn", "lstm", "gru"):
@@ -131,8 +131,8 @@ def flattened_columns(shape: tuple[int, ...], order: Order, result: tuple[int, .
     """
     if len(result) != 2 or len(shape) < 3 or order[0] != 0 or shape[0] != result[0]:
         return None
-    moving = [axis for axis in order if shape[axis] != 1]
-    if moving == sorted(moving) or math.prod(shape[1:]) != result[1]:
+    stays = not moves_elements(shape, order, graph_order(len(shape)))
+    if stays or math.prod(shape[1:]) != result[1]:
         return None
     return Columns(shape[1:], tuple(axis - 1 for axis in order[1:]))
 
@@ -151,10 +151,8 @@ def weight_layouts(graph: Graph, *, images_last: bool = True) -> dict[str, Weigh
 
 def _agreed(rank: int, wanted: Iterable[WeightLayout | None]) -> WeightLayout:
     own = ordered(graph_order(rank))
-    layouts: Mapping[str, WeightLayout] = {
-        layout.name: layout for layout in (choice or own for choice in wanted)
-    }
-    return next(iter(layouts.values())) if len(layouts) == 1 else own
+    layouts = {layout.name: layout for layout in (choice or own for choice in wanted)}
+    return layouts.popitem()[1] if len(layouts) == 1 else own
 
 
 def input_orders(graph: Graph, *, images_last: bool = True) -> list[Order]:
@@ -164,8 +162,5 @@ def input_orders(graph: Graph, *, images_last: bool = True) -> list[Order]:
     """
     uses = _Uses(graph, images_last)
     upstream = {gradient: output for output, gradient in graph.upstream.items()}
-    images = {i.name for i in graph.inputs if uses.stands_last(upstream.get(i.name, i.name))}
-    return [
-        (channels_last if declared.name in images else graph_order)(len(declared.type.shape))
-        for declared in graph.inputs
-    ]
+    images = {i.name for i in graph.inputs if uses.is_channels_last(upstream.get(i.name, i.name))}
+    return [image_order(len(declared.type.shape), declared.name in images) for declared in graph.inputs]

@@ -16,27 +16,23 @@ class Logic(Arranging):
         x = self.settled(x)
         return Tensor(function(self.value(x)), x.order)
 
-    def _both(self, function: Callable[[Any, Any], Any], a: Tensor, b: Tensor) -> Tensor:
-        left, right, order = self.aligned(a, b)
-        return Tensor(function(left, right), order)
-
     def equal(self, a: Tensor, b: Tensor) -> Tensor:
-        return self._both(self.tf.equal, a, b)
+        return self.pairwise(self.tf.equal, a, b)
 
     def less(self, a: Tensor, b: Tensor) -> Tensor:
-        return self._both(self.tf.less, a, b)
+        return self.pairwise(self.tf.less, a, b)
 
     def less_or_equal(self, a: Tensor, b: Tensor) -> Tensor:
-        return self._both(self.tf.less_equal, a, b)
+        return self.pairwise(self.tf.less_equal, a, b)
 
     def logical_and(self, a: Tensor, b: Tensor) -> Tensor:
-        return self._both(self.tf.logical_and, a, b)
+        return self.pairwise(self.tf.logical_and, a, b)
 
     def logical_or(self, a: Tensor, b: Tensor) -> Tensor:
-        return self._both(self.tf.logical_or, a, b)
+        return self.pairwise(self.tf.logical_or, a, b)
 
     def logical_xor(self, a: Tensor, b: Tensor) -> Tensor:
-        return self._both(self.tf.not_equal, a, b)
+        return self.pairwise(self.tf.not_equal, a, b)
 
     def logical_not(self, x: Tensor) -> Tensor:
         return self._one(self.tf.logical_not, x)

@@ -7,8 +7,9 @@ from typing import Any
 import numpy as np
 
 from benchmarker.errors import UnsupportedError
+from benchmarker.plugins.common.axis_orders import graph_order, image_order
 from benchmarker.plugins.tensorflow.layout_operators import Arranging
-from benchmarker.plugins.tensorflow.tensors import Tensor, graph_order
+from benchmarker.plugins.tensorflow.tensors import Tensor
 
 
 class Losses(Arranging):
@@ -28,7 +29,8 @@ class Losses(Arranging):
         if ignore_index is not None:
             ignored = tf.equal(classes, ignore_index)
             classes = tf.where(ignored, tf.zeros_like(classes), classes)
-        each = tf.nn.sparse_softmax_cross_entropy_with_logits(classes, self.full(self.last(scores)))
+        logits = self.arrange(scores, image_order(scores.rank))
+        each = tf.nn.sparse_softmax_cross_entropy_with_logits(classes, self.full(logits))
         weight = self._weight_of_each(classes, weights, ignored)
         if weight is not None:
             each = each * weight

@@ -8,8 +8,9 @@ from typing import Any
 import numpy as np
 
 from benchmarker.graph.attributes import Gemm
+from benchmarker.plugins.common.axis_orders import Order, graph_order
 from benchmarker.plugins.tensorflow.layout_operators import Arranging
-from benchmarker.plugins.tensorflow.tensors import Order, Tensor, graph_order
+from benchmarker.plugins.tensorflow.tensors import Tensor
 
 
 class Matrices(Arranging):

@@ -5,8 +5,9 @@ from __future__ import annotations
 import math
 from typing import Any
 
+from benchmarker.plugins.common.axis_orders import graph_order
 from benchmarker.plugins.tensorflow.layout_operators import Arranging
-from benchmarker.plugins.tensorflow.tensors import Tensor, graph_order
+from benchmarker.plugins.tensorflow.tensors import Tensor
 
 
 class Normalizations(Arranging):
@@ -89,7 +90,7 @@ class Normalizations(Arranging):
         return self.tf.reshape(x, self.image_shape(batch, plane, channels))
 
     def _of_channels(self, vector: Any, x: Any) -> Any:
-        """Return one value a channel so that it broadcasts to the image ``x``."""
+        """Return one value per channel so that it broadcasts to the image ``x``."""
         return vector if self._images_last else self.tf.reshape(vector, (-1, *(1,) * (len(x.shape) - 2)))
 
     def layer_normalization(

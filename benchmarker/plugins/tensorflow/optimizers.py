@@ -82,7 +82,7 @@ class UpdateRule:
         """Return the powers of beta1 and beta2 that the next update takes, as rounded as they are."""
         return [float(power.numpy()) for power in self._powers]
 
-    def go_on(self, steps: int, numbers: Mapping[str, float], powers: Sequence[float]) -> None:
+    def resume_from(self, steps: int, numbers: Mapping[str, float], powers: Sequence[float]) -> None:
         """Have the next update be that after ``steps``, with these powers if they are known."""
         betas = (self._optimizer.beta1, self._optimizer.beta2)
         for variable, value in zip(

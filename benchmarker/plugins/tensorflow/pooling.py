@@ -8,9 +8,10 @@ from typing import Any
 import numpy as np
 
 from benchmarker.graph.windows import AveragePooling, MaxPooling, Pairs, Shape
+from benchmarker.plugins.common.axis_orders import image_order
 from benchmarker.plugins.common.padding import linear_interpolation, window_counts
 from benchmarker.plugins.tensorflow.layout_operators import Arranging
-from benchmarker.plugins.tensorflow.tensors import Tensor, channels_last
+from benchmarker.plugins.tensorflow.tensors import Tensor
 
 
 class Pooling(Arranging):
@@ -75,7 +76,7 @@ class Pooling(Arranging):
     # --- resizing ----------------------------------------------------------------------------
 
     def resize(self, x: Tensor, *, sizes: Shape, mode: str = "nearest") -> Tensor:
-        value = self.last(x)  # TensorFlow has no kernel for another layout
+        value = self.arrange(x, image_order(x.rank))  # TensorFlow has no kernel for another layout
         if mode != "nearest" and value.dtype == self.tf.float64:
             y = self._interpolated(value, sizes)
         elif mode != "nearest":
@@ -85,7 +86,7 @@ class Pooling(Arranging):
         else:
             # tf.image.resize means another nearest neighbour: that of half pixels.
             y = self.tf.raw_ops.ResizeNearestNeighbor(images=value, size=sizes)
-        return Tensor(self._as(y, value.dtype), channels_last(x.rank))
+        return Tensor(self._as(y, value.dtype), image_order(x.rank))
 
     def _interpolated(self, x: Any, sizes: Shape) -> Any:
         """Interpolate by two products, as the kernel's result is float32 always."""

@@ -14,6 +14,7 @@ from benchmarker.api.optimizer import Optimizer
 from benchmarker.api.profile import Profile
 from benchmarker.errors import UnsupportedError
 from benchmarker.graph.graph import Graph, apply_node
+from benchmarker.plugins.common.axis_orders import Order, graph_order, inverse
 from benchmarker.plugins.common.composed import state_arrays
 from benchmarker.plugins.common.layouts import with_unbiased_variances
 from benchmarker.plugins.tensorflow import Options
@@ -27,7 +28,7 @@ from benchmarker.plugins.tensorflow.optimizers import UpdateRule
 from benchmarker.plugins.tensorflow.profiler import STATISTICS, UPDATE, profiled, scope_of
 from benchmarker.plugins.tensorflow.restoring import RestorableProgram
 from benchmarker.plugins.tensorflow.sparse import sparse_layouts
-from benchmarker.plugins.tensorflow.tensors import Order, Tensor
+from benchmarker.plugins.tensorflow.tensors import Tensor
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -155,8 +156,8 @@ class TensorFlowProgram(RestorableProgram):
         return (*output[:OWN_OUTPUTS], *(self._as_in_the_graph(value, order) for value, order in orders))
 
     def _as_in_the_graph(self, value: Any, order: Order) -> Any:
-        in_place = order == tuple(range(len(order)))
-        return value if in_place else self._tf.transpose(value, np.argsort(order))
+        in_place = order == graph_order(len(order))
+        return value if in_place else self._tf.transpose(value, inverse(order))
 
     def take(self, tensors: Sequence[Any]) -> Any:
         return tuple(tensors)
@@ -165,7 +166,7 @@ class TensorFlowProgram(RestorableProgram):
         if not isinstance(output, (tuple, list)):
             return (self._tf.cast(output, self._exact).numpy(),)
         return tuple(
-            self._tf.cast(value, self._exact).numpy().transpose(np.argsort(order))
+            self._tf.cast(value, self._exact).numpy().transpose(inverse(order))
             for value, order in zip(output, self._output_orders)
         )
 
@@ -194,11 +195,13 @@ class TensorFlowProgram(RestorableProgram):
     def fetch_gradients(self, gradients: Any) -> dict[str, Array]:
         left = iter(gradients)
         return {
-            p.name: self._layouts[p.name].decode([self._seen(next(left)) for _ in self._variables[p.name]])
+            p.name: self._layouts[p.name].decode(
+                [self._as_array(next(left)) for _ in self._variables[p.name]]
+            )
             for p in self._graph.trainable
         }
 
-    def _seen(self, gradient: Any) -> Array:
+    def _as_array(self, gradient: Any) -> Array:
         """Return a gradient as an array, a view of its memory where it can be."""
         tensor = self._tf.cast(self._tf.convert_to_tensor(gradient), self._exact)
         return np.asarray(memoryview(tensor)) if self._device.type == "cpu" else tensor.numpy()

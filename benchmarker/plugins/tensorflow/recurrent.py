@@ -10,12 +10,12 @@ from benchmarker.plugins.tensorflow.layout_operators import Arranging
 from benchmarker.plugins.tensorflow.tensors import Tensor
 
 WRITTEN_OUT_STEPS = 64
-"""Sequences up to here are written out step by step, longer ones loop.
+"""Sequences up to here are unrolled step by step, longer ones loop.
 
 Written out, forward and backward, a layer of 64 units was 1.8 times as fast, one of 256 units 1.1 times,
 one of 650 as fast; but each step takes 15 ms to trace, and the graph grows with it."""
 WRITTEN_OUT_BYTES = 64 << 20
-"""What the gradients of the recurrent weight may take, which are one a step until they are summed."""
+"""What the gradients of the recurrent weight may take, which are one per step until they are summed."""
 
 Weights = Union[Tensor, tuple[Tensor, ...]]
 States = tuple[Any, ...]
@@ -123,9 +123,9 @@ class RecurrentOperators(Arranging):
         steps = int(inputs.shape[0])
         kept = steps * int(r.shape[0]) * int(r.shape[1]) * int(r.dtype.size)
         short = steps <= WRITTEN_OUT_STEPS and kept <= WRITTEN_OUT_BYTES
-        return (self._written_out if short else self._looped)(inputs, step, start, backward)
+        return (self._unrolled if short else self._looped)(inputs, step, start, backward)
 
-    def _written_out(self, inputs: Any, step: Step, state: States, backward: bool) -> tuple[Any, States]:
+    def _unrolled(self, inputs: Any, step: Step, state: States, backward: bool) -> tuple[Any, States]:
         outputs = []
         steps = self.tf.unstack(inputs)
         for z in reversed(steps) if backward else steps:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from benchmarker.api.training_state import TrainingState
-from benchmarker.plugins.common.restoring import restored_arrays, statistics_of, told_statistics
+from benchmarker.plugins.common.restoring import native_statistics, restored_arrays, statistics_of
 from benchmarker.plugins.numpy.evaluation import RuleProgram
 from benchmarker.plugins.tensorflow.composed import ComposedRule
 from benchmarker.plugins.tensorflow.layouts import WeightLayout
@@ -33,7 +33,7 @@ class RestorableProgram(RuleProgram):
     def native_state(self) -> dict[str, Array]:
         statistics = {name: [v.numpy() for v in self._variables[name]] for name in self._graph.statistics}
         generator = {} if self._generator is None else {_GENERATOR: self._generator.state.numpy()}
-        return {**told_statistics(statistics), **generator, _POWERS: np.array(self._updating().powers())}
+        return {**native_statistics(statistics), **generator, _POWERS: np.array(self._updating().powers())}
 
     def restore(self, state: TrainingState) -> None:
         update = self._updating()
@@ -48,7 +48,7 @@ class RestorableProgram(RuleProgram):
             for slot, array in restored_arrays(natives, slots, told, lambda n, a: self._layouts[n].encode(a)):
                 slot.assign(self._tf.cast(array, slot.dtype))
         powers = [float(power) for power in np.asarray(state.native.get(_POWERS, ()))]
-        update.go_on(state.steps, state.numbers, powers)
+        update.resume_from(state.steps, state.numbers, powers)
         if self._generator is not None and _GENERATOR in state.native:
             self._generator.reset(state.native[_GENERATOR])
 

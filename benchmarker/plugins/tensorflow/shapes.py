@@ -3,19 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
 from benchmarker.graph.attributes import Slice
+from benchmarker.plugins.common.axis_orders import Order, broadcast_order, graph_order, without
 from benchmarker.plugins.tensorflow.layout_operators import Arranging
 from benchmarker.plugins.tensorflow.layouts import flattened_columns
-from benchmarker.plugins.tensorflow.tensors import Order, Tensor, graph_order
-
-
-def _without(order: Order, axes: Sequence[int]) -> Order:
-    """Return the order of a tensor that stood in ``order`` and lost the graph's ``axes``."""
-    left = [axis for axis in range(len(order)) if axis not in axes]
-    return tuple(left.index(axis) for axis in order if axis in left)
+from benchmarker.plugins.tensorflow.tensors import Tensor
 
 
 class Shaping(Arranging):
@@ -41,7 +36,7 @@ class Shaping(Arranging):
         if len(chosen) == x.rank:
             value = self.full(value)  # a loss, or part of one
         y = function(value, self.axes(x, chosen), keepdims=keepdims)
-        return Tensor(y, x.order if keepdims else _without(x.order, chosen))
+        return Tensor(y, x.order if keepdims else without(x.order, chosen))
 
     def top_k(self, x: Tensor, *, k: int) -> Tensor:
         x = self.innermost(x)
@@ -91,7 +86,7 @@ class Shaping(Arranging):
 
     def concat(self, *xs: Tensor, axis: int) -> Tensor:
         tensors = [self.settled(x) for x in xs]
-        order = max(tensors, key=lambda x: math.prod(x.shape)).order
+        order = broadcast_order([x.shape for x in tensors], [x.order for x in tensors])
         values = [self.arrange(x, order) for x in tensors]
         return Tensor(self.tf.concat(values, order.index(axis % len(order))), order)
 

@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from benchmarker.graph.graph import Graph
+from benchmarker.plugins.common.axis_orders import graph_order
 from benchmarker.plugins.common.layouts import sparse_operands
 from benchmarker.plugins.tensorflow.layouts import WeightLayout
-from benchmarker.plugins.tensorflow.tensors import Tensor, graph_order
+from benchmarker.plugins.tensorflow.tensors import Tensor
 
 if TYPE_CHECKING:
     import numpy.typing as npt

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-Order = tuple[int, ...]
+from benchmarker.plugins.common.axis_orders import Order, inverse
 
 
 @dataclass(frozen=True)
@@ -53,24 +53,4 @@ class Tensor:
     @property
     def shape(self) -> tuple[int, ...]:
         """Shape as the graph has it."""
-        sizes = self.value.shape
-        return tuple(int(sizes[self.order.index(axis)]) for axis in range(self.rank))
-
-
-def graph_order(rank: int) -> Order:
-    """Return the order of a tensor that stands as in the graph."""
-    return tuple(range(rank))
-
-
-def channels_last(rank: int) -> Order:
-    """Return the order of ``N spatial... C``."""
-    return (0, *range(2, rank), 1) if rank > 2 else graph_order(rank)
-
-
-def filter_order(rank: int) -> Order:
-    """Return the order of a filter that stands ``spatial... in out``.
-
-    The filter of a transposed convolution stands so too: its axes are those of the convolution whose
-    gradient it is.
-    """
-    return (*range(2, rank), 1, 0)
+        return tuple(int(self.value.shape[place]) for place in inverse(self.order))

@@ -8,7 +8,7 @@ from typing import Any
 
 from benchmarker.graph.operators import Operators, Tensor
 
-_LOWEST = -87.0
+_MIN_EXPONENT = -87.0
 """Below it the exponential of the negated value is too large for float32, and gradients through it are no numbers."""
 _NEAR = 0.4
 """Up to here a series is more exact than the function itself less a constant."""
@@ -93,10 +93,10 @@ class ElementwiseOperators(TinygradTensors):
         return x.clamp(min, max)
 
     def sigmoid(self, x: Tensor) -> Tensor:
-        return x.clamp(_LOWEST).sigmoid()
+        return x.clamp(_MIN_EXPONENT).sigmoid()
 
     def tanh(self, x: Tensor) -> Tensor:
-        return x.clamp(_LOWEST / 2).tanh()
+        return x.clamp(_MIN_EXPONENT / 2).tanh()
 
     def erf(self, x: Tensor) -> Tensor:
         if not self.training:

@@ -241,7 +241,7 @@ class TinygradProgram(RuleProgram):
     def restore(self, state: TrainingState) -> None:
         update = self._updating()
         self.assign(state.parameters)
-        update.go_on(state)
+        update.resume_from(state)
         if _COUNTER in state.native:
             host(self._generator())[...] = state.native[_COUNTER]
 

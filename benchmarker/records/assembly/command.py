@@ -38,7 +38,7 @@ def rerun_command(spec: RunSpec, version: str | None) -> list[str]:
     command.append(f"--problem={spec.problem.name if spec.anonymous else spec.problem.commanded_name}")
     if spec.mode == "training":
         kind, rule = spec.optimizer.kind, spec.optimizer.rule
-        command.append(f"--optimizer={kind if spec.anonymous else registry.asked_name(kind)}")
+        command.append(f"--optimizer={kind if spec.anonymous else registry.requested_name(kind)}")
         # Of a constant that only a file's rule has, the command has no option: a blueprint does.
         for name in filter(_OPTIONS.__contains__, constants(kind)):
             command.append(f"--{name.replace('_', '-')}={getattr(rule, name)}")

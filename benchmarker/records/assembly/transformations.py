@@ -39,13 +39,13 @@ def transformations_of(spec: RunSpec, cost: GraphCost) -> Transformations | None
         )
         part = graph_cost(graph, training=True, precision=spec.precision)
         waiting = part.input_bytes * (parts - 1)
-        return _told(micro, None, part.memory(spec.optimizer)["total"] + waiting, without)
+        return _transformations(micro, None, part.memory(spec.optimizer)["total"] + waiting, without)
     folded = fold_batch_norm(graph.without_loss())
     own = graph_cost(folded.graph, precision=spec.precision).memory()["total"]
-    return _told(None, FoldedBatchNorm(folded=len(folded.nodes)), own, without)
+    return _transformations(None, FoldedBatchNorm(folded=len(folded.nodes)), own, without)
 
 
-def _told(
+def _transformations(
     micro: MicroBatch | None, folded: FoldedBatchNorm | None, predicted: int, without: int
 ) -> Transformations:
     memory = PredictedMemory(predicted_bytes=predicted, predicted_bytes_without=without)

@@ -44,12 +44,12 @@ class Metrics(OpenGroup, frozen=True, kw_only=True):
     """Mini-batches per second of inference: timed steps divided by timing.wall_seconds, which ends with the
     last step; null in training."""
     bytes_per_second: Annotated[NonNegative | None, unit("B/s")] = since("1.2")
-    """Bytes that the operators read and write, without any fusion, a second (since 1.2)."""
+    """Bytes that the operators read and write, without any fusion, per second (since 1.2)."""
     arithmetic_intensity: NonNegative | None = since("1.4")
     """Floating-point operations of a step for each byte that its operators read and write, without any
     fusion (since 1.4)."""
     algorithmic_bandwidth: Annotated[NonNegative | None, unit("B/s")] = None
-    """Of a collective: bytes of the whole vector (distributed.collective.bytes) times messages a step, in all timed
+    """Of a collective: bytes of the whole vector (distributed.collective.bytes) times messages per step, in all timed
     steps divided by total_seconds; absent otherwise."""
     bus_bandwidth: Annotated[NonNegative | None, unit("B/s")] = None
     """Of a collective: algorithmic_bandwidth times distributed.collective.bus_factor, which compares with the bandwidth
@@ -69,7 +69,7 @@ class Metrics(OpenGroup, frozen=True, kw_only=True):
     single_stream_latency: Seconds | None = None
     """Of the scenario single-stream: the 90th percentile of latencies, in seconds; absent otherwise."""
     latency_bounded_throughput: Annotated[NonNegative | None, unit("samples/s")] = None
-    """Of the scenario server: samples a second of the highest rate of arrivals at which the 99th percentile of
+    """Of the scenario server: samples per second of the highest rate of arrivals at which the 99th percentile of
     latencies keeps the bound; absent if there is none (timing.scenario.server.reason says why), and otherwise."""
     cost_per_million_samples: NonNegative | None = since("1.2")
     """In the currency of --price-per-hour (since 1.2)."""

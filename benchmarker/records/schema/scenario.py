@@ -15,7 +15,7 @@ class Trial(Group, frozen=True, kw_only=True):
     number: Count
     """Which arrivals it had: they follow from the seed and this number."""
     rate: Rate | None
-    """Queries a second that arrived in the mean; null for 'alone'."""
+    """Queries per second that arrived in the mean; null for 'alone'."""
     queries: Positive
     """Queries that were answered; a trial ends once it is sure to have missed the bound."""
     late: Count
@@ -44,7 +44,7 @@ class Server(Group, frozen=True, kw_only=True):
     """From the rate that was confirmed (0 if none was) to the lowest above it whose trials all missed the bound, or the
     capacity."""
     capacity: Rate
-    """Queries a second that were answered one right after the other."""
+    """Queries per second that were answered one right after the other."""
     trials: list[Trial]
     """All, in their order."""
 

@@ -181,7 +181,7 @@ class Timing(Group, frozen=True, kw_only=True):
     warmup_steps: Count | None
     """Number of untimed steps after the first."""
     samples_seconds: list[Seconds] | None
-    """Seconds a step of every timed sample in order, each sample closed by the device's synchronisation: a
+    """Seconds per step of every timed sample in order, each sample closed by the device's synchronisation: a
     step, or a block of block_steps steps (since 1.2); none is left out."""
     step_seconds: StepStatistics | None
     total_seconds: Seconds | None

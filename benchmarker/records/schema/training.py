@@ -64,7 +64,7 @@ class Diverged(Group, frozen=True, kw_only=True):
 
 
 class Curve(Group, frozen=True, kw_only=True):
-    """A list a column, an item an evaluation; the first is of the weights that were drawn."""
+    """A list per column, an item per evaluation; the first is of the weights that were drawn."""
 
     step: list[Count]
     """Updates so far."""

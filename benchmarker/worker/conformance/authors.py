@@ -49,7 +49,27 @@ def problem_checks(problem: Problem) -> tuple[Check, ...]:
 
 
 def follow_rule(rule: UpdateRule, start: Array, gradients: Sequence[Array]) -> list[Array]:
-    """Return where an optimizer's rule has brought a parameter after each of some gradients, in float64."""
+    """Return where an optimizer's rule has brought a parameter after each of some gradients, in float64.
+
+    Parameters
+    ----------
+    rule : UpdateRule
+        With the constants that are tested; it becomes known by its name in this process.
+    start : array
+        The parameter before the first update, of any shape.
+    gradients : sequence of array
+        Of that shape, one per update.
+
+    Returns
+    -------
+    list of array
+        The parameter after each update, float64.
+
+    Raises
+    ------
+    UsageError
+        If a rule that comes with benchmarker has the name.
+    """
     add_rule(rule)
     asked = Optimizer.default(rule.name).with_constants({n: getattr(rule, n) for n in constants(rule.name)})
     weights = np.array(start, np.float64)

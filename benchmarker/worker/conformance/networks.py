@@ -19,7 +19,7 @@ from benchmarker.worker.conformance.subject import (
     draw_parameters,
     fetch_outputs,
     reference_program,
-    train_beside_reference,
+    train_with_reference,
 )
 
 
@@ -121,7 +121,7 @@ def _gradient(build: Callable[[Network], None], subject: Subject) -> Measurement
 def _training(build: Callable[[Network], None], optimizer: Optimizer, subject: Subject) -> Measurement:
     graph = _graph(build)
     start = draw_parameters(graph, subject.seed)
-    found, expected = train_beside_reference(subject, graph, start, optimizer, _STEPS)
+    found, expected = train_with_reference(subject, graph, start, optimizer, _STEPS)
     ways = {name: expected[name].astype(np.float64) - before for name, before in start.items()}
     moved = {name: way for name, way in ways.items() if way.any()}
     still = [name for name in ways if name not in moved and (found[name] != start[name]).any()]

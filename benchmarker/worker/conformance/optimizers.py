@@ -27,7 +27,7 @@ from benchmarker.worker.conformance.subject import (
     draw_batch,
     draw_parameters,
     reference_program,
-    train_beside_reference,
+    train_with_reference,
 )
 
 if TYPE_CHECKING:
@@ -74,7 +74,7 @@ def matrix_network() -> Graph:
 def _travel(optimizer: Optimizer, subject: Subject) -> Measurement:
     graph = matrix_network()
     start = draw_parameters(graph, subject.seed)
-    found, expected = train_beside_reference(subject, graph, start, optimizer, _STEPS)
+    found, expected = train_with_reference(subject, graph, start, optimizer, _STEPS)
     worst, where = 0.0, ""
     for name, before in start.items():
         way = expected[name].astype(np.float64) - before
@@ -127,7 +127,7 @@ def two_way_network() -> Graph:
     return net.graph()
 
 
-def _told_state(program: Program) -> dict[str, dict[str, Array]]:
+def _optimizer_state(program: Program) -> dict[str, dict[str, Array]]:
     try:
         return program.optimizer_state()
     except UnsupportedError as reason:
@@ -163,7 +163,7 @@ def _remembered(optimizer: Optimizer, network: Callable[[], Graph], subject: Sub
     start = draw_parameters(graph, subject.seed)
     program = subject.program(graph, start, "training", optimizer)
     reference = reference_program(graph, start, "training", optimizer)
-    before = _told_state(program)
+    before = _optimizer_state(program)
     _require_form(before, graph, optimizer)
     if any(array.any() for array in _flat(before).values()):
         raise CheckFailed("all state must start at 0")
@@ -171,7 +171,7 @@ def _remembered(optimizer: Optimizer, network: Callable[[], Graph], subject: Sub
         batch = draw_batch(graph, subject.seed + step)
         program.synchronize(program.train_step(program.load(batch)))
         reference.train_step(reference.load(batch))
-    found = _told_state(program)
+    found = _optimizer_state(program)
     kept = {name: array.copy() for name, array in _flat(found).items()}
     program.synchronize(program.train_step(program.load(draw_batch(graph, subject.seed))))
     if any(not np.array_equal(kept[name], array) for name, array in _flat(found).items()):

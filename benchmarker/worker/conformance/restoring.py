@@ -80,7 +80,7 @@ class _Course:
             losses.append(self.program.fetch(self.program.train_step(batch))[0])
         return {"losses": np.array(losses), **self.program.parameters()}
 
-    def told(self) -> TrainingState:
+    def state(self) -> TrainingState:
         """Return the state after the first steps."""
         rules = (self.give(step).rule for step in range(_BEFORE))
         numbers = kept_numbers(rules)
@@ -101,7 +101,7 @@ class _Course:
         return self.steps(state.steps, _AFTER)
 
 
-def _goes_on(optimizer: Optimizer, network: Callable[[], Graph], subject: Subject) -> Measurement:
+def _resumes(optimizer: Optimizer, network: Callable[[], Graph], subject: Subject) -> Measurement:
     """Another program, of other weights, that takes the whole state must make the very steps that follow it.
 
     Of a state without what only the framework itself understands they must be the same, give or take rounding.
@@ -109,7 +109,7 @@ def _goes_on(optimizer: Optimizer, network: Callable[[], Graph], subject: Subjec
     graph = network()
     course = _Course(subject, graph, optimizer, subject.seed)
     course.steps(0, _BEFORE)
-    state = course.told()
+    state = course.state()
     lost = course.program.lost_on_restore()
     if lost is not None and "dropout" in graph.operators:
         raise Skipped(f"the framework says that it cannot restore {lost}")
@@ -153,7 +153,7 @@ def _begins(optimizer: Optimizer, subject: Subject) -> Measurement:
     graph = _network(0.0)
     course = _Course(subject, graph, optimizer, subject.seed)
     course.steps(0, _BEFORE)
-    state = course.told()
+    state = course.state()
     followed = course.steps(_BEFORE, _AFTER)
     fresh = _Course(subject, graph, optimizer, subject.seed + 1)
     return _require_alike(fresh, state, fresh.after(state), followed)
@@ -163,16 +163,16 @@ def restoring_checks() -> Iterator[Check]:
     """Yield a check of each optimizer, of dropout, of recurrent layers, and of programs that have made no step."""
     plain, dropping = partial(_network, 0.0), partial(_network, 0.5)
     for name, optimizer in SCHEDULED.items():
-        yield Check(f"restore/{name}", partial(_goes_on, optimizer, plain))
+        yield Check(f"restore/{name}", partial(_resumes, optimizer, plain))
     for name, optimizer in MODIFIED.items():
         if optimizer.modifiers.ema or optimizer.modifiers.decay_of == WEIGHTS:
-            yield Check(f"restore/{name}", partial(_goes_on, optimizer, plain))
-    matrices = partial(_goes_on, SCHEDULED["adafactor-without-decay"], matrix_network)
+            yield Check(f"restore/{name}", partial(_resumes, optimizer, plain))
+    matrices = partial(_resumes, SCHEDULED["adafactor-without-decay"], matrix_network)
     yield Check("restore/adafactor-without-decay/matrices", matrices)
-    yield Check("restore/dropout", partial(_goes_on, SCHEDULED["adam"], dropping))
+    yield Check("restore/dropout", partial(_resumes, SCHEDULED["adam"], dropping))
     for name in ("momentum", "adam"):
-        yield Check(f"restore/{name}/lstm", partial(_goes_on, SCHEDULED[name], recurrent_network))
+        yield Check(f"restore/{name}/lstm", partial(_resumes, SCHEDULED[name], recurrent_network))
         yield Check(f"restore/{name}/before-a-step", partial(_begins, SCHEDULED[name]))
     for name in WHOLE:
-        yield Check(f"restore/{name}/lstm", partial(_goes_on, SCHEDULED[name], recurrent_network))
-        yield Check(f"restore/{name}/both-ways", partial(_goes_on, SCHEDULED[name], two_way_network))
+        yield Check(f"restore/{name}/lstm", partial(_resumes, SCHEDULED[name], recurrent_network))
+        yield Check(f"restore/{name}/both-ways", partial(_resumes, SCHEDULED[name], two_way_network))

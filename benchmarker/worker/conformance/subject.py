@@ -151,10 +151,10 @@ def fetch_outputs(program: Program, graph: Graph, batch: Any) -> dict[str, Array
     return dict(zip(graph.outputs, program.fetch(output)))
 
 
-def train_beside_reference(
+def train_with_reference(
     subject: Subject, graph: Graph, start: Mapping[str, Array], optimizer: Optimizer, steps: int
 ) -> tuple[dict[str, Array], dict[str, Array]]:
-    """Train with the subject and with the reference, a mini-batch a step, and return both's parameters."""
+    """Train with the subject and with the reference, a mini-batch per step, and return both's parameters."""
     program = subject.program(graph, start, "training", optimizer)
     reference = reference_program(graph, start, "training", optimizer)
     for step in range(steps):

@@ -49,10 +49,10 @@ Weights = tuple["Array", int]
 def _window_shape(window: MaxPooling) -> tuple[int, ...]:
     """Return the shape of images with two windows along each axis that do not overlap, and those between them."""
     step = zip(window.kernel_shape, window.strides, window.dilations)
-    return (1, 2, *((k - 1) * d + 1 + _apart(k, s, d) * s for k, s, d in step))
+    return (1, 2, *((k - 1) * d + 1 + _disjoint_step(k, s, d) * s for k, s, d in step))
 
 
-def _apart(kernel: int, stride: int, dilation: int) -> int:
+def _disjoint_step(kernel: int, stride: int, dilation: int) -> int:
     return math.ceil(((kernel - 1) * dilation + 1) / stride)
 
 
@@ -114,7 +114,7 @@ def _without_overlap(window: MaxPooling, result: Sequence[int]) -> Array:
     """Return 1 for windows of which no two share an element, 0 for others."""
     mask = np.zeros(result, np.float32)
     steps = zip(window.kernel_shape, window.strides, window.dilations)
-    places: tuple[slice, ...] = tuple(slice(None, None, _apart(k, s, d)) for k, s, d in steps)
+    places: tuple[slice, ...] = tuple(slice(None, None, _disjoint_step(k, s, d)) for k, s, d in steps)
     mask[(slice(None), slice(None), *places)] = 1.0
     return mask
 

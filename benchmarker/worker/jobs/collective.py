@@ -12,7 +12,7 @@ from benchmarker.worker.stages import Stages
 
 def run_collective(job: CollectiveJob, channel: Channel, stages: Stages) -> None:
     """Run the job and send its result."""
-    from benchmarker.worker.ranks.collectives import CollectiveProof, prepare_collective, told_of
+    from benchmarker.worker.ranks.collectives import CollectiveProof, prepare_collective, rank_facts
     from benchmarker.worker.ranks.group import Group
     from benchmarker.worker.ranks.timing import measure_rank
 
@@ -50,6 +50,6 @@ def run_collective(job: CollectiveJob, channel: Channel, stages: Stages) -> None
         libraries=framework.libraries(),
         packages=facts.packages(),
         python=facts.python(),
-        rank=told_of(ready),
+        rank=rank_facts(ready),
         **facts.clock(),
     )

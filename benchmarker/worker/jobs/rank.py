@@ -55,6 +55,6 @@ def run_rank(job: RankJob, channel: Channel, stages: Stages) -> None:
         stages,
         losses=(loss_first, loss_last),
         data=taken,
-        rank=rank.told(parts.seconds, parts.spans),
+        rank=rank.facts(parts.seconds, parts.spans),
     )
     channel.send("result", **told)

@@ -72,8 +72,8 @@ def train_rank(job: RankTrainJob, channel: Channel, stages: Stages) -> None:
         losses=(loss_first, loop.loss),
         data=taken,
         accuracy=final.correct / final.samples if final else None,
-        training={**session.told(final, weights, feed), "skipped_steps": skipped, "divergence": None},
-        rank=rank.told(parts),
+        training={**session.record(final, weights, feed), "skipped_steps": skipped, "divergence": None},
+        rank=rank.facts(parts),
     )
     channel.send("result", **told)
 

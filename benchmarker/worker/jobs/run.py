@@ -74,10 +74,10 @@ def _generation(prepared: Prepared, measured: Measured) -> dict[str, Any] | None
     """Return when the tokens of the timed generations were there; None of anything else."""
     if prepared.mode != "generation":
         return None
-    from benchmarker.worker.generation import GenerationProgram, told_times
+    from benchmarker.worker.generation import GenerationProgram, token_times
 
     assert isinstance(prepared.program, GenerationProgram)
-    return told_times(prepared.program.times, measured.windows, measured.samples.steps)
+    return token_times(prepared.program.times, measured.windows, measured.samples.steps)
 
 
 def _taken(feed: BatchFeeder) -> dict[str, Any]:

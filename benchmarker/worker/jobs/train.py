@@ -33,7 +33,7 @@ def train(job: TrainJob, channel: Channel, stages: Stages) -> None:
         return
     loop.count_first_step(first, int(stages.seconds["compile"] * 1e9))
     loss_first = loop.loss
-    _go_on(session, stages)
+    _resume(session, stages)
     with session.open_feed() as feed:
         measured = session.measure(channel, stages)
     from benchmarker.worker.verification.after_timing import last_step, prove
@@ -58,17 +58,19 @@ def train(job: TrainJob, channel: Channel, stages: Stages) -> None:
         losses=(loss_first, loop.loss),
         data=taken,
         accuracy=final.correct / final.samples if final else None,
-        training={**session.told(final, weights, feed), "skipped_steps": skipped, "divergence": diverging},
+        training={**session.record(final, weights, feed), "skipped_steps": skipped, "divergence": diverging},
     )
     channel.send("result", **told)
 
 
-def _go_on(session: Session, stages: Stages) -> None:
+def _resume(session: Session, stages: Stages) -> None:
     """Go on from a checkpoint if the job names one: what was verified is left for what had come of it."""
     if session.checkpoints is None or not session.resumes:
         return
     with stages.stage("resume"):
-        session.prepared.feed.go_on(session.checkpoints.go_on(session.loop, session.prepared.graph))
+        session.prepared.feed.resume_from(
+            session.checkpoints.resume_from(session.loop, session.prepared.graph)
+        )
 
 
 def _first_step(session: Session, channel: Channel, stages: Stages) -> tuple[Any, bool]:

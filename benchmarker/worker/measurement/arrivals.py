@@ -17,7 +17,7 @@ def poisson_arrivals(seed: int, number: int, rate: float, count: int) -> array[i
     number : int
         Of the trial: each has arrivals of its own.
     rate : float
-        Queries a second in the mean. The same trial at another rate has the same arrivals, closer together.
+        Queries per second in the mean. The same trial at another rate has the same arrivals, closer together.
     count : int
         How many.
     """

@@ -41,7 +41,7 @@ class Percentile:
 def bounded_percentile(latencies: Sequence[float], percent: float) -> Percentile:
     """Return a percentile of latencies with its bounds; there must be one latency at least."""
     ordered, count = sorted(latencies), len(latencies)
-    most, fewest = most_late(count, percent), fewest_late(count, percent)
+    most, fewest = max_late(count, percent), min_late(count, percent)
     return Percentile(
         percentile(ordered, percent),
         None if fewest is None else ordered[count - fewest],
@@ -57,14 +57,14 @@ def verdict(late: int, count: int, percent: float) -> str:
     str
         :data:`MET`, :data:`MISSED` or :data:`UNDECIDED`.
     """
-    most, fewest = most_late(count, percent), fewest_late(count, percent)
+    most, fewest = max_late(count, percent), min_late(count, percent)
     if most is not None and late <= most:
         return MET
     return MISSED if fewest is not None and late >= fewest else UNDECIDED
 
 
 @cache
-def most_late(count: int, percent: float) -> Optional[int]:
+def max_late(count: int, percent: float) -> Optional[int]:
     """Return how many of ``count`` may be late and the percentile is still within the bound; None: too few to tell.
 
     Were it beyond the bound, so few would be late in one of a hundred cases at most.
@@ -79,7 +79,7 @@ def most_late(count: int, percent: float) -> Optional[int]:
 
 
 @cache
-def fewest_late(count: int, percent: float) -> Optional[int]:
+def min_late(count: int, percent: float) -> Optional[int]:
     """Return how many of ``count`` late ones prove the percentile to be beyond the bound; None: too few to tell."""
     total, found = 0.0, None
     for late in range(count, -1, -1):

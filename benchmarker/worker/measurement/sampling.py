@@ -26,7 +26,7 @@ Synchronize = Callable[[Any], None]
 Feed = Callable[[], Any]
 """Returns what the next step takes."""
 Report = Callable[[int, float, Any], None]
-"""Takes the steps done, the seconds a step of the last sample and what it returned; called between samples."""
+"""Takes the steps done, the seconds per step of the last sample and what it returned; called between samples."""
 Clock = Callable[[], int]
 
 
@@ -56,7 +56,7 @@ class Samples:
 
     @property
     def seconds(self) -> list[float]:
-        """Seconds a step of each block."""
+        """Seconds per step of each block."""
         return seconds_per_step(self.nanoseconds, self.steps, self.block_steps)
 
     @property
@@ -71,7 +71,7 @@ class Samples:
 
 
 def seconds_per_step(nanoseconds: array[int], steps: int, block_steps: int) -> list[float]:
-    """Return the seconds a step of each block; the last block has the steps that are left."""
+    """Return the seconds per step of each block; the last block has the steps that are left."""
     last = steps - block_steps * (len(nanoseconds) - 1)
     found = [value / block_steps / 1e9 for value in nanoseconds]
     if found:

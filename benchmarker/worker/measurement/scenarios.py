@@ -20,7 +20,7 @@ from benchmarker.worker.measurement.arrivals import poisson_arrivals
 from benchmarker.worker.measurement.percentile_bounds import (
     CONFIDENCE,
     bounded_percentile,
-    fewest_late,
+    min_late,
     verdict,
 )
 from benchmarker.worker.measurement.sampling import Report, Samples, Step
@@ -36,7 +36,7 @@ from benchmarker.worker.measurement.serving import Served, serve, serve_alone
 from benchmarker.worker.measurement.windows import Windows, joined
 from benchmarker.worker.program import Prepared
 
-USUAL_FEWEST = {SINGLE_STREAM: 64, SERVER: 662}
+MIN_QUERIES = {SINGLE_STREAM: 64, SERVER: 662}
 """With so many, one query may be late: as many as LoadGen needs."""
 MAX_QUERIES = 20_000
 """Of a trial, where their number is not stated."""
@@ -50,7 +50,7 @@ def offline_steps(job: RunJob, step_seconds: float) -> tuple[int, int]:
     return job.steps or at_once * queries, at_once
 
 
-def told(job: RunJob, samples: Samples, server: Optional[ServerRun] = None) -> dict[str, Any]:
+def scenario_result(job: RunJob, samples: Samples, server: Optional[ServerRun] = None) -> dict[str, Any]:
     """Return what a scenario came to, as a record has it.
 
     Parameters
@@ -144,7 +144,7 @@ class ServerRun:
     def _searcher(self, step: Step, pulse: Report) -> Searcher:
         def run(rate: float, number: int, part: str) -> Trial:
             count = self._queries(rate)
-            stop_at = fewest_late(count, PERCENTILES[SERVER])
+            stop_at = min_late(count, PERCENTILES[SERVER])
             arrivals = poisson_arrivals(self.job.seed, number, rate, count)
             what = step, self.prepared.program.synchronize, self.prepared.feed
             return self._kept(
@@ -156,7 +156,7 @@ class ServerRun:
     def _queries(self, rate: float) -> int:
         if self.job.steps is not None:
             return self.job.steps
-        return max(USUAL_FEWEST[SERVER], min(math.ceil(rate * self.job.target_seconds), MAX_QUERIES))
+        return max(MIN_QUERIES[SERVER], min(math.ceil(rate * self.job.target_seconds), MAX_QUERIES))
 
     def _alone(self, count: int, step: Step, pulse: Report) -> Trial:
         what = step, self.prepared.program.synchronize, self.prepared.feed

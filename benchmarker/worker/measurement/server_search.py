@@ -18,7 +18,7 @@ TRIES = 2
 """Trials of a rate, each with arrivals of its own, until it counts as too high: the machine may have had other work."""
 MAX_RATES = 14
 """That a search looks at."""
-SLOWEST_SHARE = 1 / 64
+MIN_RATE_SHARE = 1 / 64
 """Of the server's own rate; the search looks at none below it."""
 CONFIRMATIONS = 3
 """Trials with arrivals of their own in each of which the found rate must keep the bound."""
@@ -40,7 +40,7 @@ class Trial:
     number : int
         Which arrivals it had.
     rate : float or None
-        Queries a second that arrived in the mean; None for ``alone``.
+        Queries per second that arrived in the mean; None for ``alone``.
     queries, late : int
         Queries answered, and those of them that took longer than the bound.
     verdict : str
@@ -76,14 +76,14 @@ class Search:
     Parameters
     ----------
     capacity : float
-        Queries a second that the server answers one right after the other: it sustains no higher rate.
+        Queries per second that the server answers one right after the other: it sustains no higher rate.
     trials : tuple of Trial
         All so far.
     outcome : str or None
         ``sustained``: a rate was found and confirmed; ``unreachable``: there is none; ``unconfirmed``: what was
         found did not hold again.
     rate : float or None
-        The one that was found, in queries a second.
+        The one that was found, in queries per second.
     reason : str or None
         Why there is none.
     """
@@ -147,7 +147,7 @@ class Searcher:
         alone : Trial
             Of queries one after the other: no rate of arrivals has shorter latencies.
         capacity : float
-            Queries a second that it answered.
+            Queries per second that it answered.
         """
         so_far = Search(capacity, (alone,))
         if alone.verdict == MISSED:
@@ -157,7 +157,7 @@ class Searcher:
             so_far = self._tried(so_far, rate)
             low, high = (rate, high) if so_far.trials[-1].verdict == MET else (low, rate)
             rate = (low + high) / 2 if low else high / 2
-            if rate < capacity * SLOWEST_SHARE or (low and high <= low * self.resolution):
+            if rate < capacity * MIN_RATE_SHARE or (low and high <= low * self.resolution):
                 break
         if low:
             return replace(so_far, rate=low)

@@ -66,7 +66,7 @@ def serve(
     stop_at: Optional[int] = None,
     waiting: Optional[Waiting] = None,
 ) -> Served:
-    """Serve queries, one a step, in the order in which they arrive.
+    """Serve queries, one per step, in the order in which they arrive.
 
     A query that arrives while another is served waits, and its latency holds that: a server that is too slow cannot
     make its clients ask later.

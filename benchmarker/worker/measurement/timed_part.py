@@ -68,7 +68,7 @@ def measure(job: RunJob, prepared: Prepared, channel: Channel, stages: Stages, f
             taken = _in_turns(job, prepared, amount, events, channel)
     if curve is not None:
         curve.note(taken.samples.steps, taken.samples.output)
-    came_to = None if job.scenario is None else scenarios.told(job, taken.samples, server)
+    came_to = None if job.scenario is None else scenarios.scenario_result(job, taken.samples, server)
     return protocol.finish(warm, taken.samples, costs, taken.evidence, curve, events, taken.spans, came_to)
 
 
@@ -131,7 +131,7 @@ def amount_of(job: RunJob, step_seconds: float, sample_overhead: float) -> Amoun
         step_seconds,
         block_steps=block,
         target_seconds=target,
-        minimum=max(job.minimum_samples, scenarios.USUAL_FEWEST.get(str(job.scenario), 0)),
+        minimum=max(job.minimum_samples, scenarios.MIN_QUERIES.get(str(job.scenario), 0)),
     )
     return Amount(job.steps or chosen, block)
 

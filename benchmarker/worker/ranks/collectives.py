@@ -24,7 +24,7 @@ from benchmarker.worker.ranks.group import Group
 from benchmarker.worker.ranks.prepare import Rank, meet
 from benchmarker.worker.stages import Stages
 from benchmarker.worker.verification.after_timing import CLOCKS
-from benchmarker.worker.verification.findings import FAILED, Check, Proof, compared, told, verdict
+from benchmarker.worker.verification.findings import FAILED, Check, Proof, check_of, compared, verdict
 from benchmarker.worker.verification.verdicts import TensorVerdict, Verification
 
 if TYPE_CHECKING:
@@ -216,7 +216,7 @@ class CollectiveProof:
     def after_timing(self, measured: Measured) -> Proof:
         """Look again; all ranks' findings are in those of each."""
         start = time.perf_counter()
-        checks = [told(CLOCKS, measured.contradictions, "they agree")]
+        checks = [check_of(CLOCKS, measured.contradictions, "they agree")]
         if self._job.verify:
             checks.append(compared(LAST, REFERENCE, [self._compare(measured.samples.output, TIMED)]))
             checks.append(compared(OTHERS, REFERENCE, [self._with_others()]))
@@ -247,7 +247,7 @@ class CollectiveProof:
         return check if check.status == FAILED else replace(check, status=status, detail=detail)
 
 
-def told_of(ready: CollectiveRank) -> dict[str, Any]:
+def rank_facts(ready: CollectiveRank) -> dict[str, Any]:
     """Return what a rank alone knows: who it is and what it gives."""
     given = ready.collective.given(ready.rank.group.size) * np.dtype(ready.dtype).itemsize
     return {

@@ -90,7 +90,7 @@ class Replicas:
                 steps=0 if self._numbers else self._steps,
             )
             if self._numbers:
-                equations.go_on(self._steps, self._numbers)
+                equations.resume_from(self._steps, self._numbers)
             self._equations[replica] = equations
         self._equations[replica](self._layout.views(gradient))
         moved: Array = self._weights[replica].copy()

@@ -35,7 +35,7 @@ def steps_with_given_masks(job: RankJob, rank: Rank) -> list[TensorVerdict]:
     graph = with_given_masks(rank.prepared.built)
     if graph.inputs == rank.prepared.built.inputs:
         return []
-    beside = rank.beside(with_given_masks)
+    beside = rank.with_graph(with_given_masks)
     follower = Follower(beside, job.optimizer, job.precision)
     found: list[TensorVerdict] = []
     for number in range(rank.scheme.proof_steps):

@@ -69,7 +69,7 @@ class Rank:
     is_served: bool = False
     make: Callable[[Change], tuple[RankView, MpiProgram | None]] | None = None
 
-    def beside(self, change: Change) -> Rank:
+    def with_graph(self, change: Change) -> Rank:
         """Return the rank with another program of the same parameters, of a changed graph, before its first step."""
         assert self.make is not None, "a rank that trains"
         view, over_mpi = self.make(change)
@@ -83,7 +83,7 @@ class Rank:
         assert isinstance(self.prepared.program, RankView)
         return self.prepared.program
 
-    def told(
+    def facts(
         self, parts: dict[str, list[float]], spans: Sequence[tuple[int, str, float, float]] = ()
     ) -> dict[str, Any]:
         """Return what a rank alone knows: who it is, what it sends, how long the parts of its steps take and when."""
@@ -141,7 +141,7 @@ def prepare_rank(job: RankJob, scheme: Scheme, group: Group, channel: Channel, s
             program = MicroBatched(program, job.micro_batch, plugin.name, counted)
         return RankView(program, group, counted)
 
-    def beside(change: Change) -> tuple[RankView, MpiProgram | None]:
+    def make(change: Change) -> tuple[RankView, MpiProgram | None]:
         view = program_of(change(prepared.built), prepared.parameters, prepared.build, change)
         return view, exchanging[-1] if exchanging else None
 
@@ -152,7 +152,7 @@ def prepare_rank(job: RankJob, scheme: Scheme, group: Group, channel: Channel, s
     over_mpi = exchanging[0] if exchanging else None
     own = plugin.schemes.get(scheme.label) if communicator is None else None
     is_served = scheme.has_server if own is None else own.updates_on_server
-    return Rank(prepared, scheme, group, communicator, over_mpi, job.micro_batch, is_served, beside)
+    return Rank(prepared, scheme, group, communicator, over_mpi, job.micro_batch, is_served, make)
 
 
 def rows_of_all(job: RankJob, plugin: FrameworkPlugin, scheme: Scheme) -> int | None:

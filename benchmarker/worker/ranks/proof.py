@@ -25,10 +25,10 @@ from benchmarker.worker.verification.findings import (
     PASSED,
     Check,
     Proof,
+    check_of,
     compared,
     impossible_kinds,
     left_out,
-    told,
     verdict,
 )
 from benchmarker.worker.verification.verdicts import TensorVerdict, Verification
@@ -133,7 +133,7 @@ class RankProof:
             What the optimizer's rule has kept of steps whose constants changed.
         """
         start = time.perf_counter()
-        checks = [told(CLOCKS, measured.contradictions, "they agree")]
+        checks = [check_of(CLOCKS, measured.contradictions, "they agree")]
         if self._job.reference is not None:
             checks += self._checks_again(numbers)
         elif self._rank.scheme.is_replayed:
@@ -164,7 +164,7 @@ class RankProof:
         digests = self._rank.group.gather("weights", digest)
         others = [number for number, other in enumerate(digests) if other != digests[0]]
         words = [f"rank {', '.join(map(str, others))} has different weights from rank 0"] if others else []
-        return told(name, words, f"the same bits on {len(digests)} ranks")
+        return check_of(name, words, f"the same bits on {len(digests)} ranks")
 
     def _same_statistics(self, names: tuple[str, ...]) -> Check:
         parameters = self._rank.view.parameters()
@@ -177,7 +177,7 @@ class RankProof:
         if not self._job.global_statistics:
             return Check(STATISTICS, PASSED, "each rank has its own")
         words = f"rank {', '.join(map(str, others))} differs from rank 0, although all normalize the same mini-batch"
-        return told(STATISTICS, [words], "")
+        return check_of(STATISTICS, [words], "")
 
     def _steps_again(self, numbers: Mapping[str, float] | None) -> Iterator[Check]:
         if not self._rank.scheme.is_mean_gradient or self._rank.is_served:

@@ -17,7 +17,7 @@ from benchmarker.worker.ranks.flat import Layout
 from benchmarker.worker.ranks.follow import moved
 from benchmarker.worker.ranks.over_mpi import Trained
 from benchmarker.worker.ranks.prepare import Rank
-from benchmarker.worker.verification.findings import Check, left_out, told
+from benchmarker.worker.verification.findings import Check, check_of, left_out
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -62,7 +62,7 @@ def _replayed(job: RankJob, rank: Rank, served: Mapping[str, Array]) -> Check:
     log = [Update(*map(int, row)) for row in served["log"]][: int(served["updates"])]
     fault = log_fault(log)
     if fault is not None:
-        return told(REPLAY, [fault], "")
+        return check_of(REPLAY, [fault], "")
     alone, counted = Alone(prepared, rank.micro_batch), prepared.built.counted
 
     def gradient(worker: int, step: int, weights: Array) -> Array:
@@ -72,7 +72,7 @@ def _replayed(job: RankJob, rank: Rank, served: Mapping[str, Array]) -> Check:
     updates = _Updates(job, rank, dtype, again)
     found = replay(log, start, gradient, updates)
     if updates.fault is not None:
-        return told(REPLAY, [updates.fault], "")
+        return check_of(REPLAY, [updates.fault], "")
     return _compared(found, weights, start, len(log))
 
 
@@ -111,11 +111,11 @@ class _Updates:
 
 def _compared(found: Array, served: Array, start: Array, updates: int) -> Check:
     if np.array_equal(found, served):
-        return told(REPLAY, [], f"the same bits after {updates} updates")
+        return check_of(REPLAY, [], f"the same bits after {updates} updates")
     way = float(np.linalg.norm(served.astype(np.float64) - start))
     off = float(np.linalg.norm(found.astype(np.float64) - served)) / max(way, float(np.finfo(float).tiny))
     words = f"{updates} updates made again are off by {off:.3g} of the distance from the start"
-    return told(REPLAY, [words] if not off <= MAX_SHARE else [], words)
+    return check_of(REPLAY, [words] if not off <= MAX_SHARE else [], words)
 
 
 def save_served(folder: Path, log: list[Update], weights: Array) -> None:

@@ -35,7 +35,7 @@ class RanksTogether(Together):
 
     def loss(self, value: float) -> float:
         """Return the mean: all ranks have as many rows."""
-        losses = self._group.gather("loss", _told(value))
+        losses = self._group.gather("loss", _finite(value))
         return sum(map(_number, losses)) / len(losses)
 
     def decided(self, value: bool) -> bool:
@@ -55,13 +55,13 @@ class RanksTogether(Together):
 
     def evaluation(self, evaluator: Evaluator) -> Evaluation:
         own = evaluator.evaluate(first=self._group.rank, stride=self._group.size)
-        told: tuple[Any, ...] = (own.correct, own.total, _told(own.loss_sum))
+        told: tuple[Any, ...] = (own.correct, own.total, _finite(own.loss_sum))
         parts = self._group.gather("evaluation", told)
         found = (Evaluation(correct, total, _number(loss)) for correct, total, loss in parts)
         return sum(found, Evaluation())
 
 
-def _told(value: float) -> Optional[float]:
+def _finite(value: float) -> Optional[float]:
     """Return a number as JSON has it: what is none as null."""
     return value if math.isfinite(value) else None
 

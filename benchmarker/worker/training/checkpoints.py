@@ -182,7 +182,7 @@ class Checkpoints:
         seconds = (loop.clocks.training + loop.clocks.loading) / 1e9
         return {"recipe": self._settings.recipe_digest, "step": loop.step, "seconds": seconds}
 
-    def go_on(self, loop: TrainingLoop, graph: Graph) -> int:
+    def resume_from(self, loop: TrainingLoop, graph: Graph) -> int:
         """Put the training back to where a checkpoint was written; return the steps that had led there.
 
         Raises
@@ -204,11 +204,11 @@ class Checkpoints:
         held.program.restore(state)
         _require_put(held.program, state)
         place = checkpoint.about.place
-        self.resumed = [*map(dict, place.resumed), self._told(checkpoint, is_own)]
-        loop.go_on(place)
+        self.resumed = [*map(dict, place.resumed), self._record(checkpoint, is_own)]
+        loop.resume_from(place)
         return place.step
 
-    def _told(self, checkpoint: Checkpoint, is_own: bool) -> dict[str, Any]:
+    def _record(self, checkpoint: Checkpoint, is_own: bool) -> dict[str, Any]:
         place, writer = checkpoint.about.place, checkpoint.about.writer
         lost = self._lost(checkpoint)
         clocks = ("training", "loading", "evaluation", "first_step", "checkpoints")

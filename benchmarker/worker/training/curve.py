@@ -1,4 +1,4 @@
-"""What a training has come to: a row an evaluation, and why it ended."""
+"""What a training has come to: a row per evaluation, and why it ended."""
 
 from __future__ import annotations
 
@@ -130,6 +130,6 @@ class Curve:
         return None
 
     def to_json(self) -> dict[str, Any]:
-        """Return a list a column."""
+        """Return a list per column."""
         rows = [asdict(row) for row in self.rows]
         return {field.name: [row[field.name] for row in rows] for field in fields(Row)}

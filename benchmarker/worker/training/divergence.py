@@ -71,13 +71,13 @@ def check_divergence(steps: Optional[int], graph: Graph, most: int) -> None:
         raise UsageError(f"divergence covers at most the {most:,} steps of the recipe, got {steps:,}")
     if "dropout" in graph.operators:
         raise UsageError(
-            "divergence cannot be told with dropout, because each framework draws its own masks; leave it out"
+            "divergence cannot be measured with dropout, because each framework draws its own masks; leave it out"
         )
 
 
 @dataclass
 class ParameterDivergence:
-    """Differences of one parameter, an item a step that is told of.
+    """Differences of one parameter, an item per step that is told of.
 
     Parameters
     ----------
@@ -127,7 +127,7 @@ class Divergence:
         return asdict(self)
 
 
-def told_steps(steps: int) -> Tuple[int, ...]:
+def recorded_steps(steps: int) -> Tuple[int, ...]:
     """Return which of so many steps are told of."""
     if steps <= MAX_ROWS:
         return tuple(range(1, steps + 1))
@@ -225,7 +225,7 @@ def divergence(trained: Trained, steps: int) -> Divergence:
     began = time.perf_counter()
     graph, program = trained.graph, trained.program
     names = [p.name for p in graph.trainable]
-    told = frozenset(told_steps(steps))
+    told = frozenset(recorded_steps(steps))
     has_state = tells_state(program, trained.optimizer)
     free = reference.build("fp64")(graph, trained.parameters, "training", trained.optimizer)
     followed = FollowedReference(graph, trained.parameters, trained.optimizer, trained.rates)

@@ -40,7 +40,7 @@ def open_feed(
     return feed
 
 
-def told(feed: TrainingFeed, curve: Curve) -> dict[str, Any]:
+def feed_record(feed: TrainingFeed, curve: Curve) -> dict[str, Any]:
     """Return what the record says of a feed that has been closed.
 
     Parameters

@@ -17,7 +17,7 @@ from benchmarker.plugins.numpy.equations import evaluated
 from benchmarker.training.optimizers.advance import places
 from benchmarker.worker.training.evaluation import Evaluator
 from benchmarker.worker.verification import reference
-from benchmarker.worker.verification.findings import Check, left_out, told
+from benchmarker.worker.verification.findings import Check, check_of, left_out
 from benchmarker.worker.verification.tolerances import EPSILON
 
 if TYPE_CHECKING:
@@ -141,7 +141,7 @@ def evaluated_check(
     faults = (
         [f"{', '.join(wrong)} are not those that optimizer '{optimizer.kind}' evaluates"] if wrong else []
     )
-    return told(EVALUATED, faults, "as the optimizer's equations give them from its weights and state")
+    return check_of(EVALUATED, faults, "as the optimizer's equations give them from its weights and state")
 
 
 def _distance(found: Array, expected: Array) -> float:
@@ -179,4 +179,4 @@ def check(found: Recomputed | None, stated: int | None) -> Check:
         f"{found.reference_samples}"
     )
     near = f"; {found.undecided} are for rounding to decide" if found.undecided else ""
-    return told(NAME, faults, agreed + near)
+    return check_of(NAME, faults, agreed + near)

@@ -142,7 +142,7 @@ class TrainingLoop:
         self._ready: list[tuple[Any, Any]] = []
         self.keep: Callable[[TrainingLoop], None] = lambda loop: None
 
-    def go_on(self, place: Place) -> None:
+    def resume_from(self, place: Place) -> None:
         """Be where a checkpoint was written, with its clocks on top of what was spent here."""
         for name, spent in place.clocks.items():
             setattr(self.clocks, name, getattr(self.clocks, name) + spent)

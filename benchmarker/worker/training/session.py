@@ -144,7 +144,7 @@ class Session:
         job, prepared = self.job, self.prepared
         return final.evaluated_check(prepared.program, job.optimizer, prepared.graph, weights, job.precision)
 
-    def told(self, judged: Optional[Recomputed], weights: Weights, feed: TrainingFeed) -> dict[str, Any]:
+    def record(self, judged: Optional[Recomputed], weights: Weights, feed: TrainingFeed) -> dict[str, Any]:
         """Return what the record says of the training."""
         loop, plan, curve, data = self.loop, self.plan, self.loop.curve, self.data
         clocks, diverged = loop.clocks, loop.outcome == DIVERGED
@@ -158,7 +158,7 @@ class Session:
             "evaluated_samples": data.total,
             "split_samples": data.parts.counts,
             "classes": self._classes(),
-            "feed": feeding.told(feed, curve),
+            "feed": feeding.feed_record(feed, curve),
             "hit": None if curve.hit is None else _hit(curve.hit),
             "diverged": {"step": loop.step, "last_finite_step": loop.last_finite} if diverged else None,
             "best": curve.best,

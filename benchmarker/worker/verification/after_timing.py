@@ -20,7 +20,7 @@ from benchmarker.worker.stages import Stages
 from benchmarker.worker.verification import reference
 from benchmarker.worker.verification.budget import Budget
 from benchmarker.worker.verification.dropout_again import dropout_checks
-from benchmarker.worker.verification.findings import FAILED, Check, Proof, left_out, told
+from benchmarker.worker.verification.findings import FAILED, Check, Proof, check_of, left_out
 from benchmarker.worker.verification.further_steps import FurtherSteps, ProofSubject, step_gradients
 from benchmarker.worker.verification.generations import GenerationsAgain
 from benchmarker.worker.verification.gradients_again import GradientsAgain
@@ -69,7 +69,7 @@ def prove(job: RunJob, prepared: Prepared, measured: Measured, last: LastStep, s
         Tell how long the run has taken.
     """
     budget = Budget(sum(stages.seconds.values()))
-    checks = [told(CLOCKS, measured.contradictions, "they agree")]
+    checks = [check_of(CLOCKS, measured.contradictions, "they agree")]
     if job.reference is not None:
         checks += _steps(job, prepared, measured, last, stages, budget)
     return Proof(budget.used, tuple(checks))

@@ -13,7 +13,7 @@ from benchmarker.errors import UnsupportedError
 from benchmarker.graph.graph import Graph
 from benchmarker.worker.verification import reference
 from benchmarker.worker.verification.budget import Budget
-from benchmarker.worker.verification.findings import Check, left_out, told
+from benchmarker.worker.verification.findings import Check, check_of, left_out
 from benchmarker.worker.verification.further_steps import FurtherSteps
 from benchmarker.worker.verification.reference_cost import BACKWARD, fits_memory, forward_seconds
 
@@ -71,7 +71,7 @@ def _compared(
     given = program.load(batch)
     expected = [float(program.half_step(given)[0]) for _ in range(draws)]
     words = f"the loss of {draws} masks is {_words(found)}, in the reference {_words(expected)}"
-    return told(name, [] if _agree(found, expected) else [words], words)
+    return check_of(name, [] if _agree(found, expected) else [words], words)
 
 
 def _words(losses: Sequence[float]) -> str:

@@ -45,7 +45,7 @@ def left_out(name: str, why: str) -> Check:
     return Check(name, LEFT_OUT, why)
 
 
-def told(name: str, faults: Iterable[str], otherwise: str) -> Check:
+def check_of(name: str, faults: Iterable[str], otherwise: str) -> Check:
     """Return a check that failed by its faults, or passed."""
     found = "; ".join(faults)
     return Check(name, FAILED, found) if found else Check(name, PASSED, otherwise)

@@ -18,8 +18,8 @@ from benchmarker.worker.verification.update_rule import (
     distance,
     of_samples,
     sampled,
+    sampled_state,
     tells_state,
-    told_state,
 )
 
 if TYPE_CHECKING:
@@ -122,7 +122,7 @@ class Follower:
     def moment(self, parameters: Mapping[str, Array]) -> Moment:
         """Return the moment between two steps that has these parameters."""
         given, whole = (self._program, self._optimizer, self._names), self._is_whole
-        state = told_state(*given, whole=whole) if self.tells_state else {}
+        state = sampled_state(*given, whole=whole) if self.tells_state else {}
         weights = sampled(parameters, self._names, whole=whole)
         where = of_samples(self._where, weights)
         return Moment(self._steps.updates, weights, state, where, whole, self._numbers_now())

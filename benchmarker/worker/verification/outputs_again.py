@@ -176,7 +176,7 @@ class OutputsAgain:
         if samples < graph.batch_size:
             found = [array[:samples] for array in found]
         tensors = [judge(e, array, self._limits[e.name]) for e, array in zip(self._expected, found)]
-        what = f"{reference.NAME}, {samples} samples, which stand in other places than before"
+        what = f"{reference.NAME}, {samples} samples, in other positions than before"
         return compared(FIRST_AGAIN, what, tensors, self._impossible)
 
     def _moved(self, batch: Arrays, shift: int) -> Arrays:

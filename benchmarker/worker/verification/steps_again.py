@@ -17,9 +17,9 @@ from benchmarker.worker.verification.findings import (
     FAILED,
     PASSED,
     Check,
+    check_of,
     compared,
     left_out,
-    told,
 )
 from benchmarker.worker.verification.follower import Follower, Gradients, Step, norm_of
 from benchmarker.worker.verification.further_steps import FurtherSteps, ProofSubject
@@ -286,13 +286,13 @@ class StepsAgain:
             <= travelled
             <= TRAVEL_MARGIN * now.steps * known
         )
-        return told(TRAVEL, [] if possible else [words], words)
+        return check_of(TRAVEL, [] if possible else [words], words)
 
     def _statistics_moved(self, steps: Sequence[Step]) -> Check:
         """Check that they move at all; one of them may have arrived where every mini-batch leads it."""
         moving = self._prepared.graph.statistics
         all_stood = all(set(moving) == set(step.frozen_statistics) for step in steps)
-        return told(STATISTICS, [f"{', '.join(moving)} did not move"] if all_stood else [], "they move")
+        return check_of(STATISTICS, [f"{', '.join(moving)} did not move"] if all_stood else [], "they move")
 
     def _fresh(self, unseen: Sequence[Arrays]) -> Iterator[Check]:
         """Follow a program built anew from its first step, when its state is known: the timed one tells none."""

@@ -16,7 +16,7 @@ from benchmarker.worker.measurement.lateness import (
     waited_for,
 )
 from benchmarker.worker.verification.budget import Budget
-from benchmarker.worker.verification.findings import PASSED, Check, left_out, told
+from benchmarker.worker.verification.findings import PASSED, Check, check_of, left_out
 from benchmarker.worker.verification.further_steps import FurtherSteps
 
 UNSEEN_TIME, WAITED_FOR = "time of unseen mini-batches", "synchronisation"
@@ -102,7 +102,7 @@ def as_long(unseen: float, seen: float, timed: float) -> Check:
     """
     words = f"steps on unseen mini-batches took {unseen:.3g} s, on others {seen:.3g} s, and {timed:.3g} s when timed"
     kept = unseen > MAX_RATIO * max(timed, seen) + MIN_DIFFERENCE_SECONDS
-    return told(UNSEEN_TIME, [f"{words}: results were reused"] if kept else [], words)
+    return check_of(UNSEEN_TIME, [f"{words}: results were reused"] if kept else [], words)
 
 
 def waited(shares: Sequence[float]) -> Check:
@@ -115,11 +115,11 @@ def waited(shares: Sequence[float]) -> Check:
     """
     share = median_low(shares)
     if share <= MAX_SHARE:
-        return told(WAITED_FOR, [], "nothing went on after it")
+        return check_of(WAITED_FOR, [], "nothing went on after it")
     words = (
         f"{share:.0%} of the time of steps passed after synchronize had returned: it does not wait for them"
     )
-    return told(WAITED_FOR, [words], "")
+    return check_of(WAITED_FOR, [words], "")
 
 
 def _seconds(steps: FurtherSteps, batch: Any) -> float:

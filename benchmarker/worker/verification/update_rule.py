@@ -43,7 +43,7 @@ PERTURBATION_MARGIN = 2.0
 """Room over what one perturbed gradient does: errors are not all of one sign pattern."""
 ARITHMETIC_ROUNDINGS = 64.0
 """Of the update itself: a handful of operations, each by kernels that may take a root or a quotient as nearly right."""
-SMALLEST = 2.0**-126
+MIN_NORMAL = 2.0**-126
 """The smallest normal float32: below it nothing is told apart."""
 ELEMENTWISE_LIMIT = REVERSED_UPDATE + 0.5
 """An element whose gradient is near to zero may go the other way; the norm tells whether many do."""
@@ -126,7 +126,7 @@ def tells_state(program: Program, optimizer: Optimizer) -> bool:
     return True
 
 
-def told_state(
+def sampled_state(
     program: Program, optimizer: Optimizer, names: Iterable[str], *, whole: bool = False
 ) -> dict[str, dict[str, Array]]:
     """Return samples of the state that a program tells; nothing of an optimizer that has none."""
@@ -160,7 +160,7 @@ def predicted(optimizer: Optimizer, before: Moment, gradients: Arrays) -> Moment
     }
     equations = Equations(optimizer, weights, state, where=before.where, steps=before.steps)
     if before.numbers is not None:
-        equations.go_on(before.steps, before.numbers)
+        equations.resume_from(before.steps, before.numbers)
     equations(gradients)
     return Moment(before.steps + 1, weights, state, before.where, before.is_whole)
 
@@ -220,9 +220,9 @@ def _arithmetic(optimizer: Optimizer) -> float:
 
 
 def _judged(name: str, kind: str, expected: Array, found: Array, allowed: float) -> TensorVerdict:
-    size = max(_norm(expected), SMALLEST * math.sqrt(expected.size))
-    share = max(allowed / size, SMALLEST)  # where a gradient is all zeros, so is what is allowed
-    limit = Tolerance(max(ELEMENTWISE_LIMIT, share), share, SMALLEST)
+    size = max(_norm(expected), MIN_NORMAL * math.sqrt(expected.size))
+    share = max(allowed / size, MIN_NORMAL)  # where a gradient is all zeros, so is what is allowed
+    limit = Tolerance(max(ELEMENTWISE_LIMIT, share), share, MIN_NORMAL)
     return judge_sample(Expected(name, kind, _by_itself(expected), NO_ERRORS), _by_itself(found), limit)
 
 

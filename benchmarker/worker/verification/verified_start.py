@@ -31,10 +31,10 @@ from benchmarker.worker.verification.tolerances import (
 from benchmarker.worker.verification.update_rule import (
     Moment,
     sampled,
+    sampled_state,
     start,
     tells_state,
     thinned,
-    told_state,
     update_verdicts,
 )
 from benchmarker.worker.verification.verdicts import TensorVerdict, Verification, judge, judge_scale
@@ -276,7 +276,7 @@ def _judge_updates(
         name: thinned(e.tensor_sample.values) for name, e in expected.items() if e.kind == "gradient"
     }
     told = tells_state(prepared.program, job.optimizer)
-    state = told_state(prepared.program, job.optimizer, gradients) if told else {}
+    state = sampled_state(prepared.program, job.optimizer, gradients) if told else {}
     moved = Moment(1, sampled(after, gradients), state)
     where = tuple(places(prepared.graph, job.optimizer.modifiers.decay_of).values())
     moment = start(job.optimizer, sampled(before, gradients), where)

@@ -84,7 +84,7 @@ def test_of_many_frameworks_the_efficiency_alone_is_shown() -> None:
         ({"network": "shared"}, {"loopback", "machine's memory"}),
         (
             {"scaling": "weak", "batch_size": 32},
-            {"strong scaling, 16 rows", "weak scaling, 16 rows a rank"},
+            {"strong scaling, 16 rows", "weak scaling, 16 rows per rank"},
         ),
     ],
     ids=["emulated", "memory", "weak"],

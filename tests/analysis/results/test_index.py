@@ -13,8 +13,7 @@ from typing import Any
 import pytest
 from pandas.testing import assert_frame_equal
 
-from benchmarker.analysis.results import Results, index, parallel, scanning
-from benchmarker.analysis.results import parallel as chunks
+from benchmarker.analysis.results import Results, index, scanning
 from benchmarker.analysis.results.collection import load_results
 from tests.conftest import ROOT
 from tests.support.records import make_failed_record, make_old_record, make_record
@@ -51,14 +50,14 @@ def writer(folder: Path) -> Write:
 def counted(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """The names of files that were read to make rows, in this process."""
     names: list[str] = []
-    monkeypatch.setattr(parallel, "available_threads", lambda: 1)
-    real = chunks.read_bytes
+    monkeypatch.setattr(index, "available_threads", lambda: 1)
+    real = index.read_bytes
 
     def read_bytes(path: str, *, follow: bool) -> bytes:
         names.append(Path(path).stem)
         return real(path, follow=follow)
 
-    monkeypatch.setattr(chunks, "read_bytes", read_bytes)
+    monkeypatch.setattr(index, "read_bytes", read_bytes)
     return names
 
 
@@ -240,8 +239,8 @@ def test_old_indexes_and_what_was_left_halfway_make_room(
 def test_helpers_read_what_this_process_would(
     folder: Path, write: Write, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(parallel, "CHUNK", 3)
-    monkeypatch.setattr(parallel, "available_threads", lambda: 3)
+    monkeypatch.setattr(index, "CHUNK", 3)
+    monkeypatch.setattr(index, "available_threads", lambda: 3)
     for number in range(20):
         write(
             f"{number:02}",
@@ -262,8 +261,8 @@ def test_helpers_read_what_this_process_would(
 def test_without_helpers_this_process_reads(
     folder: Path, write: Write, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(parallel, "CHUNK", 1)
-    monkeypatch.setattr(parallel, "available_threads", lambda: 2)
+    monkeypatch.setattr(index, "CHUNK", 1)
+    monkeypatch.setattr(index, "available_threads", lambda: 2)
     for name in "abcd":
         write(name, make_record())
     for executable in ("/nothing/python", "/bin/false", "/bin/cat"):
@@ -296,7 +295,7 @@ def test_processes_at_once_do_not_disturb_each_other(folder: Path, write: Write)
 def test_progress_is_told(folder: Path, write: Write, monkeypatch: pytest.MonkeyPatch) -> None:
     from benchmarker.analysis.results import collect
 
-    monkeypatch.setattr(parallel, "CHUNK", 2)
+    monkeypatch.setattr(index, "CHUNK", 2)
     for name in "abcde":
         write(name, make_record())
     told: list[tuple[int, int]] = []

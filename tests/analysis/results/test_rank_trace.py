@@ -91,7 +91,7 @@ def test_a_native_exchange_shows_the_step_and_what_was_computed_apart() -> None:
     whole, part = tracks(record)["rank 0, CPU 0"]
     assert (whole["name"], whole["dur"]) == ("step", pytest.approx(24_000))
     assert (part["name"], part["dur"]) == ("compute, without an exchange", pytest.approx(20_000))
-    assert "not told apart" in part["args"]["note"]
+    assert "not distinguished" in part["args"]["note"]
 
 
 def test_the_trace_says_that_medians_are_laid_end_to_end() -> None:
@@ -105,7 +105,7 @@ def test_one_rank_or_ranks_that_told_nothing_have_no_trace() -> None:
         rank_events(single())
     silent = several()
     silent["distributed"]["members"] = []
-    with pytest.raises(UsageError, match="whose ranks told their times"):
+    with pytest.raises(UsageError, match="whose ranks reported their times"):
         rank_events(silent)
 
 

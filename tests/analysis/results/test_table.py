@@ -1,4 +1,4 @@
-"""The flat table: one row a record, its types, units and descriptions; with and without Arrow the same."""
+"""The flat table: one row per record, its types, units and descriptions; with and without Arrow the same."""
 
 from __future__ import annotations
 

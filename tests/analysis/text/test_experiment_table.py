@@ -452,7 +452,7 @@ def test_summary_of_a_run() -> None:
     text = re.sub(r"\s+", " ", "\n".join(lines))
     for part in (
         "where cpu (Example CPU 3000), 2 threads, Python 3.11.7 (managed)",
-        "what batch size 4, fp32, 109,386 parameters, 872.4 kFLOP a step",
+        "what batch size 4, fp32, 109,386 parameters, 872.4 kFLOP per step",
         "import 1.62 s, device 400 µs, values 120 ms, build 210 ms, verify 350 ms, first step 84.0 ms",
         "warm-up 260 ms (5 steps)",
         "step median 50.00 ms, 95 % interval [4",

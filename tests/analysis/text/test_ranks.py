@@ -39,7 +39,7 @@ def test_a_run_tells_who_took_part_by_what_and_where_its_time_went() -> None:
     )
     assert (
         found["volume"]
-        == "5.722 MiB a step by formula, 5.751 MiB on the wire, 976.6 KiB given to all-reduce by a rank"
+        == "5.722 MiB per step by formula, 5.751 MiB on the wire, 976.6 KiB given to all-reduce by a rank"
     )
     assert found["staleness"] == ""
 

@@ -50,7 +50,7 @@ class Drawing:
     tops: dict[Place, float] = field(default_factory=dict)
     cut: bool = False
 
-    def beside(self, series: Series, place: Place) -> tuple[float, int]:
+    def offset(self, series: Series, place: Place) -> tuple[float, int]:
         """Return how far a series stands from the middle of a place, of 1, and how many stand there."""
         there = [
             other
@@ -145,7 +145,7 @@ def _whiskers(drawing: Drawing, series: Series, x: np.ndarray, y: np.ndarray, in
 
 def _bars(drawing: Drawing, series: Series) -> None:
     axis = drawing.panel.x
-    stands = [drawing.beside(series, place) for place in series.x]
+    stands = [drawing.offset(series, place) for place in series.x]
     x = np.array([place_of(place, axis) + off * _GROUP for place, (off, _) in zip(series.x, stands)])
     widths = [0.94 * _GROUP / max(2, count) for _, count in stands]
     y = _numbers(series.y)
@@ -227,7 +227,7 @@ def _aside(drawing: Drawing, series: Series) -> float:
 def _points(drawing: Drawing, series: Series) -> None:
     axis = drawing.panel.x
     dodge = _DODGE if axis.scale == "category" else 0.0
-    places = [place_of(p, axis) + (dodge and dodge * drawing.beside(series, p)[0]) for p in series.x]
+    places = [place_of(p, axis) + (dodge and dodge * drawing.offset(series, p)[0]) for p in series.x]
     x, y = np.array(places), _numbers(series.y)
     many = len(x) > 2 * _MAX_MARKED
     own = many or series.hollow

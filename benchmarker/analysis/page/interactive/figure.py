@@ -30,7 +30,7 @@ _NAME_WIDTH, _LINE_OF_NAMES, _MAX_NAME = 20, 90, 44
 """Letters of a name on a line, of all names beside each other, and of one that is slanted."""
 _LABELS = {"x": 60, "y": 40}
 """Letters of what an axis shows on a line."""
-_SHORTEST_LABEL, _LETTER = 18, 8
+_MIN_LABEL, _LETTER = 18, 8
 """Letters of a line beside the bar of a table's colours, at least, and the height of a letter in pixels."""
 _MAX_LEVEL = 3
 _FEW_TIMES = 8
@@ -380,5 +380,5 @@ def _ticks(most: float, *, both_ways: bool) -> list[float]:
 
 
 def _bar(heat: Heat) -> Figure:
-    long = max(_SHORTEST_LABEL, _row_height(heat) * len(heat.rows) // _LETTER)
+    long = max(_MIN_LABEL, _row_height(heat) * len(heat.rows) // _LETTER)
     return {"title": {"text": _lines(heat.label, long), "side": "right"}, "thickness": 14}

@@ -29,7 +29,7 @@ def with_intervals(
     if not is_bar:
         found["mode"] = f"{trace['mode']}+text"
     # Else only the part that is drawn would be told.
-    return {"hovertext": [_told(series, i) if one else "" for i, one in zip(places, marks)], **found}
+    return {"hovertext": [_interval_text(series, i) if one else "" for i, one in zip(places, marks)], **found}
 
 
 def is_cut(series: Series, bounds: tuple[float, float]) -> bool:
@@ -46,7 +46,7 @@ def _mark(series: Series, i: int, bounds: tuple[float, float]) -> str:
     return ("▲" if high > bounds[1] else "") + ("▼" if low < bounds[0] else "")
 
 
-def _told(series: Series, i: int) -> str:
+def _interval_text(series: Series, i: int) -> str:
     low, high = series.low[i], series.high[i]
     return "" if low is None or high is None else f"95 % interval: {significant(low)} to {significant(high)}"
 

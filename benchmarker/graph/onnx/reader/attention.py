@@ -32,10 +32,10 @@ def _attention(call: Call) -> Result:
     groups = q.shape[1] // k.shape[1]
     wide_k, wide_v = (_each_group(call, tensor, groups) for tensor in present)
     near = _near(call, q.shape[2], k.shape[2], before)
-    written_out = bool(call.attribute("softcap", 0.0)) or call.uses(3)
+    decomposed = bool(call.attribute("softcap", 0.0)) or call.uses(3)
     seen = _seen(call, k.shape[2], near)
     # The vocabulary's own causal mask is of as many queries as keys.
-    square = seen is None and not written_out and _is_causal_square(call, q.shape[2], k.shape[2], before)
+    square = seen is None and not decomposed and _is_causal_square(call, q.shape[2], k.shape[2], before)
     if seen is None:
         mask = _mask(call, k.shape[2], None if square else near)
     else:
@@ -44,8 +44,8 @@ def _attention(call: Call) -> Result:
     # A query that sees no key gets nothing.
     some = None if seen is None else _sees_some(call, seen)
     scores: Value | None = None
-    if written_out:
-        y, scores = _written_out(call, (q, wide_k, wide_v), mask, some, scale)
+    if decomposed:
+        y, scores = _decomposed(call, (q, wide_k, wide_v), mask, some, scale)
     else:
         y = call.net.attention(q, wide_k, wide_v, mask, scale=scale, is_causal=square)
         y = y if some is None else call.net.mul(y, some)
@@ -69,7 +69,7 @@ def _sees_some(call: Call, seen: Value) -> Value:
     return found
 
 
-def _written_out(
+def _decomposed(
     call: Call, operands: tuple[Value, Value, Value], mask: Value | None, some: Value | None, scale: float
 ) -> tuple[Value, Value]:
     """Return attention whose scores are capped before the mask is added, and the scores as the node shows them."""

@@ -1,4 +1,4 @@
-"""Recurrent layers that no framework has as such, written out step by step: any activations and initial states."""
+"""Recurrent layers that no framework has as such, unrolled step by step: any activations and initial states."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from benchmarker.graph.onnx.reader.values import Unsupported
 from benchmarker.graph.recorder import Value
 
 MAX_STEPS = 256
-"""Of a layer that is written out."""
+"""Of a layer that is unrolled."""
 Function = Callable[[Call, Value], Value]
 _FUNCTIONS: Mapping[str, Function] = {
     "Relu": lambda call, x: call.net.relu(x),
@@ -103,12 +103,12 @@ class Direction:
         return found
 
 
-def written_out(call: Call, x: Value, hidden: int) -> tuple[Value, ...]:
+def unrolled_layer(call: Call, x: Value, hidden: int) -> tuple[Value, ...]:
     """Return ``y (T, D, N, H)`` and the last states ``(D, N, H)`` of a layer over ``x (T, N, I)``."""
     net, kind = call.net, call.node.operator
     if x.shape[0] > MAX_STEPS:
         raise Unsupported(
-            f"over {x.shape[0]} steps that would be written out, of which there may be {MAX_STEPS}"
+            f"over {x.shape[0]} steps that would be unrolled, of which there may be {MAX_STEPS}"
         )
     way = call.attribute("direction", "forward")
     backwards = {"forward": (False,), "reverse": (True,), "bidirectional": (False, True)}[way]

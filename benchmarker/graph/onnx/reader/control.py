@@ -1,4 +1,4 @@
-"""Branches and loops whose conditions and counts are known while importing: they are written out."""
+"""Branches and loops whose conditions and counts are known while importing: they are unrolled."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from benchmarker.graph.onnx.reader.values import MISSING, Known, Listed, NotKnow
 from benchmarker.graph.recorder import Value
 
 MAX_TRIPS = 1000
-"""Of a loop that is written out."""
+"""Of a loop that is unrolled."""
 
 
 @dataclass(frozen=True)

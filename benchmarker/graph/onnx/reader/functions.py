@@ -18,7 +18,7 @@ _NEWTON_STEPS = 3
 """From an error of 0.005 to less than 1e-15."""
 _LARGE = 1e18
 _MAX_PIVOTS = 32
-"""Of a determinant that is written out."""
+"""Of a determinant that is unrolled."""
 
 
 def _zero(call: Call) -> Value:

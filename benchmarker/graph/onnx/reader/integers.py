@@ -13,7 +13,7 @@ from benchmarker.graph.onnx.reader.shaping import reshaped
 from benchmarker.graph.onnx.reader.values import Known, Unsupported
 from benchmarker.graph.recorder import Value
 
-_MOST = 62
+_MAX_BITS = 62
 """Places by which an integer of the graph, which has 64 bits and a sign, can be shifted."""
 
 
@@ -68,10 +68,10 @@ def _shift(call: Call) -> Result:
     if kind is None and left:
         raise Unsupported("to the left of computed integers, whose type the file does not state")
     bits, zero = 8 * kind.itemsize if kind else 64, call.table(np.array(0), "zero")
-    width, most = call.table(np.array(bits), "width"), call.table(np.array(min(bits, _MOST)), "most")
+    width, most = call.table(np.array(bits), "width"), call.table(np.array(min(bits, _MAX_BITS)), "most")
     fits = net.logical_and(net.less_or_equal(zero, places), net.less(places, width))
     powers = net.gather(
-        call.table(2 ** np.arange(_MOST + 1), "powers"),
+        call.table(2 ** np.arange(_MAX_BITS + 1), "powers"),
         net.where(fits, net.minimum(places, most), most),
         axis=0,
     )
@@ -105,12 +105,12 @@ def _bits_of(call: Call) -> tuple[list[int], int | None]:
         if array.size and array.min() >= 0 and array.max() < 2**63
     ]
     if masks:
-        return [place for place in range(_MOST + 1) if all(mask >> place & 1 for mask in masks)], None
+        return [place for place in range(_MAX_BITS + 1) if all(mask >> place & 1 for mask in masks)], None
     kinds = [kind for kind in (_kind(call, 0), _kind(call, 1)) if kind is not None]
     kind = min(kinds, key=lambda kind: int(kind.itemsize), default=np.dtype(np.int64))
     signed = kind.kind == "i" or kind.itemsize == 8
     bits = 8 * kind.itemsize
-    return list(range(min(bits - signed, _MOST + 1))), bits - 1 if signed else None
+    return list(range(min(bits - signed, _MAX_BITS + 1))), bits - 1 if signed else None
 
 
 def _both(call: Call) -> Value:

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     Array = npt.NDArray[Any]
 
 MAX_VIEWS = 512
-"""Of a window that is written out element by element."""
+"""Of a window that is unrolled element by element."""
 
 
 @dataclass(frozen=True)
@@ -103,7 +103,7 @@ def windows_of(call: Call, x: Value) -> Windows:
 def _views(call: Call, x: Value, windows: Windows, filling: float) -> list[Value]:
     """Return for each element of the window what lies there, in all windows."""
     if math.prod(windows.kernel) > MAX_VIEWS:
-        raise Unsupported(f"with windows of {math.prod(windows.kernel)} elements that would be written out")
+        raise Unsupported(f"with windows of {math.prod(windows.kernel)} elements that would be unrolled")
     reach = windows.reach()
     begins, ends = (tuple(pair[side] for pair in reach) for side in (0, 1))
     if any((*begins, *ends)):

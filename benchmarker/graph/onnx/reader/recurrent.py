@@ -8,20 +8,20 @@ from functools import partial
 import numpy as np
 
 from benchmarker.graph.onnx.reader.call import Call, Handler, Result
-from benchmarker.graph.onnx.reader.cells import USUAL, written_out
+from benchmarker.graph.onnx.reader.cells import USUAL, unrolled_layer
 from benchmarker.graph.onnx.reader.shaping import reshaped
 from benchmarker.graph.onnx.reader.values import Known
 from benchmarker.graph.recorder import Value
 
 
 def _recurrent(operator: str, call: Call) -> Result:
-    """Return a layer: the vocabulary's own from zero states over whole sequences, any other written out."""
+    """Return a layer: the vocabulary's own from zero states over whole sequences, any other unrolled."""
     x, hidden = call.tensor(0), call.attribute("hidden_size") or call.shape(2)[-1]
     flipped = bool(call.attribute("layout", 0))
     if flipped:
         x = call.net.transpose(x, perm=(1, 0, 2))
     native = _is_native(call, call.node.operator, x.shape)
-    y, *last = _layer(operator, call, x, hidden) if native else written_out(call, x, hidden)
+    y, *last = _layer(operator, call, x, hidden) if native else unrolled_layer(call, x, hidden)
     if not flipped:
         return (y, *last)
     return (_batch_first(call, y, (2, 0, 1, 3)), *(_batch_first(call, v, (1, 0, 2)) for v in last))

@@ -98,7 +98,7 @@ _HINTS: Mapping[str, str] = {
     "Unique": _DYNAMIC,
     "Range": _DYNAMIC,
     "ConstantOfShape": _DYNAMIC,
-    "Scan": "export with the steps written out",
+    "Scan": "export with the steps unrolled",
     **dict.fromkeys(
         (
             "RandomUniformLike",

@@ -1,1 +1,1 @@
-"""From a graph to an ONNX model: the operators, one group a file, and the model that they add up to."""
+"""From a graph to an ONNX model: the operators, one group per file, and the model that they add up to."""

@@ -142,7 +142,7 @@ def write_model(
     tensors = [t for t in model.graph.initializer if t.name in parameters]
     if sum(parameters[t.name].nbytes for t in tensors) > largest:
         data = path.with_name(path.name + ".data")
-        _write_apart(tensors, parameters, data)
+        _write_external(tensors, parameters, data)
         onnx.save_model(model, str(path))
         return path, data
     fill(tensors, parameters)
@@ -158,7 +158,7 @@ def fill(tensors: Iterable[Any], values: Mapping[str, Array]) -> None:
         tensor.raw_data = _little_endian(values[tensor.name])
 
 
-def _write_apart(tensors: Sequence[Any], parameters: Mapping[str, Array], path: Path) -> None:
+def _write_external(tensors: Sequence[Any], parameters: Mapping[str, Array], path: Path) -> None:
     with path.open("wb") as stream:
         for tensor in tensors:
             offset = math.ceil(stream.tell() / _ALIGNMENT) * _ALIGNMENT

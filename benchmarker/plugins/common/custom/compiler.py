@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from contextlib import ExitStack
 from pathlib import Path
 
-from benchmarker.cache import home, publish_folder, remove_leftovers, staged_folder, told_if_unwritable
+from benchmarker.cache import explain_unwritable, home, publish_folder, remove_leftovers, staged_folder
 from benchmarker.errors import UnsupportedError, UsageError
 from benchmarker.graph.custom import CppSource
 
@@ -77,7 +77,7 @@ def _compile(source: CppSource, command: Sequence[str], folder: Path) -> None:
     """Compile beside ``folder`` and publish what came of it, so that nobody sees half of a library."""
     sources = [name for name in _names(source) if Path(name).suffix in _COMPILED]
     with ExitStack() as stack:
-        with told_if_unwritable(folder.parent, "compiled operators"):
+        with explain_unwritable(folder.parent, "compiled operators"):
             remove_leftovers(folder.parent)
             made = stack.enter_context(staged_folder(folder))
         arguments = [*command, "-o", str(made / _LIBRARY), *sources]

@@ -91,5 +91,5 @@ class Library:
 
 @functools.cache
 def library_of(source: CppSource) -> Library:
-    """Return the functions of ``source``, compiled and loaded once a process."""
+    """Return the functions of ``source``, compiled and loaded once per process."""
     return Library(source)

@@ -133,10 +133,10 @@ class OperatorCase:
             net.output(output)
         if training:
             outputs = tuple(y if y.type.dtype == "float32" else net.cast(y) for y in outputs)
-            net.loss(_loss(net, self._besides(net, arguments, outputs)))
+            net.loss(_loss(net, self._loss_terms(net, arguments, outputs)))
         return net.graph()
 
-    def _besides(
+    def _loss_terms(
         self, net: Network, arguments: Mapping[str, Value], outputs: tuple[Value, ...]
     ) -> tuple[Value, ...]:
         real = [value for value in arguments.values() if value.type.dtype == "float32"]

@@ -8,8 +8,7 @@ from pathlib import Path
 import pytest
 
 from benchmarker.analysis.results.collection import load_results
-from benchmarker.analysis.results.csv_cells import defused
-from benchmarker.analysis.results.export import export
+from benchmarker.analysis.results.export import defused, export
 from benchmarker.records.store import Store
 from tests.support.records import make_record
 

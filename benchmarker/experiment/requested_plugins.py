@@ -13,7 +13,7 @@ from benchmarker.experiment.framework_version import parse_framework
 from benchmarker.experiment.spec import Experiment
 
 
-def asked_frameworks(experiment: Experiment) -> dict[int, FrameworkPlugin]:
+def requested_frameworks(experiment: Experiment) -> dict[int, FrameworkPlugin]:
     """Return each framework that is there, by its place among those that are asked for."""
     found = {}
     for index, requested in enumerate(experiment.frameworks):
@@ -24,14 +24,14 @@ def asked_frameworks(experiment: Experiment) -> dict[int, FrameworkPlugin]:
     return found
 
 
-def asked_launchers(experiment: Experiment) -> list[Launcher]:
+def requested_launchers(experiment: Experiment) -> list[Launcher]:
     """Return the launchers that have options."""
     known = set(registry.names("launchers"))
     found = [registry.launcher(name) for name in experiment.launchers if name in known]
     return [one for one in found if one.options is not NoOptions]
 
 
-def asked_problems(experiment: Experiment) -> dict[int, Problem]:
+def requested_problems(experiment: Experiment) -> dict[int, Problem]:
     """Return each problem that is there, by its place among those that are asked for."""
     found = {}
     for index, requested in enumerate(experiment.problems):
