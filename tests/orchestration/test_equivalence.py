@@ -13,6 +13,7 @@ from benchmarker.analysis.text.equivalence import equivalence_table
 from benchmarker.orchestration.jobs.equivalence_report import EquivalenceReport, FrameworkVerdict
 from benchmarker.worker.verification.equivalence import Quantity
 from benchmarker.worker.verification.findings import left_out
+from benchmarker.worker.verification.later_gradients import GRADIENT_STEPS
 from benchmarker.worker.verification.verdicts import TensorVerdict
 from tests.conftest import Command, Finished
 
@@ -180,8 +181,12 @@ def test_dropouts_own_masks_are_compared(wrong: Command) -> None:
     finished = wrong("verify", *asked, "--json")
     assert finished.status == 1, finished.stderr
     right, doubling = report(finished)["verdicts"]
-    assert [(check["name"], check["status"]) for check in right["checks"]] == [("dropout", "passed")]
-    assert [(check["name"], check["status"]) for check in doubling["checks"]] == [("dropout", "failed")]
+    steps = (GRADIENT_STEPS, "passed")
+    assert [(check["name"], check["status"]) for check in right["checks"]] == [steps, ("dropout", "passed")]
+    assert [(check["name"], check["status"]) for check in doubling["checks"]] == [
+        steps,
+        ("dropout", "failed"),
+    ]
     assert all(quantity["status"] == "passed" for quantity in doubling["quantities"])
     assert (right["status"], doubling["status"]) == ("passed", "failed")
     told = wrong("verify", *asked).stdout
