@@ -49,6 +49,8 @@ if TYPE_CHECKING:
 
 MIN_FOLLOWED, MANY_FOLLOWED, MAX_FOLLOWED = 2, 8, 24
 """Steps that are followed: two at least, and as many more as the budget allows, to see what happens now and then."""
+BATCHES = 3
+"""The last one that was timed and two unseen ones take turns."""
 MAX_GROWTH = 1e3
 """Of the gradients' norm over the steps that are followed."""
 RESERVED_SHARE = 0.7
@@ -133,7 +135,9 @@ class StepsAgain:
             yield from self._fresh(unseen)
 
     def _affords_another(self, steps: Sequence[Step]) -> bool:
-        if not steps[-1].gradient_norm <= MAX_GROWTH * steps[0].gradient_norm:
+        # The mini-batch that the training has seen may have next to no gradient, so the first of each are the measure.
+        first = max(step.gradient_norm for step in steps[:BATCHES])
+        if not steps[-1].gradient_norm <= MAX_GROWTH * first:
             return False  # the training flies apart, and would overflow before long
         reserved = RESERVED_SHARE * self._budget.seconds if len(steps) >= MANY_FOLLOWED else 0.0
         return self._budget.affords(reserved + 2 * steps[-1].seconds)
