@@ -3,26 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from dataclasses import replace
 
 import numpy as np
 
 from benchmarker.api.program import Program
 from benchmarker.errors import UnsupportedError
-from benchmarker.graph.graph import Graph
 from benchmarker.worker.verification import reference
-from benchmarker.worker.verification.findings import FAILED, Check, compared, left_out
+from benchmarker.worker.verification.findings import FAILED, Check, compared, impossible_kinds, left_out
 from benchmarker.worker.verification.probes import LATER_CALLS, LATER_SEEDS, Build, ProbeSpec
 from benchmarker.worker.verification.reference_cost import BACKWARD, fits_memory, forward_seconds
 from benchmarker.worker.verification.samples import NO_ERRORS, tensor_sample
 from benchmarker.worker.verification.tolerances import Expected, Tolerance, floor_of, tolerances
 from benchmarker.worker.verification.verdicts import TensorVerdict, judge
-
-if TYPE_CHECKING:
-    import numpy.typing as npt
-
-    Arrays = dict[str, npt.NDArray[Any]]
 
 GRADIENT_STEPS = "later steps of mode gradient"
 MAX_SECONDS = 20.0
@@ -31,13 +24,8 @@ _EVALUATIONS = 3
 """Exact, rounded, and with rectifiers switched."""
 
 
-@dataclass(frozen=True)
-class _Step:
-    """What one step returned, and what the program told of its mini-batch beside it."""
-
-    batch: Arrays
-    returned: Arrays
-    told: Arrays
+class _NoGradientError(Exception):
+    """A step returned no gradient of some parameters, or the program told none; the message names them."""
 
 
 def gradient_steps_check(spec: ProbeSpec, build: Build, device_type: str) -> Check:
@@ -57,48 +45,44 @@ def gradient_steps_check(spec: ProbeSpec, build: Build, device_type: str) -> Che
     if seconds > MAX_SECONDS or not fits_memory(graph, backward=True):
         return left_out(GRADIENT_STEPS, f"the reference of one mini-batch might take {seconds:.2g} s")
     weights = spec.parameters()
+    last = spec.drawn(_seed(spec, LATER_CALLS - 1))
+    found = reference.compute(graph, dict(weights), dict(last), "gradient", spec.precision)
+    expected = [e for e in found if e.kind == "gradient"]
+    limits = tolerances(expected, spec.precision, floor_of(graph.operators, device_type))
+    worst: dict[str, TensorVerdict] = {}
     try:
-        steps = list(_steps(build(graph, weights, "gradient", spec.own), spec))
+        # Judged one by one: gradients of a dozen steps may not fit in memory together.
+        for verdict in _verdicts(build(graph, weights, "gradient", spec.own), spec, expected, limits):
+            worst[verdict.name] = max(worst.get(verdict.name, verdict), verdict, key=lambda v: v.used)
     except UnsupportedError as reason:
         return left_out(GRADIENT_STEPS, str(reason))
-    names = [parameter.name for parameter in graph.trainable]
-    missing = {name for step in steps for name in names if name not in step.returned or name not in step.told}
-    if missing:
-        return Check(
-            GRADIENT_STEPS, FAILED, f"the framework returned no gradient of {', '.join(sorted(missing))}"
-        )
-    expected = _expected(graph, weights, steps[-1].batch, spec.precision)
-    limits = tolerances(expected, spec.precision, floor_of(graph.operators, device_type))
-    what = f"{len(steps)} of them with the gradients told beside them, the last with {reference.NAME}"
-    return compared(GRADIENT_STEPS, what, list(_verdicts(steps, expected, limits)))
+    except _NoGradientError as names:
+        return Check(GRADIENT_STEPS, FAILED, f"the framework returned no gradient of {names}")
+    what = f"{LATER_CALLS} of them with the gradients told beside them, the last with {reference.NAME}"
+    return compared(GRADIENT_STEPS, what, list(worst.values()), impossible_kinds(expected, spec.precision))
 
 
-def _steps(program: Program, spec: ProbeSpec) -> Iterator[_Step]:
-    for number in range(LATER_CALLS):
-        batch = spec.drawn(spec.seed + LATER_SEEDS + number)
-        native = program.load(batch)
-        output = program.gradient_step(native)
-        program.synchronize(output)
-        returned = _copied(program.fetch_gradients(output[1]))
-        yield _Step(batch, returned, _copied(program.gradients(native)[1]))
-
-
-def _copied(arrays: Mapping[str, Any]) -> Arrays:
-    """Return arrays of our own: the next step may write to the same memory."""
-    return {name: np.array(array) for name, array in arrays.items()}
-
-
-def _expected(graph: Graph, weights: Arrays, batch: Arrays, precision: str) -> list[Expected]:
-    found = reference.compute(graph, dict(weights), dict(batch), "gradient", precision)
-    return [e for e in found if e.kind == "gradient"]
+def _seed(spec: ProbeSpec, number: int) -> int:
+    return spec.seed + LATER_SEEDS + number
 
 
 def _verdicts(
-    steps: list[_Step], expected: list[Expected], limits: Mapping[str, Tolerance]
+    program: Program, spec: ProbeSpec, expected: list[Expected], limits: Mapping[str, Tolerance]
 ) -> Iterator[TensorVerdict]:
-    for wanted in expected:
-        name, limit = wanted.name, limits[wanted.name]
-        for step in steps:
-            told = Expected(name, "gradient", tensor_sample(name, step.told[name]), NO_ERRORS)
-            yield judge(told, step.returned[name], limit)
-        yield replace(judge(wanted, steps[-1].returned[name], limit), name=f"{name} by the reference")
+    """Yield those of each step, by what the program tells, and of the last, by the reference."""
+    for number in range(LATER_CALLS):
+        native = program.load(spec.drawn(_seed(spec, number)))
+        output = program.gradient_step(native)
+        program.synchronize(output)
+        # What is asked for next may write to the same memory.
+        returned = {name: np.array(array) for name, array in program.fetch_gradients(output[1]).items()}
+        told = program.gradients(native)[1]
+        missing = [e.name for e in expected if e.name not in returned or e.name not in told]
+        if missing:
+            raise _NoGradientError(", ".join(missing))
+        for wanted in expected:
+            name, limit = wanted.name, limits[wanted.name]
+            own = Expected(name, "gradient", tensor_sample(name, told[name]), NO_ERRORS)
+            yield judge(own, returned[name], limit)
+            if number == LATER_CALLS - 1:
+                yield replace(judge(wanted, returned[name], limit), name=f"{name} by the reference")
