@@ -99,15 +99,19 @@ class Asked:
 
     def command(self, framework: str, *arguments: str) -> tuple[str, ...]:
         """Return a run of a framework as this interpreter has it."""
-        version = installed(framework)
-        request = framework if version is None else f"{framework}=={version}"
         length = (
             ()
             if any(a.startswith("--steps") for a in arguments)
             else (f"--seconds={0.05 if self.quick else 1}",)
         )
         where = ("--env=current", f"--device={self.device}", f"--results={self.results}", "--json")
-        return ("run", f"--framework={request}", *where, *length, *arguments)
+        return ("run", f"--framework={requested(framework)}", *where, *length, *arguments)
+
+
+def requested(framework: str) -> str:
+    """Return a framework at the version that this interpreter has, as commands take it."""
+    version = installed(framework)
+    return framework if version is None else f"{framework}=={version}"
 
 
 def installed(framework: str) -> str | None:
@@ -221,7 +225,7 @@ def parts(asked: Asked) -> Iterator[Part]:
     for framework in asked.frameworks:
         yield from _of_framework(asked, framework)
     for framework in asked.frameworks:
-        check = ("check", framework, "--env=current", f"--device={asked.device}", "--quiet")
+        check = ("check", requested(framework), "--env=current", f"--device={asked.device}", "--quiet")
         yield Part(f"{framework}: check", check, 60 if asked.quick else 180, by_status)
 
 
