@@ -20,8 +20,8 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -33,12 +33,15 @@ PRECISIONS = ("fp32", "tf32", "bf16", "fp16")
 SIZES = {False: 4096, True: 64}
 """Of the product, on a GPU and quick."""
 TOO_LARGE = {
-    "cuda": ("--problem=resnet50", "--mode=training", "--batch-size=4096"),
+    "cuda": ("--problem=bert_base", "--mode=training", "--batch-size=8192"),
     "cpu": ("--problem=gemm", "--mode=inference", "--set=m=60000", "--set=n=60000", "--set=k=60000"),
 }
-"""More than a device of 80 GB holds, by activations alone; without a device, more than :data:`HOST_BYTES`."""
+"""More than a device of 141 GB holds, by activations alone of a mini-batch that is drawn at once; without a device,
+more than :data:`HOST_BYTES`."""
 HOST_BYTES = 8 << 30
 """Address space of what is to run out of memory without a device: the machine itself must not."""
+
+_COMPILED, _GRAPHS = "--set=pytorch.compile=true", {"TORCHINDUCTOR_CUDAGRAPHS": "1"}
 
 Record = dict[str, Any]
 
@@ -86,6 +89,13 @@ class Part:
     judge: Judge
     host_bytes: int | None = None
     """Address space that it may take; None for no limit."""
+    variables: Mapping[str, str] = field(default_factory=dict)
+    """Of the environment, beside those of this process."""
+
+    @property
+    def key(self) -> tuple[str, ...]:
+        """What parts that are one run have in common."""
+        return (*self.command, *(f"{name}={value}" for name, value in self.variables.items()))
 
 
 @dataclass(frozen=True)
@@ -250,7 +260,10 @@ def _of_framework(asked: Asked, framework: str) -> Iterator[Part]:
 
 def _of_pytorch(asked: Asked) -> Iterator[Part]:
     operator = asked.command(
-        "pytorch", f"--problem={ROOT / 'examples' / 'operators' / 'hard_swish.py'}", "--mode=gradient"
+        "pytorch",
+        f"--problem={ROOT / 'examples' / 'operators' / 'hard_swish.py'}",
+        "--mode=gradient",
+        f"--set=implementation={'cuda' if asked.device == 'cuda' else 'c++'}",
     )
     yield Part("pytorch: a CUDA operator", operator, 90, verified)
     small = (
@@ -259,7 +272,12 @@ def _of_pytorch(asked: Asked) -> Iterator[Part]:
     bert = asked.command(
         "pytorch", "--problem=bert_base", "--mode=inference", "--set=pytorch.compile=false,true", *small
     )
+    replayed = asked.command("pytorch", "--problem=bert_base", "--mode=inference", _COMPILED)
+    trained = asked.command("pytorch", "--problem=resnet50", "--mode=training", _COMPILED)
     yield Part("pytorch: BERT, eager and compiled", bert, 150, eager_and_compiled)
+    if asked.device == "cuda":
+        yield Part("pytorch: BERT with CUDA graphs", replayed, 120, verified, variables=_GRAPHS)
+        yield Part("pytorch: training ResNet-50 with CUDA graphs", trained, 180, verified, variables=_GRAPHS)
     sizes = (
         ("--image-size=64", "--batch-size=2", "--pairs=2")
         if asked.quick
@@ -277,7 +295,12 @@ def _of_pytorch(asked: Asked) -> Iterator[Part]:
 # --- running them --------------------------------------------------------------------------------
 
 
-def run_part(command: Sequence[str], limit: float, host_bytes: int | None = None) -> Finished:
+def run_part(
+    command: Sequence[str],
+    limit: float,
+    host_bytes: int | None = None,
+    variables: Mapping[str, str] | None = None,
+) -> Finished:
     """Run a command in a session of its own, and end it with its process group after its time."""
     whole = command if command[0].endswith(".py") else ("-m", "benchmarker", *command)
     began = time.monotonic()
@@ -288,6 +311,7 @@ def run_part(command: Sequence[str], limit: float, host_bytes: int | None = None
             stderr=errors,
             start_new_session=True,
             cwd=ROOT,
+            env={**os.environ, **(variables or {})},
             preexec_fn=None if host_bytes is None else functools.partial(_bound, host_bytes),
         )
         status: int | None
@@ -321,14 +345,16 @@ def outcomes(asked: Asked, budget: float, only: Sequence[str]) -> Iterator[tuple
                 0.0,
             )
             continue
-        again = part.command in known
+        again = part.key in known
         if not again and left < 1:
             yield part, Outcome(SKIPPED, f"the {budget:g} s of all parts were over"), 0.0
             continue
         finished = (
-            known[part.command] if again else run_part(part.command, min(part.limit, left), part.host_bytes)
+            known[part.key]
+            if again
+            else run_part(part.command, min(part.limit, left), part.host_bytes, part.variables)
         )
-        known[part.command] = finished
+        known[part.key] = finished
         outcome = judged(part, finished)
         if finished.status is None and left < part.limit:
             outcome = Outcome(SKIPPED, f"the {budget:g} s of all parts ended in it")

@@ -46,6 +46,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     add_one(parser, "steps", default=3, help="training steps of each optimizer")
     add_one(parser, "batch_size", help="samples in a mini-batch at full size")
+    add_one(parser, "device", default="cpu")
     add_one(parser, "precision", default="fp32")
     add_settings(parser, "a parameter of the problem or an option of the framework")
     add_one(parser, "seed", default=42)
@@ -71,6 +72,7 @@ def main(arguments: argparse.Namespace) -> int:
             sizes=arguments.size,
             probes=arguments.optimizer,
             steps=arguments.steps,
+            device=arguments.device,
             precision=arguments.precision,
             seed=arguments.seed,
             threads=arguments.threads,

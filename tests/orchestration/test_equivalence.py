@@ -326,7 +326,7 @@ def test_what_was_left_out_is_told_with_its_reason() -> None:
     verdict = FrameworkVerdict(
         "numpy", "2.4", "reduced", "numpy 2.4", (Quantity("loss", 1, (), loss, ()),), checks=(LEFT_OUT,)
     )
-    found = EquivalenceReport("mnist_mlp", {"reduced": {}}, {"reduced": 4}, 3, "32 times", (verdict,))
+    found = EquivalenceReport("mnist_mlp", {"reduced": {}}, {"reduced": 4}, "cpu", 3, "32 times", (verdict,))
     assert found.status == "passed"
     assert found.to_json()["verdicts"][0]["checks"] == [
         {"name": "later steps", "status": "left_out", "detail": "they take long"}

@@ -40,6 +40,7 @@ def _of_size(report: EquivalenceReport, size: str, verdicts: Sequence[FrameworkV
     against = next((verdict.against for verdict in verdicts if verdict.against), "")
     changed = ", ".join(f"{name}={value}" for name, value in report.parameters[size].items())
     caption = f"{size} size, batch {report.batch_sizes[size]}"
+    caption += "" if report.device == "cpu" else f", on {report.device}"
     caption += f", against {against}" if against else ""
     if any(kind not in _TITLES for kind in kinds):
         caption += f"; {report.steps} steps of each optimizer"

@@ -31,7 +31,7 @@ from benchmarker.worker.verification.equivalence import Quantity, TieFinding, as
 from benchmarker.worker.verification.findings import Check
 from benchmarker.worker.verification.probes import COMPARED, LATER, PROBES
 from benchmarker.worker.verification.reference import load
-from benchmarker.worker.verification.tolerances import Expected, tolerance_reason
+from benchmarker.worker.verification.tolerances import Expected, floor_of, tolerance_reason
 
 
 class _Unable(Exception):  # noqa: N818 - not a fault
@@ -97,6 +97,10 @@ class _Verifier:
             return self._problem.reduced_batch_size
         return self._request.batch_size or self._problem.batch_size
 
+    def floor(self, size: str) -> float:
+        graph = self._problem.graph(self.batch_size(size), **self.parameters(size))
+        return floor_of(graph.operators, self._request.device)
+
     def verdicts(self) -> list[FrameworkVerdict]:
         found = []
         if "reduced" in self._request.sizes:
@@ -121,7 +125,7 @@ class _Verifier:
         expected = reference.tensors
         if any(tensor.kind not in COMPARED for tensor in found.tensors):
             expected = expected + self._stepwise(found).tensors
-        quantities = compare(expected, found.tensors, self._request.precision)
+        quantities = compare(expected, found.tensors, self._request.precision, self.floor("reduced"))
         return _Judged(found.version, quantities, found.ties, found.checks)
 
     def _stepwise(self, found: _Found) -> _Found:
@@ -154,7 +158,7 @@ class _Verifier:
             _, _, other, expected = first[mode]
             if found.digests != other.digests:
                 raise _Failed("it started from different weights or mini-batches than the first framework")
-            quantities = compare(expected, found.tensors, self._request.precision)
+            quantities = compare(expected, found.tensors, self._request.precision, self.floor("full"))
             return _Judged(found.version, quantities, found.ties, found.checks)
 
         for request in self._request.frameworks:
@@ -220,7 +224,7 @@ class _Verifier:
     ) -> ProbesJob:
         return ProbesJob(
             framework=registry.find("frameworks", plugin.name).value,
-            device=Device("cpu"),
+            device=self._device(plugin),
             threads=self._request.threads or default_threads(),
             seed=self._request.seed,
             problem=registry.find("problems", self._name).value,
@@ -238,6 +242,9 @@ class _Verifier:
             moved=what == "moved",
         )
 
+    def _device(self, plugin: FrameworkPlugin) -> Device:
+        return Device("cpu" if plugin.name == REFERENCE else self._request.device)
+
     def _probe_names(self, size: str) -> tuple[str, ...]:
         """Return the optimizers to train with; at full size nothing could follow later steps."""
         if size == "full":
@@ -246,8 +253,9 @@ class _Verifier:
 
     def _result(self, plugin: FrameworkPlugin, version: str | None, job: ProbesJob) -> Event:
         choice = self._request.environment
-        interpreter = resolve(plugin, choice=choice, version=version, cuda=False, progress=self._note)
-        settings = ProcessSettings(timeout=self._request.timeout)
+        cuda = job.device.type == "cuda"
+        interpreter = resolve(plugin, choice=choice, version=version, cuda=cuda, progress=self._note)
+        settings = ProcessSettings(gpus=(0,) if cuda else (), timeout=self._request.timeout)
         answer = run_isolated(job, plugin, interpreter, settings=settings, log=self._folder / "run.log")
         failed = answer.failure_unless_interrupted()
         if failed is not None:
@@ -290,7 +298,8 @@ def verify_problem(
             problem.name,
             {size: verifier.parameters(size) for size in request.sizes},
             {size: verifier.batch_size(size) for size in request.sizes},
+            request.device,
             request.steps,
-            tolerance_reason(request.precision),
+            tolerance_reason(request.precision, max(map(verifier.floor, request.sizes))),
             tuple(verdicts),
         )

@@ -60,6 +60,7 @@ class EquivalenceReport:
     problem: str
     parameters: dict[str, dict[str, Any]]
     batch_sizes: dict[str, int]
+    device: str
     steps: int
     tolerance_reason: str
     verdicts: tuple[FrameworkVerdict, ...]
@@ -78,6 +79,7 @@ class EquivalenceReport:
             "status": self.status,
             "parameters": self.parameters,
             "batch_sizes": self.batch_sizes,
+            "device": self.device,
             "steps": self.steps,
             "tolerance_reason": self.tolerance_reason,
             "verdicts": [verdict.to_json() for verdict in self.verdicts],

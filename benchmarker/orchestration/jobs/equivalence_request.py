@@ -45,6 +45,7 @@ class VerificationRequest:
     sizes: tuple[str, ...] = ()
     probes: tuple[str, ...] = ()
     steps: int = 3
+    device: str = "cpu"
     precision: str = "fp32"
     seed: int = 42
     threads: int | None = None
@@ -103,6 +104,7 @@ def _experiment(request: VerificationRequest) -> Experiment:
         request.problems,
         settings=request.settings,
         batch_sizes=() if request.batch_size is None else (request.batch_size,),
+        devices=(request.device,),
         precisions=(request.precision,),
         seeds=(request.seed,),
         threads=() if request.threads is None else (request.threads,),
@@ -120,6 +122,7 @@ def framework_unsupported_reason(request: VerificationRequest, framework: str) -
         ProblemReference.parse(request.problems[0]),
         framework_version=version,
         mode="training" if "training" in plugin.modes else "inference",
+        device=request.device,
         precision=request.precision,
         environment=request.environment,
     )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 from benchmarker.api.framework import Device
@@ -46,6 +47,12 @@ def place_of(device: Device) -> Any:
 def name_of(place: Any) -> str:
     """Return the name of a device."""
     return "cpu" if place.platform == "cpu" else str(place.device_kind)
+
+
+def platform_of(place: Any) -> dict[str, str]:
+    """Return the version of CUDA that a GPU's client tells, in thousands for the major one; nothing of a CPU."""
+    found = re.search(r"cuda (\d+)", str(place.client.platform_version))
+    return {} if found is None else {"cuda": f"{int(found[1]) // 1000}.{int(found[1]) % 1000 // 10}"}
 
 
 def memory(place: Any) -> dict[str, int]:

@@ -37,6 +37,7 @@ class Jax(Framework):
         self._jax: Any = jax
         self._seed = 0
         self._exchanges = False
+        self._platform: dict[str, str] = {}
 
     def version(self) -> str:
         return str(self._jax.__version__)
@@ -50,7 +51,9 @@ class Jax(Framework):
         # JAX has no call for it: XLA reads this variable when its first device is asked for.
         os.environ["NPROC"] = str(threads)
         self._seed = seed
-        return devices.name_of(devices.start(device))
+        place = devices.start(device)
+        self._platform = devices.platform_of(place)
+        return devices.name_of(place)
 
     def join(self, world: World, scheme: str) -> None:
         distributed.join(world)
@@ -87,7 +90,7 @@ class Jax(Framework):
     def libraries(self) -> dict[str, str]:
         import jaxlib.version
 
-        return {"jaxlib": str(jaxlib.version.__version__)}
+        return {"jaxlib": str(jaxlib.version.__version__), **self._platform}
 
     def out_of_memory_signs(self) -> Sequence[str]:
         return ("RESOURCE_EXHAUSTED", "Out of memory")

@@ -66,4 +66,5 @@ def _along(x: Any, steps: Any, axis: int | None) -> Any:
     shape = [1] * x.dim()
     if axis is not None:
         shape[axis] = len(steps)
-    return torch.tensor(steps, dtype=x.dtype if x.is_floating_point() else torch.float32).reshape(shape)
+    dtype = x.dtype if x.is_floating_point() else torch.float32
+    return torch.tensor(steps, dtype=dtype, device=x.device).reshape(shape)

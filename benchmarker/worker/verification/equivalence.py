@@ -9,7 +9,7 @@ from typing import Any
 
 from benchmarker.worker.verification.low_precision import FRACTION_BITS
 from benchmarker.worker.verification.samples import errors
-from benchmarker.worker.verification.tolerances import MAX_TOLERANCE, Expected, Tolerance, tolerances
+from benchmarker.worker.verification.tolerances import FLOOR, MAX_TOLERANCE, Expected, Tolerance, tolerances
 from benchmarker.worker.verification.verdicts import TensorVerdict, judge_sample, judge_scale
 
 PROOF = 0.1
@@ -110,15 +110,26 @@ class TieFinding:
     fault: str | None
 
 
-def compare(expected: Sequence[Expected], found: Sequence[Expected], precision: str) -> list[Quantity]:
+def compare(
+    expected: Sequence[Expected], found: Sequence[Expected], precision: str, floor: float = FLOOR
+) -> list[Quantity]:
     """Judge a framework's findings, kind by kind; kinds that it has none of are left out.
+
+    Parameters
+    ----------
+    expected, found : sequence of Expected
+        The reference's and the framework's.
+    precision : str
+        Of the framework.
+    floor : float
+        Relative error that is allowed in float32 at least, see :func:`.tolerances.floor_of`.
 
     Raises
     ------
     ValueError
         If it lacks a tensor of a kind of which it has others.
     """
-    limits = tolerances(expected, precision)
+    limits = tolerances(expected, precision, floor)
     tensor_samples = {f.name: f.tensor_sample for f in found}
     quantities = []
     for kind in dict.fromkeys(f.kind for f in found):
