@@ -296,3 +296,9 @@ def test_an_option_that_is_a_choice_takes_no_other_text(
     assert f"'{setting.partition('=')[0]}' must be" in finished.stderr
     assert allowed in finished.stderr
     assert len(finished.stderr.splitlines()) == 1
+
+
+def test_verify_refuses_a_device_that_no_framework_has(command: Command) -> None:
+    finished = command("verify", "--problem=mnist_mlp", "--framework=numpy,openblas", "--device=cuda")
+    assert finished.status == 2
+    assert finished.stderr == "benchmarker: framework 'numpy' does not run on cuda, only on cpu\n"

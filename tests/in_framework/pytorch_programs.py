@@ -543,6 +543,18 @@ def check_adafactor_is_pytorchs_own_where_it_sees_what_the_rule_sees() -> None:
     assert native == {"3x3"}, native
 
 
+def check_rounding_to_steps_stays_on_the_device() -> None:
+    import torch
+
+    # PyTorch's device without memory stands in for a GPU: it takes nothing of the processor's either.
+    from benchmarker.plugins.pytorch.quantizing import rounded
+
+    x = torch.empty(2, 3, device="meta")
+    for steps, axis in (((0.1,), None), ((0.1, 0.2, 0.3), 1)):
+        found = rounded(x, steps, 0, axis, True, 8)
+        assert (found.device.type, found.shape) == ("meta", x.shape)
+
+
 CHECKS = checks_of(globals())
 
 

@@ -60,3 +60,14 @@ def test_a_gpu_beyond_the_last_is_refused(command: Command) -> None:
     finished = command("run", "--framework=pytorch", "--problem=mnist_mlp", f"--gpus={count}")
     assert finished.status == 2
     assert f"GPU {count} cannot be used" in finished.stderr
+
+
+def test_verify_computes_on_the_gpu(command: Command) -> None:
+    if importlib.util.find_spec("torch") is None:
+        pytest.skip("this interpreter has no torch")
+    request = f"--framework=pytorch=={importlib.import_module('torch').__version__.split('+')[0]}"
+    finished = command(
+        "verify", request, "--problem=mnist_mlp", "--size=reduced", "--env=current", "--device=cuda"
+    )
+    assert finished.status == 0
+    assert "reduced size, batch 8, on cuda, against numpy" in finished.stdout
