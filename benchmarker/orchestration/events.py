@@ -17,6 +17,8 @@ from benchmarker.records.store import as_json
 MAX_EARLY_SECONDS = 0.01
 MAX_LATE_SECONDS, MAX_LATE_SHARE = 1.0, 0.05
 """How much more than the timed part may pass between its events: readings of the machine, and a busy orchestrator."""
+MIN_RUNNING_SHARE = 0.02
+"""What a worker does outside of its timed part takes as much longer as its control group stands still, up to this."""
 
 
 @cache
@@ -137,10 +139,17 @@ class RunEvents:
         told, passed = event.get("wall_nanoseconds", 0) / 1e9, self._ended - self._began
         if event.get("windows") is not None or not self._began:
             return  # it waited for another one in between
-        if told > passed + MAX_EARLY_SECONDS or passed > (1 + MAX_LATE_SHARE) * told + MAX_LATE_SECONDS:
+        late = MAX_LATE_SECONDS / _running_share(event.get("evidence") or {}, told)
+        if told > passed + MAX_EARLY_SECONDS or passed > (1 + MAX_LATE_SHARE) * told + late:
             raise ProtocolError(
                 f"its timed part lasted {told:.4g} s by its own clock, but {passed:.4g} s passed between its events"
             )
+
+
+def _running_share(evidence: Mapping[str, Any], seconds: float) -> float:
+    """Return the share of the timed part in which its control group did not stand still for a limit."""
+    stopped = evidence.get("throttled_seconds") or 0.0
+    return max(MIN_RUNNING_SHARE, 1 - stopped / seconds) if seconds > 0 else 1.0
 
 
 def _ready(event: Event, collection: CollectorSession | None) -> str:

@@ -68,7 +68,8 @@ def test_runs_at_once_have_a_bar_each(command: Command, columns: int) -> None:
         == 0
     )
     terminal = Terminal(command, "compare", "--aa", "last", "--pairs=3", columns=columns)
-    terminal.finish()
+    status, _ = terminal.finish()
+    assert status == 0, terminal.left
     run = r"\[{}/6\] numpy\S* mnist_mlp training, batch 32, fp32"
     together = [
         frame
@@ -82,7 +83,7 @@ def test_runs_at_once_have_a_bar_each(command: Command, columns: int) -> None:
     # Each tells its own stage, below its own name, and one line is of them all.
     assert any(first != second for first, second, *_ in (s for s in stages if len(s) == 3))
     assert {stage[2] for stage in stages if len(stage) == 3} == {"0 of 6 runs done"}
-    assert not [line for line in terminal.left if "━" in line or "─" in line]
+    assert not [line for line in terminal.left if "━" in line or "─" in line], terminal.left
 
 
 @pytest.mark.framework("numpy")

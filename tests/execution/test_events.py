@@ -22,6 +22,7 @@ from benchmarker.orchestration.events import RunEvents
 from benchmarker.orchestration.run_record import record_of
 from benchmarker.records.assembly.facts import RunFacts
 from benchmarker.records.store import checked
+from tests.support.records import make_record
 
 # --- order and number ----------------------------------------------------------------------------
 
@@ -244,25 +245,33 @@ def test_bytes_without_any_sense_are_passed_over() -> None:
 
 
 @pytest.mark.parametrize(
-    ("told", "passed", "fault"),
+    ("told", "passed", "throttled", "fault"),
     [
-        (3.0, 3.05, False),
-        (3.0, 2.9, True),
-        (3.0, 6.0, True),
-        (0.01, 0.5, False),
-        (0.01, 2.0, True),
-        (60.0, 62.0, False),
-        (60.0, 70.0, True),
+        (3.0, 3.05, 0.0, False),
+        (3.0, 2.9, 0.0, True),
+        (3.0, 6.0, 0.0, True),
+        (0.01, 0.5, 0.0, False),
+        (0.01, 2.0, 0.0, True),
+        (60.0, 62.0, 0.0, False),
+        (60.0, 70.0, 0.0, True),
+        # What a worker does beside its steps stands still as well where a limit holds it up.
+        (5.4, 7.7, 5.0, False),
+        (5.4, 7.7, 0.1, True),
+        (5.4, 2.7, 5.0, True),
+        (5.4, 5.8, None, False),
     ],
 )
-def test_the_timed_part_is_held_to_when_its_events_arrive(told: float, passed: float, fault: bool) -> None:
+def test_the_timed_part_is_held_to_when_its_events_arrive(
+    told: float, passed: float, throttled: float | None, fault: bool
+) -> None:
     now = [100.0]
     handler = RunEvents(Progress(), clock=lambda: now[0])
     handler.handle({"event": "ready", "pid": 1, "steps": 5, "step_seconds": 0.1})
     now[0] += passed
     handler.handle({"event": "timed"})
     now[0] += 10
-    result = {"event": "result", "wall_nanoseconds": int(told * 1e9), "windows": None}
+    evidence = {**make_record()["trust"]["evidence"], "throttled_seconds": throttled}
+    result = {"event": "result", "wall_nanoseconds": int(told * 1e9), "windows": None, "evidence": evidence}
     if not fault:
         handler.handle(result)
         return
