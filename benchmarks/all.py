@@ -36,6 +36,7 @@ SCRIPTS = (
     "training",
     "native_ranks",
     "simulation",
+    "outsider",
 )
 
 

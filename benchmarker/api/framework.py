@@ -127,6 +127,12 @@ class FrameworkPlugin:
     rank_variables: str = ""
     helper: str = ""
 
+    def device_fault(self, device: str) -> str | None:
+        """Return a sentence if the framework does not run on a type of device, None if it does."""
+        if device in self.devices:
+            return None
+        return f"framework '{self.name}' does not run on {device}, only on {', '.join(self.devices)}"
+
     def missing_program(self) -> str | None:
         """Return a sentence on the first of the programs that cannot be found here, None if all can."""
         import shutil  # here, so that commands that run nothing need not wait for it

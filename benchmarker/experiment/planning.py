@@ -17,7 +17,7 @@ from benchmarker.api.scenario import SERVER
 from benchmarker.api.scheme import label_of
 from benchmarker.api.suite import Request
 from benchmarker.errors import UsageError
-from benchmarker.execution.environments.gpu_driver import gpu_count, nvidia_driver_present
+from benchmarker.execution.environments.gpu_driver import driver_fault, gpu_count
 from benchmarker.experiment.data_checks import check_data, check_trainings, prepared_dataset
 from benchmarker.experiment.fault import ExperimentError, Fault
 from benchmarker.experiment.faults import faults
@@ -100,11 +100,9 @@ def _machine_faults(experiment: Experiment) -> Iterator[Fault]:
 
 
 def _gpu_faults(experiment: Experiment) -> Iterator[Fault]:
-    if not nvidia_driver_present():
-        yield Fault(
-            ("device",),
-            "device cuda was asked for, but no NVIDIA driver is loaded here; use --device=cpu",
-        )
+    absent = driver_fault("cuda")
+    if absent is not None:
+        yield Fault(("device",), absent)
         return
     there = gpu_count()
     if there is None:

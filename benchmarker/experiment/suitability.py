@@ -90,8 +90,9 @@ def unsupported_reason(run: RunSpec) -> str | None:
     plugin = registry.framework(run.framework)
     if run.mode not in plugin.modes:
         return f"framework '{plugin.name}' cannot do {run.mode}, only {' and '.join(plugin.modes)}"
-    if run.device not in plugin.devices:
-        return f"framework '{plugin.name}' does not run on {run.device}, only on {', '.join(plugin.devices)}"
+    refused = plugin.device_fault(run.device)
+    if refused is not None:
+        return refused
     able = plugin.precisions.get(run.device, ())
     if run.precision not in able:
         return (

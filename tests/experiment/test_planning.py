@@ -16,6 +16,7 @@ from benchmarker.api.optimizer import Optimizer
 from benchmarker.api.problem_scheme import ProblemReference
 from benchmarker.api.suite import Request
 from benchmarker.errors import UsageError
+from benchmarker.execution.environments import gpu_driver
 from benchmarker.experiment import planning
 from benchmarker.experiment.faults import faults
 from benchmarker.experiment.framework_version import parse_framework
@@ -417,11 +418,11 @@ def test_the_same_choice_of_options_asked_for_twice_is_one_run() -> None:
 
 
 def test_cuda_needs_a_driver(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(planning, "nvidia_driver_present", lambda: False)
+    monkeypatch.setattr(gpu_driver, "nvidia_driver_present", lambda: False)
     assert refused("pytorch", devices=("cuda",)) == (
         "device cuda was asked for, but no NVIDIA driver is loaded here; use --device=cpu"
     )
-    monkeypatch.setattr(planning, "nvidia_driver_present", lambda: True)
+    monkeypatch.setattr(gpu_driver, "nvidia_driver_present", lambda: True)
     monkeypatch.setattr(planning, "gpu_count", lambda: None)
     cpu, cuda = planned("pytorch", devices=("cpu", "cuda"), gpus=((3,),))
     assert (cpu.gpus, cuda.gpus) == ((), (3,))
@@ -431,7 +432,7 @@ def test_cuda_needs_a_driver(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.parametrize(("there", "known"), [(1, "only 0"), (4, "0 to 3")])
 def test_a_gpu_that_is_not_there_is_refused(monkeypatch: pytest.MonkeyPatch, there: int, known: str) -> None:
-    monkeypatch.setattr(planning, "nvidia_driver_present", lambda: True)
+    monkeypatch.setattr(gpu_driver, "nvidia_driver_present", lambda: True)
     monkeypatch.setattr(planning, "gpu_count", lambda: there)
     found = refused("pytorch", devices=("cuda",), gpus=((0,), (there,)))
     assert found == f"GPU {there} cannot be used; available: {known}"

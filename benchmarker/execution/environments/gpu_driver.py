@@ -22,6 +22,13 @@ def nvidia_driver_present(root: Path = ROOT) -> bool:
     return shutil.which("nvidia-smi") is not None
 
 
+def driver_fault(device: str) -> str | None:
+    """Return a sentence if this machine lacks the driver that a type of device needs."""
+    if device != "cuda" or nvidia_driver_present():
+        return None
+    return "device cuda was asked for, but no NVIDIA driver is loaded here; use --device=cpu"
+
+
 def gpu_count(root: Path = ROOT) -> int | None:
     """Return for how many GPUs the driver is loaded, None where it does not tell; a container may see fewer."""
     try:

@@ -12,6 +12,7 @@ from benchmarker.api.launcher import Event
 from benchmarker.collectors import cpu
 from benchmarker.errors import BenchmarkerError, UsageError
 from benchmarker.execution.environments import Interpreter, resolve
+from benchmarker.execution.environments.gpu_driver import driver_fault
 from benchmarker.execution.isolated import run_isolated
 from benchmarker.execution.outcomes import Failure
 from benchmarker.execution.variables import ProcessSettings
@@ -113,19 +114,16 @@ def _undisturbed(
 
 def _check(plugin: FrameworkPlugin, precisions: Sequence[str], device: str, threads: int | None) -> None:
     fault = thread_fault(threads) if threads is not None else None
+    fault = fault or plugin.device_fault(device) or driver_fault(device)
     if fault is not None:
         raise UsageError(fault)
     able = plugin.precisions.get(device, ())
-    if device not in plugin.devices or not able:
-        raise UsageError(
-            f"framework '{plugin.name}' does not run on {device}, only on {', '.join(plugin.devices)}"
-        )
     for precision in precisions:
         if precision == "int8":
             raise UsageError("int8 is for runs only: peaks are measured with products of real numbers")
         if precision not in able:
             raise UsageError(
-                f"framework '{plugin.name}' has no {precision} on {device}; it has {', '.join(able)}"
+                f"framework '{plugin.name}' has no {precision} on {device}; it has {', '.join(able) or 'nothing there'}"
             )
 
 

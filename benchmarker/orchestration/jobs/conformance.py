@@ -12,6 +12,7 @@ from benchmarker.api.launcher import Event
 from benchmarker.api.suite import Request
 from benchmarker.errors import UsageError, require
 from benchmarker.execution.environments import resolve
+from benchmarker.execution.environments.gpu_driver import driver_fault
 from benchmarker.execution.import_roots import import_roots
 from benchmarker.execution.isolated import Answer, run_isolated
 from benchmarker.execution.variables import ProcessSettings
@@ -239,9 +240,10 @@ def _options(
     Raises
     ------
     UsageError
-        On settings that nobody takes, or with several values, and if it lacks a program or gradients to be checked.
+        On settings that nobody takes, or with several values, and if it lacks the device, a program, or gradients to
+        be checked.
     """
-    missing = plugin.missing_program()
+    missing = plugin.device_fault(device) or driver_fault(device) or plugin.missing_program()
     require(missing is None, str(missing))
     if gradients is not None:
         gradients.require(plugin, device)

@@ -19,6 +19,9 @@ if TYPE_CHECKING:
 class ArrayOperators(Operators):
     """Every tensor is a NumPy array, and every result has the floating type of the first argument.
 
+    New arrays are made ``like`` an operand, so that arrays of another library that answers NumPy's functions
+    (NEP 18 and NEP 35) may stand in their place.
+
     Parameters
     ----------
     training : bool
@@ -97,6 +100,16 @@ def unbroadcast(gradient: Array, shape: tuple[int, ...]) -> Array:
         gradient = gradient.sum(axis=tuple(range(gradient.ndim - len(shape))))
     repeated = tuple(axis for axis, size in enumerate(shape) if size == 1 != gradient.shape[axis])
     return gradient.sum(axis=repeated, keepdims=True) if repeated else gradient
+
+
+def array_of(x: Any) -> Any:
+    """Return an array whose kind new ones shall have, None (NumPy's) for what arithmetic made a scalar of NumPy."""
+    return None if isinstance(x, np.generic) else x
+
+
+def inverse(permutation: Sequence[int]) -> tuple[int, ...]:
+    """Return the permutation that takes axes back."""
+    return tuple(sorted(range(len(permutation)), key=permutation.__getitem__))
 
 
 def per_channel(values: Array, rank: int) -> Array:

@@ -48,7 +48,7 @@ def _correlate(windows: Windows, image: Array, filters: Array) -> Array:
     ``image`` is ``(N, C, *spatial)``, ``filters`` ``(group, M/group, C/group * kernel elements)``.
     """
     group, per_group = filters.shape[:2]
-    y = np.empty((image.shape[0], group, per_group, math.prod(windows.out)), image.dtype)
+    y = np.empty((image.shape[0], group, per_group, math.prod(windows.out)), image.dtype, like=image)
     for part in _chunks(image.shape[0], windows, image.shape[1]):
         np.matmul(filters, _grouped_columns(windows, image[part], group), out=y[part])
     return y.reshape(image.shape[0], group * per_group, -1)
@@ -62,7 +62,7 @@ def _spread(windows: Windows, values: Array, filters: Array) -> Array:
     group, _, per_filter = filters.shape
     channels = group * per_filter // math.prod(windows.kernel)
     values = values.reshape(values.shape[0], group, filters.shape[1], -1)
-    image = np.empty((values.shape[0], channels, *windows.spatial), values.dtype)
+    image = np.empty((values.shape[0], channels, *windows.spatial), values.dtype, like=values)
     for part in _chunks(values.shape[0], windows, channels):
         columns = np.matmul(filters.swapaxes(1, 2), values[part])
         image[part] = windows.scatter(columns.reshape(len(columns), channels, -1, columns.shape[-1]))
@@ -73,7 +73,7 @@ def _filter_gradient(windows: Windows, image: Array, values: Array, group: int) 
     """Return the transpose of :func:`_correlate` in the filters, summed over the mini-batch."""
     values = values.reshape(image.shape[0], group, values.shape[1] // group, -1)
     per_filter = image.shape[1] // group * math.prod(windows.kernel)
-    total = np.zeros((group, values.shape[2], per_filter), image.dtype)
+    total = np.zeros((group, values.shape[2], per_filter), image.dtype, like=image)
     for part in _chunks(image.shape[0], windows, image.shape[1]):
         columns = _grouped_columns(windows, image[part], group)
         total += np.matmul(values[part], columns.swapaxes(2, 3)).sum(axis=0)
@@ -125,7 +125,7 @@ class ConvolutionOperators(ArrayOperators):
         windows = _reached_windows(x, w, window)
         whole = _spread(windows, x, _filters(w, window.group))
         sizes, source, target = _kept(windows.spatial, window)
-        y = np.zeros((*whole.shape[:2], *sizes), x.dtype)
+        y = np.zeros((*whole.shape[:2], *sizes), x.dtype, like=x)
         y[target] = whole[source]
         if b is not None:
             y += per_channel(b, y.ndim)
@@ -148,7 +148,7 @@ def conv_transpose_gradient(call: Call) -> InputGradients:
     (dy,), window = call.gradients, call.attributes["window"]
     windows = _reached_windows(x, w, window)
     _, source, target = _kept(windows.spatial, window)
-    whole = np.zeros((*dy.shape[:2], *windows.spatial), dy.dtype)
+    whole = np.zeros((*dy.shape[:2], *windows.spatial), dy.dtype, like=dy)
     whole[source] = dy[target]
     dx = dw = None
     if call.needed[0]:

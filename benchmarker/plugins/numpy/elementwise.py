@@ -7,7 +7,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from benchmarker.plugins.numpy.base import ArrayOperators, Call, Gradients, InputGradients, unbroadcast
+from benchmarker.plugins.numpy.base import (
+    ArrayOperators,
+    Call,
+    Gradients,
+    InputGradients,
+    array_of,
+    unbroadcast,
+)
 from benchmarker.plugins.numpy.error_function import erf
 
 if TYPE_CHECKING:
@@ -141,7 +148,7 @@ class ElementwiseOperators(ArrayOperators):
         shape = [1] * x.ndim
         if axis is not None:
             shape[axis] = len(scale)
-        step = np.asarray(scale, x.dtype).reshape(shape)
+        step = np.asarray(scale, x.dtype, like=array_of(x)).reshape(shape)
         low = -(1 << (bits - 1)) if signed else 0
         q = np.clip(np.rint(x / step) + zero_point, low, low + (1 << bits) - 1)
         y: Array = (q - zero_point) * step

@@ -79,7 +79,7 @@ class Equations:
         """Make one update."""
         self._steps += 1
         found = self._known.rule.numbers(self._steps, self._memory)
-        numbers = {name: np.asarray(value, self._dtype) for name, value in found.items()}
+        numbers = {name: self._dtype.type(value) for name, value in found.items()}
         states = {
             place.name: {
                 letter: arrays[place.name] for letter, arrays in self.state.items() if place.name in arrays

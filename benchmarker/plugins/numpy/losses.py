@@ -22,7 +22,7 @@ def _label_weights(
     labels: Array, weights: Array | None, ignored: int | None, dtype: Any
 ) -> tuple[Array, Array]:
     """Return a class to look up for each label, and how much the label counts: 0 where it is ignored."""
-    kept = np.full(labels.shape, True) if ignored is None else labels != ignored
+    kept = np.full_like(labels, True, bool) if ignored is None else labels != ignored
     classes = np.where(kept, labels, 0)
     shares = kept.astype(dtype) if weights is None else np.where(kept, weights[classes], dtype.type(0))
     return classes[:, None], shares
@@ -47,12 +47,12 @@ class LossOperators(ArrayOperators):
         if reduction == "none":
             return losses
         total = losses.sum() if reduction == "sum" else losses.sum() / shares.sum()
-        return np.asarray(total, scores.dtype)
+        return np.asarray(total, scores.dtype, like=scores)
 
     def ctc_loss(self, scores: Array, labels: Array) -> Array:
         log_scores = log_softmax(scores, 2)
         _, _, log_likelihood = _alignments(log_scores, labels)
-        return np.asarray(-log_likelihood.mean(), scores.dtype)
+        return np.asarray(-log_likelihood.mean(), scores.dtype, like=scores)
 
 
 def softmax_cross_entropy_loss_gradient(call: Call) -> InputGradients:
@@ -75,18 +75,18 @@ def softmax_cross_entropy_loss_gradient(call: Call) -> InputGradients:
 
 def _states(labels: Array) -> Array:
     """Return the labels ``(N, S)`` with blanks between and around them, ``(N, 2 S + 1)``."""
-    states = np.zeros((labels.shape[0], 2 * labels.shape[1] + 1), labels.dtype)
+    states = np.zeros((labels.shape[0], 2 * labels.shape[1] + 1), labels.dtype, like=labels)
     states[:, 1::2] = labels
     return states
 
 
 def _log_forward(log_states: Array, states: Array) -> Array:
     """Return ``log alpha`` (Graves et al. 2006, equation 6) for log-probabilities ``(T, N, states)``."""
-    steps, batch, count = log_states.shape
+    steps = len(log_states)
     minus_infinity = log_states.dtype.type(-np.inf)
     # Only from one label to another that differs may the blank between them be left out.
     leaps = (states[:, 2:] != 0) & (states[:, 2:] != states[:, :-2])
-    alpha = np.full((steps, batch, count), minus_infinity)
+    alpha = np.full_like(log_states, minus_infinity, order="C")
     alpha[0, :, :2] = log_states[0, :, :2]
     for t in range(1, steps):
         before = alpha[t - 1]
@@ -106,7 +106,7 @@ def _alignments(log_scores: Array, labels: Array) -> tuple[Array, Array, Array]:
         If a sequence of labels is too long for the number of steps.
     """
     repeats = (labels[:, 1:] == labels[:, :-1]).sum(axis=1)
-    needed = labels.shape[1] + int(repeats.max(initial=0))
+    needed = labels.shape[1] + int(repeats.max())
     if needed > len(log_scores):
         raise UsageError(
             f"ctc_loss: {labels.shape[1]} labels, {needed - labels.shape[1]} of them after the same one, "
@@ -127,7 +127,7 @@ def ctc_loss_gradient(call: Call) -> InputGradients:
     beta = _log_forward(log_states[::-1, :, ::-1], states[:, ::-1])[::-1, :, ::-1]
     posterior = np.exp(alpha + beta - log_states - log_likelihood[:, None])
     steps, batch, classes = scores.shape
-    rows = np.arange(steps * batch).reshape(steps, batch, 1) * classes
+    rows = np.arange(steps * batch, like=states).reshape(steps, batch, 1) * classes
     occupied = np.bincount((rows + states).reshape(-1), posterior.reshape(-1), scores.size)
     ds = np.exp(log_scores)
     ds -= occupied.reshape(scores.shape).astype(scores.dtype)

@@ -33,7 +33,7 @@ class MatrixOperators(ArrayOperators):
         return y
 
     def causal_mask(self, x: Array) -> Array:
-        return np.where(np.tri(x.shape[-1], dtype=bool), x, x.dtype.type(-np.inf))
+        return np.where(np.tri(x.shape[-1], dtype=bool, like=x), x, x.dtype.type(-np.inf))
 
 
 def matmul_gradient(call: Call) -> InputGradients:
@@ -72,7 +72,7 @@ def gemm_gradient(call: Call) -> InputGradients:
 def causal_mask_gradient(call: Call) -> InputGradients:
     """Nothing goes back to masked scores."""
     (dy,) = call.gradients
-    return (np.where(np.tri(dy.shape[-1], dtype=bool), dy, dy.dtype.type(0)),)
+    return (np.where(np.tri(dy.shape[-1], dtype=bool, like=dy), dy, dy.dtype.type(0)),)
 
 
 GRADIENTS: Gradients = {

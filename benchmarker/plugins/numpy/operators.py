@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from typing import ClassVar
+
 from benchmarker.graph.custom import REFERENCE
+from benchmarker.plugins.numpy.base import Gradients
 from benchmarker.plugins.numpy.convolution import ConvolutionOperators
 from benchmarker.plugins.numpy.custom import CustomOperators
 from benchmarker.plugins.numpy.elementwise import ElementwiseOperators
+from benchmarker.plugins.numpy.gradients import GRADIENTS
 from benchmarker.plugins.numpy.logic import LogicOperators
 from benchmarker.plugins.numpy.losses import LossOperators
 from benchmarker.plugins.numpy.matrices import MatrixOperators
@@ -32,6 +36,8 @@ class NumpyOperators(
     """Every primitive; composites run through their bodies, users' operators through their references."""
 
     framework = REFERENCE
+    gradients: ClassVar[Gradients] = GRADIENTS
+    """The reverse mode of each."""
 
 
 class MeasuredOperators(NumpyOperators):

@@ -19,25 +19,25 @@ if TYPE_CHECKING:
 
 def _window_sums(windows: Windows, x: Array) -> Array:
     padded = windows.pad(x)
-    total = np.zeros((*x.shape[:2], *windows.out), x.dtype)
+    total = np.zeros((*x.shape[:2], *windows.out), x.dtype, like=x)
     for _, seen in windows.offsets():
         total += padded[seen]
     return total
 
 
-def _window_counts(windows: Windows, window: AveragePooling, dtype: Any) -> Array:
-    """Return by how many elements the sum of each window is divided."""
+def _window_counts(windows: Windows, window: AveragePooling, x: Array) -> Array:
+    """Return by how many elements of ``x`` the sum of each window is divided."""
     if window.counts_all:
-        return np.full((1, 1, *windows.out), window.kernel_elements, dtype)
-    return _window_sums(windows, np.ones((1, 1, *windows.spatial), dtype))
+        return np.full_like(x, window.kernel_elements, order="C", shape=(1, 1, *windows.out))
+    return _window_sums(windows, np.ones_like(x, order="C", shape=(1, 1, *windows.spatial)))
 
 
 def _windows(x: Array, window: MaxPooling | AveragePooling, pairs: Pairs) -> Windows:
     return Windows(x.shape[2:], window.kernel_shape, window.strides, window.dilations, pairs)
 
 
-def _interpolation(old: int, new: int, dtype: Any) -> Array:
-    """Return the matrix ``(new, old)`` of linear interpolation between the centres of pixels.
+def _interpolation(old: int, new: int, x: Array) -> Array:
+    """Return the matrix ``(new, old)`` of linear interpolation between the centres of the pixels of ``x``.
 
     Pixel ``i`` of the new axis lies at ``(i + 1/2) old / new - 1/2`` of the old one (ONNX
     ``half_pixel``), held between the first and the last.
@@ -49,7 +49,7 @@ def _interpolation(old: int, new: int, dtype: Any) -> Array:
     matrix = np.zeros((new, old))
     matrix[np.arange(new), below] = 1.0 - share
     matrix[np.arange(new), above] += share
-    return matrix.astype(dtype)
+    return np.asarray(matrix, x.dtype, like=x)
 
 
 class PoolingOperators(ArrayOperators):
@@ -58,14 +58,14 @@ class PoolingOperators(ArrayOperators):
     def max_pool(self, x: Array, *, window: MaxPooling) -> Array:
         windows = _windows(x, window, window.covering_pairs(x.shape))
         padded = windows.pad(x, -np.inf)
-        y = np.full((*x.shape[:2], *windows.out), -np.inf, x.dtype)
+        y = np.full_like(x, -np.inf, order="C", shape=(*x.shape[:2], *windows.out))
         for _, seen in windows.offsets():
             np.maximum(y, padded[seen], out=y)
         return y
 
     def average_pool(self, x: Array, *, window: AveragePooling) -> Array:
         windows = _windows(x, window, window.pairs)
-        return _window_sums(windows, x) / _window_counts(windows, window, x.dtype)
+        return _window_sums(windows, x) / _window_counts(windows, window, x)
 
     def global_average_pool(self, x: Array) -> Array:
         mean: Array = x.reshape(*x.shape[:2], -1).mean(axis=2)
@@ -75,7 +75,7 @@ class PoolingOperators(ArrayOperators):
         old = x.shape[2:]
         if mode == "nearest":
             return x.repeat(sizes[0] // old[0], axis=2).repeat(sizes[1] // old[1], axis=3)
-        rows, columns = (_interpolation(n, new, x.dtype) for n, new in zip(old, sizes))
+        rows, columns = (_interpolation(n, new, x) for n, new in zip(old, sizes))
         y: Array = rows @ x @ columns.T
         return y
 
@@ -87,8 +87,8 @@ def max_pool_gradient(call: Call) -> InputGradients:
     windows = _windows(x, window, window.covering_pairs(x.shape))
     padded = windows.pad(x, -np.inf)
     lowest = y - call.band
-    dx = np.zeros((*x.shape[:2], *windows.padded), x.dtype)
-    waiting = np.ones(y.shape, bool)
+    dx = np.zeros((*x.shape[:2], *windows.padded), x.dtype, like=x)
+    waiting = np.ones_like(y, bool, order="C")
     for _, seen in windows.offsets():
         chosen = waiting & (padded[seen] >= lowest)
         dx[seen] += dy * chosen
@@ -101,8 +101,8 @@ def average_pool_gradient(call: Call) -> InputGradients:
     (x,), (dy,) = call.inputs, call.gradients
     window = call.attributes["window"]
     windows = _windows(x, window, window.pairs)
-    share = dy / _window_counts(windows, window, x.dtype)
-    dx = np.zeros((*x.shape[:2], *windows.padded), x.dtype)
+    share = dy / _window_counts(windows, window, x)
+    dx = np.zeros((*x.shape[:2], *windows.padded), x.dtype, like=x)
     for _, seen in windows.offsets():
         dx[seen] += share
     return (dx[windows.inner()],)
@@ -122,7 +122,7 @@ def resize_gradient(call: Call) -> InputGradients:
     if call.attributes["mode"] == "nearest":
         copies = dy.reshape(n, c, old[0], sizes[0] // old[0], old[1], sizes[1] // old[1])
         return (copies.sum(axis=5).sum(axis=3),)
-    rows, columns = (_interpolation(before, new, x.dtype) for before, new in zip(old, sizes))
+    rows, columns = (_interpolation(before, new, x) for before, new in zip(old, sizes))
     return (rows.T @ dy @ columns,)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from benchmarker.api.profile import Call, Profile
@@ -22,22 +22,32 @@ SOURCE = "own clock around each call"
 
 
 class Recording:
-    """The calls of some steps, as they are made."""
+    """The calls of some steps, as they are made.
 
-    def __init__(self) -> None:
+    Parameters
+    ----------
+    wait : callable
+        Returns when what has been called is done, which NumPy's calls are when they return.
+    source : str
+        What clocks them.
+    """
+
+    def __init__(self, wait: Callable[[], None] = lambda: None, source: str = SOURCE) -> None:
+        self._wait, self._source = wait, source
         self._zero = time.perf_counter()
         self._calls: list[Call] = []
         self._steps: list[tuple[float, float]] = []
 
     def profile(self) -> Profile:
         """Return what was recorded."""
-        return Profile(SOURCE, tuple(self._calls), tuple(self._steps))
+        return Profile(self._source, tuple(self._calls), tuple(self._steps))
 
     @contextlib.contextmanager
     def step(self) -> Iterator[None]:
         """Record a step."""
         start = time.perf_counter()
         yield
+        self._wait()
         self._steps.append((start - self._zero, time.perf_counter() - start))
 
     @contextlib.contextmanager
@@ -45,6 +55,7 @@ class Recording:
         """Record a call."""
         start = time.perf_counter()
         yield
+        self._wait()
         seconds = time.perf_counter() - start
         self._calls.append(Call(node, native, phase, start - self._zero, seconds, 0, len(self._steps)))
 

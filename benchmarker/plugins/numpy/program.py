@@ -14,7 +14,7 @@ from benchmarker.graph.graph import Graph, walk
 from benchmarker.graph.types import Node
 from benchmarker.plugins.common.hyperparameters import Hyperparameters
 from benchmarker.plugins.common.restoring import generator_words, set_generator
-from benchmarker.plugins.numpy.equations import Equations, State
+from benchmarker.plugins.numpy.equations import Equations, State, start_state
 from benchmarker.plugins.numpy.evaluation import RuleProgram
 from benchmarker.plugins.numpy.operators import NumpyOperators
 from benchmarker.plugins.numpy.optimizers import NATIVE, Update, make_update
@@ -95,12 +95,13 @@ class NumpyProgram(RuleProgram):
         self._operators = operators
         self._graph = graph
         self._dtype = dtype
-        self._parameters = {
+        values = {
             p.name: np.array(
                 parameters[p.name], dtype if p.type.dtype == "float32" else p.type.dtype, order="C"
             )
             for p in graph.parameters
         }
+        self._parameters = {name: self.held(array) for name, array in values.items()}
         self._trainable = {p.name: self._parameters[p.name] for p in graph.trainable}
         self._generator = np.random.default_rng(seed)
         self._outputs = graph.outputs
@@ -110,8 +111,12 @@ class NumpyProgram(RuleProgram):
         self._update: Update | None = None
         if optimizer is not None:
             where = tuple(places(graph, optimizer.modifiers.decay_of).values())
-            equations = Equations(self._hyperparameters, self._trainable, where=where)
-            self._state, self._update = equations.state, equations
+            begun = start_state(self._hyperparameters.built_rule, where, values)
+            self._state = {
+                letter: {name: self.held(array) for name, array in arrays.items()}
+                for letter, arrays in begun.items()
+            }
+            self._update = Equations(self._hyperparameters, self._trainable, self._state, where=where)
             self.composed_rule = optimizer.rule
             if native and optimizer.kind in NATIVE and not optimizer.modifiers:
                 self.composed_rule = None
@@ -123,7 +128,21 @@ class NumpyProgram(RuleProgram):
 
     def _native(self, array: Array) -> Array:
         dtype = self._dtype if np.issubdtype(array.dtype, np.floating) else array.dtype
-        return np.array(array, dtype, order="C")
+        held: Array = self.held(np.array(array, dtype, order="C"))
+        return held
+
+    def held(self, array: Array) -> Any:
+        """Return an array of NumPy's as steps compute with it."""
+        return array
+
+    def told(self, array: Any) -> Array:
+        """Return a copy of an array that steps computed with, contiguous and NumPy's."""
+        copy: Array = np.array(array, order="C")
+        return copy
+
+    def recording(self) -> Recording:
+        """Return what a profile is recorded in."""
+        return Recording()
 
     def infer(self, batch: dict[str, Array]) -> tuple[Array, ...]:
         """Run forward and return the outputs."""
@@ -140,13 +159,13 @@ class NumpyProgram(RuleProgram):
                 del values[name]
         return tuple(values[name] for name in self._outputs)
 
-    def train_step(self, batch: dict[str, Array]) -> Array:
+    def train_step(self, batch: dict[str, Array]) -> Any:
         """Run forward, backward and update; return the loss before the update."""
         if self._update is None:
             raise UnsupportedError("a program built for inference has no train_step")
         loss, gradients = self.half_step(batch)
         self._update(gradients)
-        return np.asarray(loss)
+        return loss
 
     def train_parts(self, batch: dict[str, Array]) -> Iterator[tuple[str, Any]]:
         """Run a step in its parts; the tape goes backwards right after the forward pass, as one part."""
@@ -157,7 +176,7 @@ class NumpyProgram(RuleProgram):
         self._update(gradients)
         yield "update", loss
 
-    def train_micro(self, batches: Sequence[dict[str, Array]]) -> Array:
+    def train_micro(self, batches: Sequence[dict[str, Array]]) -> Any:
         """Update once with the mean of the gradients of all micro-batches; return their mean loss."""
         if self._update is None:
             raise UnsupportedError("a program built for inference cannot be trained")
@@ -168,7 +187,7 @@ class NumpyProgram(RuleProgram):
             for name, gradient in gradients.items():
                 total[name] = total[name] + gradient
         self._update({name: gradient / len(batches) for name, gradient in total.items()})
-        return np.asarray(loss / len(batches))
+        return loss / len(batches)
 
     def gradient_step(self, batch: dict[str, Array]) -> tuple[Any, dict[str, Array]]:
         """Run forward and backward; running statistics move, no parameter does."""
@@ -189,7 +208,7 @@ class NumpyProgram(RuleProgram):
 
     def profile(self, batch: dict[str, Array], steps: int) -> Profile:
         """Run steps with a clock around each call."""
-        recording = Recording()
+        recording = self.recording()
         for _ in range(steps):
             with recording.step():
                 self._recorded_step(batch, recording)
@@ -210,14 +229,14 @@ class NumpyProgram(RuleProgram):
     def assign(self, values: Mapping[str, Array]) -> None:
         """Take these values of parameters and running statistics."""
         for name, value in values.items():
-            self._parameters[name][...] = value
+            self._parameters[name][...] = self.held(np.asarray(value, self._parameters[name].dtype))
 
     def optimizer_state(self) -> dict[str, dict[str, Array]]:
         """Return copies of the optimizer's state, in the program's floating type."""
         if self._update is None:
             raise UnsupportedError("a program built for inference has no optimizer")
         return {
-            letter: {name: array.copy() for name, array in arrays.items()}
+            letter: {name: self.told(array) for name, array in arrays.items()}
             for letter, arrays in self._state.items()
         }
 
@@ -232,7 +251,9 @@ class NumpyProgram(RuleProgram):
         self.assign(state.parameters)
         for letter, arrays in self._state.items():
             for name, array in arrays.items():
-                array[...] = np.reshape(state.optimizer[letter][name], array.shape)
+                array[...] = self.held(
+                    np.asarray(np.reshape(state.optimizer[letter][name], array.shape), array.dtype)
+                )
         if isinstance(self._update, Equations):
             self._update.resume_from(state.steps, state.numbers)
         else:
@@ -256,7 +277,7 @@ class NumpyProgram(RuleProgram):
 
     def value(self, name: str) -> Array:
         """Return a copy of a parameter or running statistic, in the program's floating type."""
-        return self._parameters[name].copy()
+        return self.told(self._parameters[name])
 
     def gradients(self, batch: dict[str, Array]) -> tuple[float, dict[str, Array]]:
         """Return loss and gradients in the program's floating type; nothing changes."""
@@ -266,8 +287,8 @@ class NumpyProgram(RuleProgram):
             products = (
                 np.sum(output * batch[seed]) for output, seed in zip(value, self._graph.upstream.values())
             )
-            return float(sum(products)), gradients
-        return float(value), gradients
+            return float(sum(products)), self.fetch_gradients(gradients)
+        return float(value), self.fetch_gradients(gradients)
 
     def _value_and_gradients(
         self, batch: dict[str, Array], tape: Tape, walk: Callable[..., dict[str, Any]] = walk
@@ -289,7 +310,7 @@ class NumpyProgram(RuleProgram):
 
     def parameters(self) -> dict[str, Array]:
         """Return copies of all parameters and running statistics, in the program's floating type."""
-        return {name: p.copy() for name, p in self._parameters.items()}
+        return {name: self.told(p) for name, p in self._parameters.items()}
 
     def output_tensors(self, output: Any) -> Sequence[Any]:
         return tuple(output)
@@ -300,7 +321,7 @@ class NumpyProgram(RuleProgram):
     def fetch(self, output: Any) -> tuple[Array, ...]:
         """Return copies, contiguous and in the program's floating type."""
         outputs = output if isinstance(output, tuple) else (output,)
-        return tuple(np.array(value, order="C") for value in outputs)
+        return tuple(map(self.told, outputs))
 
     def synchronize(self, output: Any) -> None:
         """Return at once: NumPy has finished when its calls return."""

@@ -39,7 +39,7 @@ def _lstm_states(x: Array, w: Array, r: Array, b: Array) -> tuple[Array, Array, 
     """
     (steps, batch, _), h = x.shape, r.shape[-1]
     gates = _projected(x, w, b[: 4 * h] + b[4 * h :], 4)
-    cells = np.zeros((steps + 1, batch, h), x.dtype)
+    cells = np.zeros((steps + 1, batch, h), x.dtype, like=x)
     hidden = np.zeros_like(cells)
     for t in range(steps):
         gate = gates[t]
@@ -68,8 +68,8 @@ def _gru_states(x: Array, w: Array, r: Array, b: Array) -> tuple[Array, Array, A
     # The bias of the recurrent part of h is inside the reset gate, and so is not added here.
     bias = b[: 3 * h] + np.concatenate([b[3 * h : 5 * h], np.zeros_like(b[:h])])
     gates = _projected(x, w, bias, 3)
-    recurrent = np.empty((steps, batch, h), x.dtype)
-    hidden = np.zeros((steps + 1, batch, h), x.dtype)
+    recurrent = np.empty((steps, batch, h), x.dtype, like=x)
+    hidden = np.zeros((steps + 1, batch, h), x.dtype, like=x)
     for t in range(steps):
         gate, product = gates[t], (hidden[t] @ r.T).reshape(batch, 3, h)
         gate[:, :2] = sigmoid(gate[:, :2] + product[:, :2])
@@ -84,7 +84,7 @@ def _rnn_states(x: Array, w: Array, r: Array, b: Array, activation: str) -> Arra
     """Run plain cells in one direction and return their states ``(T + 1, N, H)``, the zero one first."""
     (steps, batch, _), h = x.shape, r.shape[-1]
     gates = _projected(x, w, b[:h] + b[h:], 1)[:, :, 0]
-    hidden = np.zeros((steps + 1, batch, h), x.dtype)
+    hidden = np.zeros((steps + 1, batch, h), x.dtype, like=x)
     for t in range(steps):
         before = gates[t] + hidden[t] @ r.T
         hidden[t + 1] = np.maximum(before, 0) if activation == "relu" else np.tanh(before)
@@ -136,7 +136,7 @@ def _rnn_direction(call: Call, direction: int) -> tuple[Array, Array, Array, Arr
     dh = call.gradients[1][direction]
     activation = call.attributes["layer"].activation
     hidden = _rnn_states(_in_time(x, direction), w[direction], r[direction], b[direction], activation)
-    d_gates = np.empty((*hidden[1:].shape[:2], 1, hidden.shape[2]), x.dtype)
+    d_gates = np.empty((*hidden[1:].shape[:2], 1, hidden.shape[2]), x.dtype, like=x)
     for t in reversed(range(len(x))):
         state = hidden[t + 1]
         slope = (state > 0) if activation == "relu" else 1.0 - np.square(state)

@@ -7,7 +7,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from benchmarker.plugins.numpy.base import ArrayOperators, Call, Gradients, InputGradients
+from benchmarker.plugins.numpy.base import (
+    ArrayOperators,
+    Call,
+    Gradients,
+    InputGradients,
+    array_of,
+    inverse,
+)
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -30,13 +37,13 @@ class ReductionOperators(ArrayOperators):
     """Reductions of arrays."""
 
     def reduce_mean(self, x: Array, *, axes: tuple[int, ...] = (), keepdims: bool = False) -> Array:
-        return np.asarray(x.mean(axis=_over(x.ndim, axes), keepdims=keepdims), x.dtype)
+        return np.asarray(x.mean(axis=_over(x.ndim, axes), keepdims=keepdims), x.dtype, like=array_of(x))
 
     def reduce_sum(self, x: Array, *, axes: tuple[int, ...] = (), keepdims: bool = False) -> Array:
-        return np.asarray(x.sum(axis=_over(x.ndim, axes), keepdims=keepdims), x.dtype)
+        return np.asarray(x.sum(axis=_over(x.ndim, axes), keepdims=keepdims), x.dtype, like=array_of(x))
 
     def reduce_max(self, x: Array, *, axes: tuple[int, ...] = (), keepdims: bool = False) -> Array:
-        return np.asarray(x.max(axis=_over(x.ndim, axes), keepdims=keepdims), x.dtype)
+        return np.asarray(x.max(axis=_over(x.ndim, axes), keepdims=keepdims), x.dtype, like=array_of(x))
 
     def top_k(self, x: Array, *, k: int) -> Array:
         return np.take_along_axis(x, _descending(x)[..., :k], axis=-1)
@@ -93,8 +100,8 @@ def reduce_max_gradient(call: Call) -> InputGradients:
     rows = moved.reshape(y.size, -1)
     chosen = (rows >= y.reshape(-1, 1) - call.band).argmax(axis=1)
     dx = np.zeros_like(rows)
-    dx[np.arange(y.size), chosen] = dy.reshape(-1)
-    return (dx.reshape(moved.shape).transpose(np.argsort(order)),)
+    dx[np.arange(y.size, like=rows), chosen] = dy.reshape(-1)
+    return (dx.reshape(moved.shape).transpose(inverse(order)),)
 
 
 def top_k_gradient(call: Call) -> InputGradients:
@@ -112,7 +119,7 @@ def _neighbours_switched(x: Array, order: Array, k: int, band: float) -> Array:
     """Return ``order`` with each of the first ``k`` that is within ``band`` of the next exchanged with it."""
     falling = np.take_along_axis(x, order, axis=-1)
     switched = order.copy()
-    free = np.ones(x.shape[:-1], bool)
+    free = np.ones_like(x, bool, order="C", shape=x.shape[:-1])
     for place in range(min(k, x.shape[-1] - 1)):
         near = free & (falling[..., place] - falling[..., place + 1] < band)
         switched[..., place] = np.where(near, order[..., place + 1], switched[..., place])

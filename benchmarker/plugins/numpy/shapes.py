@@ -2,12 +2,20 @@
 
 from __future__ import annotations
 
+import itertools
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from benchmarker.graph.attributes import Slice
-from benchmarker.plugins.numpy.base import ArrayOperators, Call, Gradients, InputGradients, unbroadcast
+from benchmarker.plugins.numpy.base import (
+    ArrayOperators,
+    Call,
+    Gradients,
+    InputGradients,
+    inverse,
+    unbroadcast,
+)
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -74,13 +82,13 @@ def reshape_gradient(call: Call) -> InputGradients:
 
 def transpose_gradient(call: Call) -> InputGradients:
     """The inverse permutation."""
-    return (call.gradients[0].transpose(np.argsort(call.attributes["perm"])),)
+    return (call.gradients[0].transpose(inverse(call.attributes["perm"])),)
 
 
 def concat_gradient(call: Call) -> InputGradients:
     """To each operand its part."""
     axis = call.attributes["axis"]
-    ends = np.cumsum([x.shape[axis] for x in call.inputs])
+    ends = list(itertools.accumulate(x.shape[axis] for x in call.inputs))
     return np.split(call.gradients[0], ends[:-1], axis=axis)
 
 

@@ -11,7 +11,7 @@ import numpy as np
 from benchmarker.errors import UnsupportedError
 from benchmarker.graph.attributes import RECORDS
 from benchmarker.graph.operators import OPERATORS, STOPS, Operators
-from benchmarker.plugins.numpy.base import Call
+from benchmarker.plugins.numpy.base import Call, InputGradients
 from benchmarker.plugins.numpy.gradients import GRADIENTS
 from benchmarker.plugins.numpy.operators import NumpyOperators
 
@@ -63,6 +63,7 @@ class _Entry:
     inputs: tuple[Variable | None, ...]
     outputs: tuple[Variable, ...]
     attributes: Mapping[str, Any]
+    gradient: Callable[[Call], InputGradients]
 
     def backward(self, switched: float, rounded: Rounding | None = None) -> None:
         if all(output.gradient is None for output in self.outputs):
@@ -76,7 +77,7 @@ class _Entry:
             needed=needed,
             switched=switched,
         )
-        for variable, gradient in zip(self.inputs, GRADIENTS[self.operator](call)):
+        for variable, gradient in zip(self.inputs, self.gradient(call)):
             if variable is None or not variable.needs_gradient:
                 continue
             if gradient is None:
@@ -119,7 +120,8 @@ class Tape(Operators):
             values = tuple(map(self._rounded, values))
         outputs = tuple(Variable(value, needs_gradient) for value in values)
         if needs_gradient:
-            self._entries.append(_Entry(operator, inputs, outputs, attributes))
+            gradient = self.forward.gradients[operator]
+            self._entries.append(_Entry(operator, inputs, outputs, attributes, gradient))
         return outputs if isinstance(result, tuple) else outputs[0]
 
     def dropout(self, x: Variable, *, ratio: float = 0.5) -> Variable:

@@ -78,7 +78,7 @@ class Windows:
         """Return ``x`` surrounded by ``value``; ``x`` itself if there is nothing to add."""
         if not any(map(any, self.pairs)):
             return x
-        padded = np.full((*x.shape[:2], *self.padded), value, x.dtype)
+        padded = np.full_like(x, value, order="C", shape=(*x.shape[:2], *self.padded))
         padded[self.inner()] = x
         return padded
 
@@ -88,7 +88,7 @@ class Windows:
         if self.pointwise:
             return x.reshape(n, c, 1, -1)
         padded = self.pad(x)
-        columns = np.empty((n, c, *self.kernel, *self.out), x.dtype)
+        columns = np.empty((n, c, *self.kernel, *self.out), x.dtype, like=x)
         for position, seen in self.offsets():
             columns[(slice(None), slice(None), *position)] = padded[seen]
         return columns.reshape(n, c, math.prod(self.kernel), -1)
@@ -99,7 +99,7 @@ class Windows:
         if self.pointwise:
             return columns.reshape(n, c, *self.spatial)
         columns = columns.reshape(n, c, *self.kernel, *self.out)
-        padded = np.zeros((n, c, *self.padded), columns.dtype)
+        padded = np.zeros((n, c, *self.padded), columns.dtype, like=columns)
         for position, seen in self.offsets():
             padded[seen] += columns[(slice(None), slice(None), *position)]
         return padded[self.inner()]
