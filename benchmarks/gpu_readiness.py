@@ -28,7 +28,13 @@ from typing import Any
 ROOT = Path(__file__).resolve().parent.parent
 PASSED, FAILED, SKIPPED = "passed", "failed", "skipped"
 BUDGET_SECONDS = 600.0
-DISTRIBUTIONS = {"pytorch": "torch", "jax": "jax", "cupy": "cupy-cuda13x", "numpy": "numpy"}
+DISTRIBUTIONS = {
+    "pytorch": "torch",
+    "jax": "jax",
+    "cupy": "cupy-cuda13x",
+    "cudnn": "nvidia-cudnn-cu13",
+    "numpy": "numpy",
+}
 PRECISIONS = ("fp32", "tf32", "bf16", "fp16")
 SIZES = {False: 4096, True: 64}
 """Of the product, on a GPU and quick."""
@@ -239,7 +245,20 @@ def parts(asked: Asked) -> Iterator[Part]:
         yield Part(f"{framework}: check", check, 60 if asked.quick else 180, by_status)
 
 
+def _of_libraries(asked: Asked) -> Iterator[Part]:
+    """Yield what cuBLAS and cuDNN have: single operators of DeepBench in each precision."""
+    for problem in ("deepbench_gemm", "deepbench_conv", "deepbench_rnn"):
+        for precision in PRECISIONS:
+            command = asked.command(
+                "cudnn", f"--problem={problem}", "--mode=inference", f"--precision={precision}"
+            )
+            yield Part(f"cudnn: {problem}, {precision}", command, 60.0, verified)
+
+
 def _of_framework(asked: Asked, framework: str) -> Iterator[Part]:
+    if framework == "cudnn":
+        yield from _of_libraries(asked)
+        return
     limit, size = 90.0, SIZES[asked.quick]
     product = ("--problem=gemm", "--mode=inference", *(f"--set={name}={size}" for name in "mnk"))
     for precision in PRECISIONS:
@@ -398,7 +417,9 @@ def main() -> int:
     )
     parser.add_argument("--device", choices=("cuda", "cpu"), default="cuda")
     parser.add_argument("--quick", action="store_true", help="small sizes and short runs")
-    parser.add_argument("--frameworks", default="pytorch,jax,cupy", help="default: pytorch,jax,cupy")
+    parser.add_argument(
+        "--frameworks", default="pytorch,jax,cupy,cudnn", help="default: pytorch,jax,cupy,cudnn"
+    )
     parser.add_argument("--out", type=Path, default=Path("gpu_readiness"), help="folder of records and page")
     parser.add_argument("--budget", type=float, default=BUDGET_SECONDS, help="seconds of all parts together")
     parser.add_argument(

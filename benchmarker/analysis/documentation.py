@@ -29,6 +29,8 @@ DOCS = Path(__file__).resolve().parents[2] / "docs"
 """Of a checkout; an installed package has none."""
 
 NOT_RUN: Mapping[str, str] = {
+    "cudnn": "libraries of a few operators, on a GPU only (libraries.md)",
+    "cupy": "on a GPU only",
     "iree": "not measured, because each test is compiled",
     "onednn": "a library of a few operators (libraries.md)",
     "openblas": "a library of a few operators (libraries.md)",

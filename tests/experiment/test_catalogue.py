@@ -66,7 +66,7 @@ def test_the_matrix_shows_each_problem_by_framework(command: Command) -> None:
     rows = [line.split()[1:] for line in finished.stdout.splitlines() if line.split()[:1] == [number]]
     cells = [cell for row in rows for cell in row if cell != "resnet50"]
     engines = dict.fromkeys(("iree", "onnxruntime", "opencv", "openvino"), "inference")
-    libraries = dict.fromkeys(("onednn", "openblas"), "-")
+    libraries = dict.fromkeys(("cudnn", "onednn", "openblas"), "-")
     assert dict(zip(shown, cells)) == {**dict.fromkeys(FRAMEWORKS, "both"), **engines, **libraries}
 
 

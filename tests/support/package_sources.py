@@ -58,6 +58,7 @@ OWN_FRAMEWORK = {
     "tensorflow": {"tensorflow"},
     "mxnet": {"mxnet"},
     "chainer": {"chainer", "chainermn", "cupy"},
+    "cudnn": set(),
     "cupy": {"cupy", "cupyx"},
     "iree": {"iree", "onnx"},
     "onednn": set(),

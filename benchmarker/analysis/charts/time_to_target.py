@@ -14,18 +14,20 @@ from benchmarker.analysis.text.trainings import disturbed_notes
 from benchmarker.api.chart import Axis, Chart, Panel, Series
 from benchmarker.records.lookup import Record
 
+_FAR = 8.0
+"""Times the shortest time from which the longest one is on, on a logarithmic axis all can be read."""
 _CENSORED = "A hollow point marks where a run ended without: it counts as one that takes longer."
 
 
-def chart(records: Sequence[Record], *, log: bool = False) -> Chart:
+def chart(records: Sequence[Record], *, log: bool | None = None) -> Chart:
     """Return the empirical distributions of the recipe with the most trainings.
 
     Parameters
     ----------
     records : sequence of dict
         Any; what is no training by that recipe is left out.
-    log : bool
-        Whether times have a logarithmic axis.
+    log : bool, optional
+        Whether times have logarithmic axes; the values decide if not given.
 
     Raises
     ------
@@ -34,8 +36,9 @@ def chart(records: Sequence[Record], *, log: bool = False) -> Chart:
     """
     trainings = gather_trainings(records)
     every = [time.value for group in trainings.groups for time in group.seconds]
-    unit = times(every, log=log)
-    scale = "log" if log else "linear"
+    logarithmic = max(every) > _FAR * min(every) if log is None else log
+    unit = times(every, log=logarithmic)
+    scale = "log" if logarithmic else "linear"
     missed = any(not time.reached for group in trainings.groups for time in group.steps)
     return Chart(
         kind="time_to_target",
@@ -51,11 +54,13 @@ def chart(records: Sequence[Record], *, log: bool = False) -> Chart:
         ),
         panels=(
             _panel(
-                trainings, Axis("steps to the target", scale=scale, zero=not log), lambda group: group.steps
+                trainings,
+                Axis("steps to the target", scale=scale, zero=not logarithmic),
+                lambda group: group.steps,
             ),
             _panel(
                 trainings,
-                Axis("time to the target", unit.name, scale=scale, zero=not log),
+                Axis("time to the target", unit.name, scale=scale, zero=not logarithmic),
                 lambda group: [Time(time.value / unit.size, time.reached) for time in group.seconds],
             ),
         ),

@@ -31,6 +31,7 @@ from benchmarker.worker.verification.findings import (
     left_out,
     verdict,
 )
+from benchmarker.worker.verification.further_steps import updates_made
 from benchmarker.worker.verification.verdicts import TensorVerdict, Verification
 from benchmarker.worker.verification.verified_start import verified_gradients
 
@@ -185,8 +186,9 @@ class RankProof:
             return
         prepared = self._rank.prepared
         try:
+            updates = updates_made(prepared.program, prepared.feed.taken)
             follower = Follower.resumed(
-                self._rank, self._job.optimizer, self._job.precision, prepared.feed.taken, numbers
+                self._rank, self._job.optimizer, self._job.precision, updates, numbers
             )
         except UnsupportedError as reason:
             yield left_out(STEPS, str(reason))

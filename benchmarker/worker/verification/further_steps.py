@@ -80,8 +80,8 @@ class FurtherSteps:
 
     @property
     def updates(self) -> int:
-        """How many of the steps have made an update: a loss scaler skips some, which equations do not count."""
-        return self.taken - (self.program.skipped_updates(self.taken) or 0)
+        """How many of the steps have made an update."""
+        return updates_made(self.program, self.taken)
 
     def load(self, batch: Mapping[str, Array]) -> Any:
         return self.program.load(batch)
@@ -112,6 +112,11 @@ class FurtherSteps:
     def returned(self, output: Any) -> list[Array]:
         """Return all that a step returned, as NumPy arrays."""
         return [*self.fetch(output), *(self.gradients(output) or {}).values()]
+
+
+def updates_made(program: Program, taken: int) -> int:
+    """Return how many of so many steps have made an update: a loss scaler skips some, which equations do not count."""
+    return taken - (program.skipped_updates(taken) or 0)
 
 
 def step_gradients(program: Program, mode: str, output: Any) -> dict[str, Array] | None:

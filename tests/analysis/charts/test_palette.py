@@ -14,7 +14,7 @@ from benchmarker.analysis.charts.palette import DARK, LIGHT, colour, colour_of, 
 FRAMEWORKS = ("pytorch", "tensorflow", "mxnet", "chainer", "numpy", "keras_pytorch", "keras_tensorflow")
 FRAMEWORKS += ("keras_jax", "jax", "onnxruntime")
 """Each asks for its place in this order."""
-LATER = {"cupy", "iree", "onednn", "openblas", "opencv", "openvino", "paddle", "tinygrad"}
+LATER = {"cudnn", "cupy", "iree", "onednn", "openblas", "opencv", "openvino", "paddle", "tinygrad"}
 """For these there is no place left; they have one by their names."""
 
 # G. M. Machado, M. M. Oliveira, L. A. F. Fernandes: A Physiologically-based Model for Simulation of Color Vision

@@ -57,6 +57,12 @@ def test_the_share_that_reached_the_target_counts_all_runs() -> None:
     assert max(timed.x) == pytest.approx(2 + 2 * 1.9)
 
 
+@pytest.mark.parametrize(("slowness", "scale"), [(2.0, "linear"), (30.0, "log")])
+def test_times_far_apart_have_logarithmic_axes(slowness: float, scale: str) -> None:
+    records = [trained([10, 95]), trained([10, 95], framework="pytorch", slowness=slowness)]
+    assert {panel.x.scale for panel in chart("time_to_target", records).panels} == {scale}
+
+
 def test_runs_of_which_none_reached_it_are_points_alone() -> None:
     (points,) = chart("time_to_target", [trained([1, 2]), trained([1, 2], seed=1)]).panels[0].series
     assert (points.name, points.y, points.hollow) == ("numpy", (0.0, 0.0), True)
