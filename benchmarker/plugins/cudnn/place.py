@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from benchmarker.plugins.cudnn.elements import Elements
+from benchmarker.plugins.cudnn.elements import DOUBLE, Elements
 from benchmarker.plugins.cudnn.library import Buffer, Handle, Library
 
 if TYPE_CHECKING:
@@ -68,7 +68,7 @@ class Place:
 
     def factor(self, value: float) -> Any:
         """Return a number as the libraries take factors: a pointer to it, of the type that sums have."""
-        kind = ctypes.c_double if self.elements.sums == self.elements.cudnn == 1 else ctypes.c_float
+        kind = ctypes.c_double if self.elements.sums == DOUBLE else ctypes.c_float
         return ctypes.pointer(kind(value))
 
     def adding(

@@ -69,18 +69,17 @@ def _layer(place: Place, kind: _Kind, layer: Recurrent) -> Call:
     state = place.tensor((directions, batch, hidden))
     weights = _weights(place, kind, cells)
     workspace = Buffer(library, _workspace(place, cells, inputs))
-    written = place.memory((steps, batch, directions * hidden))
     y = place.memory((steps, directions, batch, hidden))
     states = [place.memory((directions, batch, hidden)) for _ in range(2 if kind.mode == _LSTM else 1)]
     last_cells = states[1].address if len(states) > 1 else None
     turn = _turned(place, steps, batch, hidden) if directions > 1 else None
-    target = written if turn else y
+    written = place.memory((steps, batch, directions * hidden)) if turn else y
 
     def call(x: Buffer, *_: Any) -> tuple[Buffer, ...]:
         library.call(
             "cudnnRNNForward",
             *(library.cudnn, cells.pointer, _INFERENCE, None, inputs.pointer, x.address),
-            *(outputs.pointer, target.address, state.pointer, None, states[0].address),
+            *(outputs.pointer, written.address, state.pointer, None, states[0].address),
             *(state.pointer, None, last_cells, weights.size, weights.address),
             *(workspace.size, workspace.address, 0, None),
         )
