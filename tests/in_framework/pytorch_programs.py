@@ -555,6 +555,24 @@ def check_rounding_to_steps_stays_on_the_device() -> None:
         assert (found.device.type, found.shape) == ("meta", x.shape)
 
 
+def check_a_loss_scale_is_lowered_while_another_rank_needs_it() -> None:
+    import torch
+
+    from benchmarker.plugins.pytorch.training import loss_and_gradients, loss_scaler
+
+    weight, scaler = torch.ones(2, requires_grad=True), loss_scaler("cpu")
+    scaler.scale(torch.ones(1))  # which makes the scale
+    start, asked, answers = scaler.get_scale(), [], iter((False, False, True))
+
+    def everywhere(holds: bool) -> bool:
+        asked.append(holds)
+        return next(answers)
+
+    _, (gradient,) = loss_and_gradients(lambda: (3 * weight).sum(), [weight], [], scaler, everywhere)()
+    # Ranks that divide by different scales what all have added up would come to different weights.
+    assert (asked, start / scaler.get_scale(), gradient.tolist()) == ([True, True, True], 4.0, [3.0, 3.0])
+
+
 CHECKS = checks_of(globals())
 
 

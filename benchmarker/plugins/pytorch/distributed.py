@@ -36,6 +36,16 @@ def leave() -> None:
     distributed.destroy_process_group()
 
 
+def everywhere(holds: bool) -> bool:
+    """Return whether what holds here holds on all ranks, which must all ask."""
+    import torch
+    from torch import distributed
+
+    known = torch.tensor([float(holds)])
+    distributed.all_reduce(known, op=distributed.ReduceOp.MIN)
+    return bool(known.item())
+
+
 class ExchangedLoss:
     """A loss in ``DistributedDataParallel``: going backward from it leaves every rank with the mean gradients.
 

@@ -183,7 +183,8 @@ def _training_program(
         known.built_rule if optimizer.modifiers.ema and not isinstance(update, ComposedOptimizer) else None,
         exchanged.exchanged if exchanged else None,
     )
-    gradients = _verified_gradients(graph, tensors, functions, loss_of, scaler)
+    asked = (distributed.everywhere,) if scheme else ()
+    gradients = _verified_gradients(graph, tensors, functions, loss_of, scaler, *asked)
     gradients = skips.may_lower(gradients) if skips else gradients
     further = (options.compile, with_ranges, gradients, _evaluated(graph, functions))
     return TrainingProgram(steps, graph, tensors, device, *further)
@@ -286,14 +287,19 @@ def _gradient_program(
 
 
 def _verified_gradients(
-    graph: Graph, tensors: Tensors, functions: Functions, value_of: Callable[..., Any], scaler: Any
+    graph: Graph,
+    tensors: Tensors,
+    functions: Functions,
+    value_of: Callable[..., Any],
+    scaler: Any,
+    *everywhere: Callable[[bool], bool],
 ) -> Callable[..., tuple[Any, list[Any]]]:
     """Return what verification calls: the timed function itself, but for its dropout."""
     if "dropout" in graph.operators:
         results = graph.outputs if graph.loss is None else (graph.loss,)
         value_of = functions.make(results, training=True, dropout=False)
     loss_of = contracted(value_of, len(graph.upstream)) if graph.upstream else value_of
-    return loss_and_gradients(loss_of, tensors.trainable, tensors.state, scaler)
+    return loss_and_gradients(loss_of, tensors.trainable, tensors.state, scaler, *everywhere)
 
 
 def _evaluated(graph: Graph, functions: Functions) -> Callable[[], Callable[..., Any]]:

@@ -395,7 +395,11 @@ def training_parts(
 
 
 def loss_and_gradients(
-    loss_of: Callable[..., Any], parameters: Sequence[Any], state: Sequence[Any], scaler: Any = None
+    loss_of: Callable[..., Any],
+    parameters: Sequence[Any],
+    state: Sequence[Any],
+    scaler: Any = None,
+    everywhere: Callable[[bool], bool] = bool,
 ) -> Callable[..., tuple[Any, list[Any]]]:
     """Return the function that gives the loss and its gradients and changes nothing.
 
@@ -410,6 +414,9 @@ def loss_and_gradients(
     scaler : torch.amp.GradScaler, optional
         That of the training step. Its scale is lowered, as the scaler itself would do in steps that it
         skips, until the gradients are finite.
+    everywhere : callable
+        Tells whether what holds here holds on all ranks: the scale is lowered on all of them or on none, since each
+        divides by its own what all have added up.
     """
     import torch
 
@@ -428,7 +435,7 @@ def loss_and_gradients(
         if scaler is None:
             return scaled(1.0, batch)
         loss, found = scaled(scaler.get_scale(), batch)
-        while scaler.get_scale() > 1.0 and not all(bool(gradient.isfinite().all()) for gradient in found):
+        while scaler.get_scale() > 1.0 and not everywhere(all(bool(g.isfinite().all()) for g in found)):
             lowered = scaler.get_scale() * scaler.get_backoff_factor()
             scaler.load_state_dict({**scaler.state_dict(), "scale": lowered})
             loss, found = scaled(lowered, batch)
