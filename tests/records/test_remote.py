@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import gzip
+import os
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +12,7 @@ import pytest
 from fsspec.implementations.memory import MemoryFileSystem
 
 from benchmarker import load_results
-from benchmarker.errors import UsageError
+from benchmarker.errors import StoreError, UsageError
 from benchmarker.records import places
 from benchmarker.records.remote import folder, objects, packs
 from benchmarker.records.remote.addresses import checked_address, local_path
@@ -107,6 +109,60 @@ def test_a_damaged_index_object_costs_time_and_nothing_else(
     another_machine(monkeypatch, "second", tmp_path)
     results = load_results(ADDRESS)
     assert (len(results), dict(results.damaged)) == (6, {})
+
+
+def test_a_list_that_unpacks_to_too_much_and_one_of_absurd_numbers_tell_nothing() -> None:
+    bomb = gzip.compress(b'{"version":1,"members":{}}' + b" " * packs.MAX_LIST_BYTES)
+    assert packs.members(bomb) == {}
+    for members in ('{"a.json": [1e999, ""]}', '{"a.json": {}}', "[]"):
+        assert packs.members(gzip.compress(b'{"version":1,"members":%b}' % members.encode())) == {}
+
+
+@pytest.mark.parametrize(
+    "lines",
+    [
+        '["../../outside.json", 1, "x"]\n["/tmp/outside.json"]\n[".hidden/x.json"]\n',
+        '["a.json", 1e999, ""]\n[1, 2]\n[[]]\n{}\n"text"\nnull\n\xff\n["torn.json", 1',
+        "[" * 100_000,
+    ],
+    ids=["names that lead elsewhere", "absurd values", "nested too deeply"],
+)
+def test_a_damaged_journal_removes_nothing_outside_of_the_copy_and_no_record_is_lost(
+    memory: MemoryFileSystem, own_home: Path, lines: str
+) -> None:
+    (copy,) = {path.parent for path in save(3)}
+    outside = (copy / "../../outside.json").resolve()
+    outside.write_text("{}", encoding="utf-8")
+    places.close()
+    with (copy / ".sent.jsonl").open("a", encoding="latin-1") as stream:
+        stream.write(lines)
+    assert len(load_results(ADDRESS)) == 3
+    assert outside.exists()
+    assert len([name for name in names(memory) if name.endswith(".json")]) == 3
+
+
+@pytest.mark.parametrize("make", [os.mkfifo, os.mkdir])
+def test_a_pipe_or_folder_in_the_place_of_the_journal_stops_nothing(
+    memory: MemoryFileSystem, make: Callable[[Path], None]
+) -> None:
+    (copy,) = {path.parent for path in save(2)}
+    places.close()
+    journal = copy / ".sent.jsonl"
+    journal.unlink()
+    make(journal)
+    assert len(load_results(ADDRESS)) == 2
+    assert len(names(memory)) == 4  # with their logs; none was sent twice
+
+
+def test_a_copy_that_cannot_be_written_is_told(memory: MemoryFileSystem) -> None:
+    (copy,) = {path.parent for path in save(2)}
+    places.close()
+    (copy / ".sent.jsonl").unlink()
+    (copy / ".sent.jsonl" / "x").mkdir(parents=True)
+    for path in copy.glob("*.json"):
+        path.unlink()
+    with pytest.raises(StoreError, match="must be a folder that can be written"):
+        load_results(ADDRESS)
 
 
 def test_an_adding_command_indexes_when_many_records_are_in_no_index_object(

@@ -13,9 +13,12 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from benchmarker.analysis.comparison.standings import standings
 from benchmarker.analysis.text.experiment_table import comparison_table, record_summary
+from benchmarker.analysis.text.factors import trainer_label
+from benchmarker.analysis.text.layout import Column, table
 from benchmarker.analysis.text.operators import operators_report
-from benchmarker.analysis.text.trainings import standings_table
+from benchmarker.analysis.text.trainings import STANDINGS, standing_rows, standings_table
 from benchmarker.records.migration import newest
 from benchmarker.records.schema import Record
 
@@ -63,7 +66,7 @@ _MEMBERS: Mapping[str, tuple[str, ...]] = {
 }
 """Members that are shown of objects on one line; of others, all."""
 _MAX_ENTRIES = {"command": 6, "verification.tensors": 1, "trust.reasons": 1}
-_WIDE = 110
+_WIDE, _WIDEST = 110, 125
 _LIST, _DIGEST = 4, len("sha256:") + 16
 
 
@@ -122,9 +125,25 @@ def samples(results: Path) -> dict[str, str]:
         "table": f"{command}\n{comparison_table(map(newest, compared))}\n\n{len(compared)} records in results\n",
         "record": f"{excerpt(first)}\n",
         "trainings": f"{standings_table(trained, width=_WIDE)}\n",
+        "targets": f"{_targets(trained)}\n",
         "libraries": f"{operators_report(_from(_records(results / 'libraries'), 'onednn'), width=_WIDE)}\n",
         **{name: f"{_tables(_records(results / name))}\n" for name in ("engines", "generation")},
     }
+
+
+def _targets(records: Sequence[Record]) -> str:
+    """Return a row per framework: the seconds to each recipe's target, their interval and the verdict on them."""
+    found = standings(records, trainer_label)
+    seconds = STANDINGS.index("seconds, median")
+    rows: dict[str, list[str]] = {}
+    for standing in found:
+        for _, label, *cells in standing_rows(standing):
+            median, interval, _, verdict = cells[seconds - 2 :]
+            told = verdict.replace("not shown", "?")
+            rows.setdefault(label, []).append(f"{median} {interval} {told}")
+    columns = zip(*rows.values())
+    recipes = [Column(one.recipe, texts) for one, texts in zip(found, columns)]
+    return table([Column("seconds to the target", tuple(rows)), *recipes], _WIDEST)
 
 
 def _from(records: Iterable[Record], first: str) -> list[Record]:

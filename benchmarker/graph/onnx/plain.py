@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 _MAPPED_BYTES = 1 << 16
 MODEL_FILE = "model.json"
-FORM = 3
+FORM = 4
 """Of the files; raised with every change, so that those of an older form are not read."""
 FLOATS = ("float32", "float16", "float64", "bfloat16")
 INTEGERS = ("int64", "int32", "int16", "int8", "uint8", "uint16", "uint32", "uint64")

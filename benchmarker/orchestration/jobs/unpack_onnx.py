@@ -12,11 +12,13 @@ from pathlib import Path
 from benchmarker import registry
 from benchmarker.api.framework import Device
 from benchmarker.cache import (
+    discard,
     evict,
     explain_unwritable,
     hold,
     home,
     publish_folder,
+    release,
     staged_folder,
     store_json,
 )
@@ -34,6 +36,8 @@ FRAMEWORK = "onnxruntime"
 """Whose environment has the package ``onnx``."""
 MAX_BYTES = 8 << 30
 """Least recently used models beyond this are removed, unless a process uses them."""
+_LIST = "files.json"
+"""In each folder: size and time of change of its other files, by which damage is noticed without reading them."""
 
 
 @dataclass(frozen=True)
@@ -64,11 +68,11 @@ def node_tests(note: Callable[[str], None] = lambda text: None) -> Path:
     requirements = ",".join(registry.framework(FRAMEWORK).requirements)
     version = hashlib.sha256(requirements.encode()).hexdigest()[:12]
     folder = _folder() / f"node-tests-{version}"
-    while not hold(folder):
+    while not (_is_whole(folder) and hold(folder)):
         note("taking the node tests out of the package onnx")
         with _staged() as made:
             _unpack(None, made)
-            publish_folder(made, folder)
+            _publish(made, folder)
     return folder
 
 
@@ -80,7 +84,7 @@ def unpacked(path: Path, modified_ns: int, size: int) -> str:
     external = load_as(listing, list[str])
     if external is not None:
         digest = _whole_digest(own, path, external)
-        if digest is not None and (_folder() / digest).is_dir():
+        if digest is not None and _is_whole(_folder() / digest):
             return digest
     evict(_folder(), _MODELS, max_bytes=MAX_BYTES)
     with _staged() as made:
@@ -92,9 +96,46 @@ def unpacked(path: Path, modified_ns: int, size: int) -> str:
         digest = _whole_digest(own, path, external)
         if digest is None:
             raise UsageError(f"the external data of '{path}' are gone")
-        publish_folder(made, _folder() / digest)
+        _publish(made, _folder() / digest)
         store_json(listing, external)
     return digest
+
+
+def _publish(made: Path, folder: Path) -> None:
+    """Give a filled folder its name, with a list of its files; a damaged one of that name goes.
+
+    Raises
+    ------
+    UsageError
+        If another process uses the damaged one.
+    """
+    files = [path for path in made.rglob("*") if path.is_file()]
+    store_json(made / _LIST, {path.relative_to(made).as_posix(): _stamp(path) for path in files})
+    if not _is_whole(folder):
+        release(folder)
+        if not discard(folder) and not _is_whole(folder):  # another process may have made it meanwhile
+            raise UsageError(
+                f"'{folder}' has to be made anew, since files in it were changed, but another command uses it; wait "
+                "until that has ended"
+            )
+    publish_folder(made, folder)
+
+
+def _is_whole(folder: Path) -> bool:
+    """Tell whether a folder has all files as they were written."""
+    listed = load_as(folder / _LIST, dict[str, tuple[int, int]])
+    if listed is None:
+        return False
+    try:
+        return all(_stamp(folder / name) == stamp for name, stamp in listed.items())
+    except (OSError, ValueError):
+        return False
+
+
+def _stamp(path: Path) -> tuple[int, int]:
+    """Return the bytes of a file, and when they were last changed, in nanoseconds."""
+    state = path.stat()
+    return state.st_size, state.st_mtime_ns
 
 
 def _whole_digest(own: str, path: Path, external: list[str]) -> str | None:

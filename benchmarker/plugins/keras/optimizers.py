@@ -120,7 +120,7 @@ class _Rules:
 
     ops: Any
     chosen: Optimizer
-    changing: dict[str, Any]
+    values: dict[str, Any]
     iterations: Any
     assign: Callable[..., None]
     assign_add: Callable[..., None]
@@ -137,7 +137,7 @@ class _Rules:
         return self.ops.add(gradient, self.ops.multiply(velocity, self._mu(gradient)))
 
     def _mu(self, like: Any) -> Any:
-        return self.ops.cast(self.changing["momentum"], like.dtype) if "momentum" in self.changing else 0.0
+        return self.ops.cast(self.values["momentum"], like.dtype) if "momentum" in self.values else 0.0
 
     def _adam(self, gradient: Any, first: Any, second: Any) -> Any:
         beta1, beta2 = self.chosen.beta1, self.chosen.beta2
@@ -200,7 +200,8 @@ def _exact() -> Any:
         def __init__(self, chosen: Optimizer) -> None:
             super().__init__(chosen.learning_rate)
             self.chosen = chosen
-            self.changing = {}
+            self.changing: dict[str, Any] = {}
+            self.values = {}
 
         def build(self, variables: Any) -> None:
             if self.built:
@@ -218,14 +219,19 @@ def _exact() -> Any:
                 self.weight_decay = self.changing.get("weight_decay")
 
         @property
-        def coupled_decay(self) -> Any:
-            """What the parameter is multiplied by to be added to its gradient; None to add nothing."""
-            return None if self.chosen.kind == "adamw" else self.changing.get("weight_decay")
+        def is_decay_coupled(self) -> bool:
+            """Whether a multiple of the parameter is added to its gradient."""
+            return "weight_decay" in self.changing and self.chosen.kind != "adamw"
+
+        def _backend_update_step(self, gradients: Any, variables: Any, learning_rate: Any) -> None:
+            # Read once a step: TensorFlow reads a variable anew at each place that names it.
+            self.values = {name: ops.convert_to_tensor(value) for name, value in self.changing.items()}
+            super()._backend_update_step(gradients, variables, ops.convert_to_tensor(learning_rate))
 
         def update_step(self, gradient: Any, variable: Any, learning_rate: Any) -> None:
             gradient = ops.cast(dense(gradient), variable.dtype)
-            if self.coupled_decay is not None:
-                decay = ops.cast(self.coupled_decay, variable.dtype)
+            if self.is_decay_coupled:
+                decay = ops.cast(self.values["weight_decay"], variable.dtype)
                 gradient = ops.add(gradient, ops.multiply(variable, decay))
             place = self._get_variable_index(variable)
             rule = getattr(self, f"_{self.chosen.kind}")
@@ -249,8 +255,9 @@ def _exact_on_torch() -> Any:
             velocity = [slots[self._get_variable_index(variable)].value for variable in variables]
             rate = float(self._learning_rate.value)
             mu = float(self.changing["momentum"].value) if "momentum" in self.changing else 0.0
-            if self.coupled_decay is not None:
-                gradients = torch._foreach_add(gradients, values, alpha=float(self.coupled_decay.value))
+            if self.is_decay_coupled:
+                decay = float(self.changing["weight_decay"].value)
+                gradients = torch._foreach_add(gradients, values, alpha=decay)
             torch._foreach_mul_(velocity, mu)
             torch._foreach_add_(velocity, gradients)
             if self.chosen.kind == "nesterov":

@@ -16,10 +16,11 @@ from typing import TypeVar
 
 from benchmarker.cache import lock
 from benchmarker.errors import StoreError, UsageError, plural
-from benchmarker.files import remove, staged
+from benchmarker.files import read_regular, remove, staged
 from benchmarker.records.attachments import LOG, TRACE, named_by
 from benchmarker.records.reading import MAX_FILE_BYTES, DamagedError, parse_record, read_bytes
 from benchmarker.records.remote import journal, packs
+from benchmarker.records.remote.journal import is_record_name
 from benchmarker.records.remote.objects import Objects, State, UnreachableError
 from benchmarker.records.store import add_record, require_writable
 
@@ -80,6 +81,11 @@ class RemoteFolder:
                 raise UnreachableError(
                     f"{error}; what is known of it from before can be read with --results='{self.folder}'"
                 ) from error
+            except OSError as error:
+                raise StoreError(
+                    f"the copy of {self.address} must be a folder that can be written, got '{self.folder}' "
+                    f"({error.strerror}); what is in it may be deleted, or another be chosen with BENCHMARKER_HOME"
+                ) from error
             self._listed, self._since, self._is_fresh = listed, 0, True
 
     def reopen(self) -> None:
@@ -109,7 +115,7 @@ class RemoteFolder:
 
     def _pull(self, listed: Mapping[str, State]) -> None:
         known, here = journal.load(self.folder), set(self._here())
-        there = {name: state for name, state in listed.items() if _is_record(name)}
+        there = {name: state for name, state in listed.items() if is_record_name(name)}
         new = {name: state for name, state in there.items() if self._is_new(name, state, known, here)}
         # What has changed goes before it is read anew: an interrupted command leaves a record that is missing, which
         # the next one reads, and never one that would pass for new here and be sent.
@@ -292,7 +298,7 @@ class RemoteFolder:
         with self._locked():
             self._listed = self._objects.listing()
             self._pull(self._listed)
-            return self._index(), sum(map(_is_record, self._listed))
+            return self._index(), sum(map(is_record_name, self._listed))
 
     def _index_many(self, listed: Mapping[str, State]) -> None:
         """Make index objects if this command has added records and many have none."""
@@ -309,7 +315,7 @@ class RemoteFolder:
             return  # the records are there; the next command that adds some tries again
 
     def _without_index(self, listed: Mapping[str, State]) -> dict[str, State]:
-        there = {name: state for name, state in listed.items() if _is_record(name)}
+        there = {name: state for name, state in listed.items() if is_record_name(name)}
         if len(there) < INDEXED_BY_ITSELF and not any(name.startswith(packs.FOLDER) for name in listed):
             return there
         for members in self._lists(listed).values():
@@ -331,7 +337,7 @@ class RemoteFolder:
         batch: list[tuple[str, State, bytes]] = []
         size = 0
         for name, state in sorted(names.items()):
-            data = (self.folder / name).read_bytes()
+            data = self._content(name)
             if len(data) != state[0]:
                 continue
             if batch and (len(batch) == packs.MAX_RECORDS or size + len(data) > packs.MAX_BYTES):
@@ -344,13 +350,20 @@ class RemoteFolder:
 
     # --- the rest ---------------------------------------------------------------------------------
 
+    def _content(self, name: str) -> bytes:
+        """Return what the copy has under a name; nothing where that is no file any more."""
+        try:
+            return read_regular(self.folder / name)
+        except OSError:
+            return b""
+
     def _here(self) -> Iterator[str]:
         """Yield the names of the records in the copy."""
         skipped = len(str(self.folder)) + 1
         for parent, folders, files in os.walk(self.folder):
             folders[:] = [name for name in folders if not name.startswith(".")]
             prefix = f"{parent}/"[skipped:]
-            yield from (f"{prefix}{name}" for name in files if _is_record(name))
+            yield from (f"{prefix}{name}" for name in files if is_record_name(name))
 
     def _name(self, file: Path) -> str:
         return file.relative_to(self.folder).as_posix()
@@ -368,13 +381,3 @@ class RemoteFolder:
                 yield from threads.map(call, items)
             finally:
                 threads.shutdown(cancel_futures=True)
-
-
-def _is_record(name: str) -> bool:
-    """Tell whether a name is one that a results folder would take for a record's, and leads nowhere else."""
-    parts = name.split("/")
-    return (
-        name.endswith(".json")
-        and not any(part.startswith(".") or not part for part in parts)
-        and "\0" not in name
-    )

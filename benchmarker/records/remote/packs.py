@@ -24,8 +24,13 @@ ARCHIVE, LIST = ".tar.gz", ".json.gz"
 MAX_RECORDS = 2048
 MAX_BYTES = 64 * 2**20
 """Of one archive's records together; a single one may be larger."""
+MAX_LIST_BYTES = 16 * 2**20
+"""Of an unpacked list, which is ten times what that of the most records takes."""
 _VERSION = 1
-_BROKEN = (OSError, EOFError, ValueError, TypeError, KeyError, zlib.error, tarfile.TarError)
+_BROKEN = (
+    *(OSError, EOFError, ValueError, TypeError, KeyError, AttributeError, OverflowError),
+    *(zlib.error, tarfile.TarError),
+)
 
 
 def packed(records: Sequence[tuple[str, State, bytes]]) -> tuple[str, bytes, bytes]:
@@ -53,9 +58,13 @@ def packed(records: Sequence[tuple[str, State, bytes]]) -> tuple[str, bytes, byt
 
 
 def members(data: bytes) -> Mapping[str, State]:
-    """Return what a list tells; nothing if it is damaged or of a later version."""
+    """Return what a list tells; nothing if it is damaged, larger than any that is written, or of a later version."""
     try:
-        found: Any = parse_json(gzip.decompress(data))
+        with gzip.GzipFile(fileobj=io.BytesIO(data)) as stream:
+            text = stream.read(MAX_LIST_BYTES + 1)
+        if len(text) > MAX_LIST_BYTES:
+            return {}
+        found: Any = parse_json(text)
         if found["version"] != _VERSION:
             return {}
         return {str(name): (int(size), str(token)) for name, (size, token) in found["members"].items()}
