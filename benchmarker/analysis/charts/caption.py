@@ -9,7 +9,7 @@ from benchmarker.analysis.charts.labels import device_name, short, threads_of
 from benchmarker.analysis.charts.selection import Selection
 from benchmarker.analysis.text.factors import framework_label
 from benchmarker.records.cells import Cell
-from benchmarker.records.lookup import value_at
+from benchmarker.records.lookup import value_at, work_name
 from benchmarker.records.precision import excluded
 from benchmarker.statistics import MIN_PROCESSES
 
@@ -100,5 +100,5 @@ def _trust(cells: Sequence[Cell]) -> str:
 def _place(cell: Cell) -> str:
     """Return which number of a picture it is."""
     record = cell.first
-    work = f"{record['problem']['name']} {record['mode']}, {record['batch_size']}"
+    work = f"{work_name(record)} {record['mode']}, {record['batch_size']}"
     return f"{short(framework_label(record))} on {work}"

@@ -9,7 +9,7 @@ from benchmarker.analysis.charts.caption import caption
 from benchmarker.analysis.charts.downsampling import quantiles
 from benchmarker.analysis.charts.labels import framework_of, names, title_of
 from benchmarker.analysis.charts.palette import colours
-from benchmarker.analysis.charts.quantities import Unit, runs_of, times
+from benchmarker.analysis.charts.quantities import Unit, are_far_apart, runs_of, times
 from benchmarker.analysis.charts.samples import block_steps, has_course, steady_samples
 from benchmarker.analysis.charts.selection import few_series, gather, largest_group, networks
 from benchmarker.api.chart import Axis, Chart, Panel, Series
@@ -18,7 +18,6 @@ from benchmarker.records.lookup import Record, work_name
 
 _MAX_POINTS = 300
 """Quantiles that are drawn of more samples."""
-_FAR = 8.0
 
 
 def chart(records: Sequence[Record], *, log: bool | None = None) -> Chart:
@@ -42,8 +41,7 @@ def chart(records: Sequence[Record], *, log: bool | None = None) -> Chart:
     cells = gathered.cells
     samples = [[x for record in cell.well for x in steady_samples(record)] for cell in cells]
     every = sorted(x for group in samples for x in group if x > 0)
-    far = bool(every) and every[-1] / every[0] > _FAR
-    logarithmic = far if log is None else log
+    logarithmic = are_far_apart(every) if log is None else log
     unit = times(every, log=logarithmic)
     labels, colour = names(cells), colours([framework_of(cell) for cell in cells])
     axis = Axis("step time", unit.name, scale="log" if logarithmic else "linear")

@@ -128,6 +128,7 @@ def _text(row: Row, unit: Unit) -> str:
     return ", ".join(filter(None, (f"{row.name}: {unit.text(row.value.value)}{interval}", row.text)))
 
 
+_FAR = 8.0
 _DECIMAL = ((1e18, "E"), (1e15, "P"), (1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k"))
 _BINARY = ((1 << 40, "TiB"), (1 << 30, "GiB"), (1 << 20, "MiB"), (1 << 10, "KiB"))
 
@@ -177,6 +178,12 @@ def sizes(byte_counts: Iterable[float | None], *, log: bool = False) -> Unit:
     """Return a unit of bytes with a binary prefix, e.g. ``MiB``."""
     typical = _typical(byte_counts, log)
     return Unit(*next((step for step in _BINARY if typical >= step[0]), (1.0, "B")))
+
+
+def are_far_apart(values: Iterable[float]) -> bool:
+    """Tell whether values are so far apart that only a logarithmic axis lets all of them be read."""
+    positive = [value for value in values if value > 0]
+    return bool(positive) and max(positive) > _FAR * min(positive)
 
 
 def _typical(values: Iterable[float | None], log: bool) -> float:

@@ -10,7 +10,7 @@ from typing import Literal
 from benchmarker.analysis.charts.caption import caption
 from benchmarker.analysis.charts.downsampling import kept
 from benchmarker.analysis.charts.labels import framework_of, names, workload_labels
-from benchmarker.analysis.charts.quantities import Unit, plain, times
+from benchmarker.analysis.charts.quantities import Unit, are_far_apart, plain, times
 from benchmarker.analysis.charts.selection import Selection, gather
 from benchmarker.api.chart import Axis, Chart, Mark, Panel, Series
 from benchmarker.records.cells import Cell
@@ -18,7 +18,6 @@ from benchmarker.records.lookup import Record, value_at
 
 Place = Literal["time", "step"]
 _MAX_POINTS = 1500
-_FAR = 8.0
 _TIMED, _WARMING, _LEVEL = 1, 5, 7
 
 
@@ -76,7 +75,7 @@ def _panel(record: Record, title: str, over: Place, log: bool | None) -> Panel:
     warmup: list[float] = timing.get("warmup_samples_seconds") or []
     timed: list[float] = timing["samples_seconds"]
     every = [x for x in (*warmup, *timed) if x > 0]
-    logarithmic = max(every) / min(every) > _FAR if log is None else log
+    logarithmic = are_far_apart(every) if log is None else log
     y = times([record["timing"]["step_seconds"]["median"]], log=logarithmic)
     ends = _ends(record, warmup, timed, over)
     x = times([ends[-1]]) if over == "time" else plain("")

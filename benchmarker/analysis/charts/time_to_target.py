@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 
 from benchmarker.analysis.charts.caption import caption
 from benchmarker.analysis.charts.palette import colours
-from benchmarker.analysis.charts.quantities import times
+from benchmarker.analysis.charts.quantities import are_far_apart, times
 from benchmarker.analysis.charts.trainings import Trainings, coinciding, gather_trainings
 from benchmarker.analysis.comparison.censored import Time
 from benchmarker.analysis.comparison.training_groups import TrainingGroup
@@ -14,8 +15,6 @@ from benchmarker.analysis.text.trainings import disturbed_notes
 from benchmarker.api.chart import Axis, Chart, Panel, Series
 from benchmarker.records.lookup import Record
 
-_FAR = 8.0
-"""Times the shortest time from which the longest one is on, on a logarithmic axis all can be read."""
 _CENSORED = "A hollow point marks where a run ended without: it counts as one that takes longer."
 
 
@@ -27,7 +26,7 @@ def chart(records: Sequence[Record], *, log: bool | None = None) -> Chart:
     records : sequence of dict
         Any; what is no training by that recipe is left out.
     log : bool, optional
-        Whether times have logarithmic axes; the values decide if not given.
+        Whether steps and times have logarithmic axes; the values of each decide if not given.
 
     Raises
     ------
@@ -36,9 +35,9 @@ def chart(records: Sequence[Record], *, log: bool | None = None) -> Chart:
     """
     trainings = gather_trainings(records)
     every = [time.value for group in trainings.groups for time in group.seconds]
-    logarithmic = max(every) > _FAR * min(every) if log is None else log
-    unit = times(every, log=logarithmic)
-    scale = "log" if logarithmic else "linear"
+    over_time = _axis("time to the target", every, log)
+    unit = times(every, log=over_time.scale == "log")
+    steps = [time.value for group in trainings.groups for time in group.steps]
     missed = any(not time.reached for group in trainings.groups for time in group.steps)
     return Chart(
         kind="time_to_target",
@@ -55,16 +54,21 @@ def chart(records: Sequence[Record], *, log: bool | None = None) -> Chart:
         panels=(
             _panel(
                 trainings,
-                Axis("steps to the target", scale=scale, zero=not logarithmic),
+                _axis("steps to the target", steps, log),
                 lambda group: group.steps,
             ),
             _panel(
                 trainings,
-                Axis("time to the target", unit.name, scale=scale, zero=not logarithmic),
+                replace(over_time, unit=unit.name),
                 lambda group: [Time(time.value / unit.size, time.reached) for time in group.seconds],
             ),
         ),
     )
+
+
+def _axis(label: str, values: Sequence[float], log: bool | None) -> Axis:
+    logarithmic = are_far_apart(values) if log is None else log
+    return Axis(label, scale="log" if logarithmic else "linear", zero=not logarithmic)
 
 
 def _panel(trainings: Trainings, axis: Axis, times_of: Callable[[TrainingGroup], Sequence[Time]]) -> Panel:

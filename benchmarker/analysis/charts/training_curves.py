@@ -8,13 +8,15 @@ from statistics import median
 
 from benchmarker.analysis.charts.caption import caption
 from benchmarker.analysis.charts.palette import colours
-from benchmarker.analysis.charts.quantities import times
+from benchmarker.analysis.charts.quantities import are_far_apart, times
 from benchmarker.analysis.charts.trainings import coinciding, gather_trainings
 from benchmarker.analysis.comparison.training_groups import TrainingGroup
 from benchmarker.api.chart import Axis, Chart, Mark, Panel, Series
 from benchmarker.records.lookup import Record
 
 _BAND = "Lines: the median over seeds; bands: all of them, as far as half of the seeds had not ended."
+
+_BEFORE = "Over time without the evaluation before the first step."
 
 
 @dataclass(frozen=True)
@@ -26,15 +28,16 @@ class _Point:
     values: tuple[float, ...]
 
 
-def chart(records: Sequence[Record], *, log: bool = False) -> Chart:
+def chart(records: Sequence[Record], *, log: bool | None = None) -> Chart:
     """Return the curves of the recipe with the most trainings.
 
     Parameters
     ----------
     records : sequence of dict
         Any; what is no training by that recipe is left out.
-    log : bool
-        Whether time and steps have logarithmic axes, without the evaluation before the first step.
+    log : bool, optional
+        Whether steps and time have logarithmic axes, without the evaluation before the first step; if not given,
+        time has one where frameworks are far apart.
 
     Raises
     ------
@@ -49,14 +52,19 @@ def chart(records: Sequence[Record], *, log: bool = False) -> Chart:
         if of_accuracy
         else Axis(f"loss on the {target['split']} split", "")
     )
-    lines = [_line(group, of_accuracy, skip_first=log) for group in trainings.groups]
-    unit = times([line[-1].seconds for line in lines if line])
-    scale = "log" if log else "linear"
+    lines = [_line(group, of_accuracy) for group in trainings.groups]
+    lasts = [line[-1].seconds for line in lines if line]
+    far = are_far_apart(lasts) if log is None else log
+    unit = times(lasts, log=far)
     mark = Mark("target", y=100 * target["value"] if of_accuracy else target["value"])
     look = list(zip(trainings.labels, lines, colours(trainings.frameworks)))
 
-    def panel(axis: Axis, place: Callable[[_Point], float]) -> Panel:
-        series = tuple(_series(name, line, place, colour) for name, line, colour in look if line)
+    def panel(label: str, unit: str, place: Callable[[_Point], float], *, logarithmic: bool) -> Panel:
+        axis = Axis(label, unit, scale="log" if logarithmic else "linear", zero=not logarithmic)
+        drawn = [
+            (name, [p for p in line if p.step or not logarithmic], colour) for name, line, colour in look
+        ]
+        series = tuple(_series(name, line, place, colour) for name, line, colour in drawn if line)
         return Panel(axis, quality, series=series, marks=(mark,))
 
     return Chart(
@@ -66,13 +74,16 @@ def chart(records: Sequence[Record], *, log: bool = False) -> Chart:
             trainings.selection,
             f"Target: {trainings.target}.",
             _BAND,
+            _BEFORE if far else "",
             coinciding(trainings.labels, [_over_steps(line) for line in lines]),
         ),
         panels=(
-            panel(Axis("steps", scale=scale, zero=not log), lambda point: float(point.step)),
+            panel("steps", "", lambda point: float(point.step), logarithmic=bool(log)),
             panel(
-                Axis("time in steps and loading", unit.name, scale=scale, zero=not log),
+                "time in steps and loading",
+                unit.name,
                 lambda point: point.seconds / unit.size,
+                logarithmic=far,
             ),
         ),
     )
@@ -83,12 +94,12 @@ def _over_steps(line: Sequence[_Point]) -> tuple[tuple[int, tuple[float, ...]], 
     return tuple((point.step, point.values) for point in line)
 
 
-def _line(group: TrainingGroup, of_accuracy: bool, *, skip_first: bool) -> list[_Point]:
+def _line(group: TrainingGroup, of_accuracy: bool) -> list[_Point]:
     """Return what at least half of a framework's seeds had come to, by steps."""
     found: dict[int, list[tuple[float, float]]] = {}
     for record in group.well:
         for step, seconds, value in _evaluations(record, of_accuracy):
-            if value is not None and (step or not skip_first):
+            if value is not None:
                 found.setdefault(step, []).append((seconds, value))
     least = len(group.well) / 2
     return [

@@ -58,9 +58,22 @@ def test_the_share_that_reached_the_target_counts_all_runs() -> None:
 
 
 @pytest.mark.parametrize(("slowness", "scale"), [(2.0, "linear"), (30.0, "log")])
-def test_times_far_apart_have_logarithmic_axes(slowness: float, scale: str) -> None:
+@pytest.mark.parametrize("kind", ["training_curves", "time_to_target"])
+def test_times_far_apart_have_a_logarithmic_axis_and_steps_have_not(
+    kind: str, slowness: float, scale: str
+) -> None:
     records = [trained([10, 95]), trained([10, 95], framework="pytorch", slowness=slowness)]
-    assert {panel.x.scale for panel in chart("time_to_target", records).panels} == {scale}
+    by_steps, by_time = chart(kind, records).panels
+    assert (by_steps.x.scale, by_time.x.scale) == ("linear", scale)
+    drawn = [x for series in by_time.series for x in series.x]
+    assert scale == "linear" or min(drawn) > 0
+
+
+def test_a_caption_names_the_recipe_of_what_is_not_to_be_ranked() -> None:
+    disturbed = trained([10, 95])
+    disturbed["trust"]["grade"] = "contaminated"
+    drawn = chart("training_curves", [disturbed, trained([10, 95], framework="pytorch")])
+    assert "numpy 1.0 on small " in drawn.caption
 
 
 def test_runs_of_which_none_reached_it_are_points_alone() -> None:
