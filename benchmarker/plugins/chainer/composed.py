@@ -1,4 +1,4 @@
-"""An update rule as a straight line of Chainer's functions, where it has no optimizer that computes the same."""
+"""An update rule in functions of Chainer or of its arrays, where it has no optimizer that computes the same."""
 
 from __future__ import annotations
 
@@ -8,9 +8,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from benchmarker.api.update_rule import ParameterPlace, UpdateRule
+from benchmarker.plugins.chainer.in_place import ArrayFunctions
 from benchmarker.plugins.chainer.operators import ChainerOperators
 from benchmarker.plugins.common.composed import ComposedState, RuleSteps, View, views
 from benchmarker.plugins.common.hyperparameters import Hyperparameters
+from benchmarker.plugins.common.in_place import in_place_update
 from benchmarker.plugins.common.layouts import Layout
 from benchmarker.plugins.common.straight_line import straight_line
 from benchmarker.training.optimizers.update_graph import UpdateGraph
@@ -23,6 +25,8 @@ if TYPE_CHECKING:
 
 class ComposedUpdates(ComposedState):
     """What moves parameters along their gradients by a rule, called as ``Updates`` are.
+
+    In place where elements go each its own way, else by a straight line, which takes its numbers as variables.
 
     Parameters
     ----------
@@ -59,7 +63,13 @@ class ComposedUpdates(ComposedState):
             for view in views(rule, where[name], [p.shape for p in native[name]], layouts[name])
         ]
         self._operators = ChainerOperators(dtype=dtype, device=device)
-        self._updates = [self._line(part.update) for part in self._parts]
+        functions, names = ArrayFunctions(device.xp), self._numbers.names
+        self._in_place = [
+            in_place_update(part.update, names, functions, anywhere=True) for part in self._parts
+        ]
+        self._lines = [
+            None if update else self._line(part.update) for update, part in zip(self._in_place, self._parts)
+        ]
         graphs = [part.view.totals(rule) for part in self._parts]
         self._totals = [self._line(graph) for graph in graphs if graph]
 
@@ -82,16 +92,21 @@ class ComposedUpdates(ComposedState):
         import chainer
 
         with chainer.no_backprop_mode():
-            numbers = [
+            numbers = self._numbers.next()
+            scalars = [
                 chainer.as_variable(self._device.send(np.array(number, self._dtype)))
-                for number in self._numbers.next()
+                for number in numbers
+                if None in self._in_place
             ]
             totals: list[Any] = []
             for line, part in zip(self._totals, self._parts):
-                found = line(*part.given(), *numbers)
+                found = line(*map(chainer.as_variable, part.given()), *scalars)
                 totals = [a + b for a, b in zip(totals, found)] if totals else list(found)
-            for line, part in zip(self._updates, self._parts):
-                part.take(line(*part.given(), *numbers, *totals))
+            for update, other, part in zip(self._in_place, self._lines, self._parts):
+                if update is not None:
+                    update(numbers, part.given())
+                if other is not None:
+                    part.take(other(*map(chainer.as_variable, part.given()), *scalars, *totals))
 
     def set_constants(self, values: Mapping[str, float]) -> None:
         """Use other constants from the next update on."""
@@ -115,12 +130,10 @@ class _Part:
         }
 
     def given(self) -> tuple[Any, ...]:
-        """Return what a line takes first: gradient, parameter, state."""
-        import chainer
-
+        """Return what an update takes first: gradient, parameter, state."""
         gradients = (p.device.xp.zeros_like(p.array) if p.grad is None else p.grad for p in self._parameters)
         arrays = (parameter.array for parameter in self._parameters)
-        return tuple(map(chainer.as_variable, (*gradients, *arrays, *self.state.values())))
+        return (*gradients, *arrays, *self.state.values())
 
     def take(self, results: Sequence[Any]) -> None:
         """Write what an update has given over what there was."""

@@ -19,9 +19,11 @@ from benchmarker.plugins.common.composed import (
     views,
 )
 from benchmarker.plugins.common.hyperparameters import Hyperparameters
+from benchmarker.plugins.common.in_place import in_place_update
 from benchmarker.plugins.common.layouts import Layout, plain
 from benchmarker.plugins.common.restoring import restored_arrays
 from benchmarker.plugins.mxnet.fusion import fusion
+from benchmarker.plugins.mxnet.in_place import ArrayFunctions
 from benchmarker.plugins.mxnet.lowering import Lowering, Settings
 from benchmarker.plugins.mxnet.parameters import Slot
 from benchmarker.training.optimizers.update_graph import UpdateGraph
@@ -33,7 +35,7 @@ if TYPE_CHECKING:
 
 
 class ComposedUpdates(ComposedState):
-    """Updates weights by a rule: one executor for each, on arrays that are made once.
+    """Updates weights by a rule: by calls on their arrays, or by one executor for each, where elements meet.
 
     Parameters
     ----------
@@ -80,7 +82,15 @@ class ComposedUpdates(ComposedState):
         self._added = [self._executor(graph, part) for graph, part in zip(graphs, self._parts) if graph]
         if self._added and graphs[0] is not None:
             self._totals = {name: mxnet.nd.zeros((1,), ctx=context) for name in graphs[0].results}
-        self._executors = [self._executor(part.update, part) for part in self._parts]
+        functions, names = ArrayFunctions(), self._numbers.names
+        self._in_place = [
+            in_place_update(part.update, names, functions, anywhere=True) for part in self._parts
+        ]
+        self._executors = [
+            None if update else self._executor(part.update, part)
+            for update, part in zip(self._in_place, self._parts)
+        ]
+        self._takes_arrays = bool(self._added) or None in self._in_place
 
     def _seen(
         self,
@@ -123,12 +133,18 @@ class ComposedUpdates(ComposedState):
 
     def update(self) -> None:
         """Queue the update of every parameter."""
-        self._given[:] = np.array(self._numbers.next(), np.float32)
+        numbers = self._numbers.next()
+        if self._takes_arrays:
+            self._given[:] = np.array(numbers, np.float32)
         for place, executor in enumerate(self._added):
             for total, found in zip(self._totals.values(), executor.forward(is_train=False)):
                 total[:] = found if place == 0 else total + found
-        for executor, part in zip(self._executors, self._parts):
-            part.take(executor.forward(is_train=False))
+        # Backward reaches the last layer's gradients first.
+        for part, update, executor in reversed([*zip(self._parts, self._in_place, self._executors)]):
+            if update is not None:
+                update(numbers, part.given)
+            else:
+                part.take(executor.forward(is_train=False))
 
     def state_by_parameter(self) -> dict[str, dict[str, Array]]:
         """Return the state by letter and parameter."""
@@ -177,6 +193,7 @@ class _Part:
         self._held = {**named, **self.state}
         states = {f"state.{letter}": array for letter, array in self.state.items()}
         self.arrays = {**dict(zip(self.update.gradients, gradients)), **named, **states}
+        self.given = tuple(self.arrays.values())
 
     def take(self, results: Sequence[Any]) -> None:
         """Queue the writing of what an update has given over what there was."""

@@ -1,0 +1,129 @@
+"""Updates that write over their arrays give what the update's graph gives, and overwrite nothing that is needed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pytest
+
+from benchmarker.api.optimizer import Optimizer
+from benchmarker.api.update_rule import Given, ParameterPlace, UpdateRule
+from benchmarker.graph.graph import walk
+from benchmarker.graph.operators import Operators, Tensor
+from benchmarker.plugins.chainer.in_place import ArrayFunctions
+from benchmarker.plugins.common.in_place import InPlaceUpdate, in_place_update
+from benchmarker.plugins.numpy.operators import NumpyOperators
+from benchmarker.training.optimizers import BUILT_IN
+from benchmarker.training.optimizers.update_graph import UpdateGraph, number_names, update_graph
+
+Array = npt.NDArray[np.float64]
+SHAPE = (4, 3)
+PLACE = ParameterPlace("weight", SHAPE, is_hidden_matrix=False)
+MEETING = {"lamb", "lars", "adafactor", "accelegrad"}
+"""Rules whose elements meet, in a norm or a mean."""
+
+
+class Strict(ArrayFunctions):
+    """NumPy's functions, which say what they write over, and count what they copy."""
+
+    def __init__(self, *, anywhere: bool) -> None:
+        super().__init__(np)
+        self.anywhere = anywhere
+        self.new = self.copies = 0
+
+    def __getattribute__(self, name: str) -> Any:
+        found = super().__getattribute__(name)
+        return (
+            self.watched(found) if name in ("add", "sub", "mul", "div", "affine", "sqrt", "clip") else found
+        )
+
+    def watched(self, function: Callable[..., Any]) -> Callable[..., Any]:
+        def call(*operands: Any, into: Any, **keywords: Any) -> Any:
+            self.new += into is None
+            assert into is None or self.anywhere or any(into is operand for operand in operands)
+            return function(*operands, into=into, **keywords)
+
+        return call
+
+    def copy(self, value: Any, into: Any) -> None:
+        self.copies += 1
+        super().copy(value, into)
+
+
+@dataclass(frozen=True)
+class Crossing(UpdateRule):
+    """Each of parameter and state becomes what the others were, so that none can be written at once."""
+
+    name = "crossing"
+    source = "none"
+    state = ("u", "v")
+
+    def update(self, operators: Operators, given: Given) -> tuple[Tensor, dict[str, Tensor]]:
+        u = operators.affine(given.parameter, alpha=2.0)
+        v = operators.add(given.state["u"], given.gradient)
+        parameter = operators.mul(operators.sub(given.state["v"], given.parameter), given.state["u"])
+        return parameter, {"u": u, "v": v}
+
+
+def made_of(rule: UpdateRule) -> tuple[UpdateGraph, tuple[str, ...]]:
+    return update_graph(rule, PLACE), number_names(rule)
+
+
+def updates(rule: UpdateRule, *, anywhere: bool) -> tuple[InPlaceUpdate | None, Strict]:
+    functions = Strict(anywhere=anywhere)
+    return in_place_update(*made_of(rule), functions, anywhere=anywhere), functions
+
+
+def chosen(kind: str) -> UpdateRule:
+    decay = {} if kind == "accelegrad" else {"weight_decay": 0.1}
+    return Optimizer.default(kind).with_constants(decay).rule
+
+
+@pytest.mark.parametrize("anywhere", [True, False])
+@pytest.mark.parametrize("kind", [*sorted(BUILT_IN.keys() - MEETING), "crossing"])
+def test_three_updates_are_those_of_the_graph(kind: str, anywhere: bool) -> None:
+    rule = Crossing() if kind == "crossing" else chosen(kind)
+    made, names = made_of(rule)
+    update, functions = updates(rule, anywhere=anywhere)
+    assert update is not None
+    generator = np.random.default_rng(1)
+    start: dict[str, Array] = {name: generator.random(SHAPE) for name in ("parameter", *made.state)}
+    expected, held = dict(start), {name: array.copy() for name, array in start.items()}
+    memory: dict[str, float] = {}
+    for step in range(1, 4):
+        gradient = generator.normal(size=SHAPE)
+        given = gradient.copy()
+        numbers = rule.numbers(step, memory)
+        inputs = {name if name == "parameter" else f"state.{name}": array for name, array in expected.items()}
+        scalars = {f"number.{name}": np.float64(number) for name, number in numbers.items()}
+        found = walk(made.graph, NumpyOperators(), {"gradient": gradient, **inputs, **scalars})
+        expected = {name: found[output] for name, output in zip(made.results, made.graph.outputs)}
+        update([numbers[name] for name in names], [given, *held.values()])
+        assert np.array_equal(given, gradient)  # a gradient is not ours to write over
+        for name, array in held.items():
+            assert np.allclose(array, expected[name], rtol=1e-13, atol=0.0), name
+    if anywhere:
+        assert (functions.copies > 0) == (kind == "crossing")
+
+
+def test_momentum_needs_one_new_array() -> None:
+    update, functions = updates(chosen("momentum"), anywhere=True)
+    assert update is not None
+    update([0.1, 0.1, 0.9], [np.ones(SHAPE) for _ in range(3)])
+    assert functions.new <= 2  # the decayed gradient, and the step
+
+
+@pytest.mark.parametrize("kind", sorted(MEETING))
+def test_elements_that_meet_are_not_updated_so(kind: str) -> None:
+    assert updates(chosen(kind), anywhere=True)[0] is None
+
+
+def test_neither_is_what_takes_a_total_of_all_parameters() -> None:
+    place = ParameterPlace("scale", (), is_hidden_matrix=False)
+    rule = Optimizer.default("accelegrad").rule
+    made = update_graph(rule, place)
+    assert in_place_update(made, number_names(rule), ArrayFunctions(np), anywhere=True) is None
