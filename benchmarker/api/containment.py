@@ -8,8 +8,8 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, redirect_stdout, suppress
-from typing import NoReturn, Optional
+from contextlib import ExitStack, contextmanager, redirect_stdout, suppress
+from typing import ContextManager, NoReturn, Optional
 
 from benchmarker.errors import first_line
 
@@ -64,8 +64,35 @@ def contained(who: str, seconds: Optional[float] = LOAD_SECONDS) -> Iterator[Non
         raise RuntimeError(first_line(error)) from error
 
 
+class _Together:
+    """What holds for the whole process: entered by the first of several threads, left by the last.
+
+    If each left what it had entered, whoever came second would put back what the first had put in place.
+    """
+
+    def __init__(self, make: Callable[[], ContextManager[None]]) -> None:
+        self._make = make
+        self._lock = threading.Lock()
+        self._inside = 0
+        self._entered = ExitStack()
+
+    @contextmanager
+    def __call__(self) -> Iterator[None]:
+        with self._lock:
+            if self._inside == 0:
+                self._entered.enter_context(self._make())
+            self._inside += 1
+        try:
+            yield
+        finally:
+            with self._lock:
+                self._inside -= 1
+                if self._inside == 0:
+                    self._entered.close()
+
+
 @contextmanager
-def _output_elsewhere() -> Iterator[None]:
+def _redirected() -> Iterator[None]:
     with redirect_stdout(sys.stderr):
         try:
             if sys.__stdout__ is not None:
@@ -88,7 +115,7 @@ def _point(descriptor: int, to: int) -> None:
 
 
 @contextmanager
-def _without_exit() -> Iterator[None]:
+def _exits_caught() -> Iterator[None]:
     process, kept = os.getpid(), (os._exit, os.abort)
 
     def exit_at_once(status: int = 0) -> NoReturn:
@@ -106,6 +133,10 @@ def _without_exit() -> Iterator[None]:
         yield
     finally:
         os._exit, os.abort = kept
+
+
+_output_elsewhere = _Together(_redirected)
+_without_exit = _Together(_exits_caught)
 
 
 @contextmanager

@@ -6,6 +6,7 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 import time
 
 import pytest
@@ -58,6 +59,32 @@ def test_what_it_prints_is_on_standard_error(capfd: pytest.CaptureFixture[str]) 
     printed = capfd.readouterr()
     assert printed.out == "before\nafter\n"
     assert sorted(printed.err.split()) == ["bytes", "child", "text"]
+
+
+def test_two_threads_at_once_leave_everything_as_it_was(capfd: pytest.CaptureFixture[str]) -> None:
+    """As two runs that take turns do: the second comes while the first is inside, and leaves after it."""
+    entered, left = threading.Event(), threading.Event()
+    before = sys.stdout, os._exit, os.abort
+
+    def second() -> None:
+        with contained("the second", None):
+            entered.set()
+            assert left.wait(10)
+            print("still inside")
+
+    thread = threading.Thread(target=second)
+    with contained("the first", None):
+        thread.start()
+        assert entered.wait(10)
+    print("one is still inside")
+    left.set()
+    thread.join()
+    assert (sys.stdout, os._exit, os.abort) == before
+    print("text for whoever reads the output", flush=True)
+    os.write(1, b"and bytes\n")
+    printed = capfd.readouterr()
+    assert printed.out == "text for whoever reads the output\nand bytes\n"
+    assert sorted(printed.err.splitlines()) == ["one is still inside", "still inside"]
 
 
 def test_a_process_that_it_forks_may_exit() -> None:
