@@ -12,7 +12,7 @@ from benchmarker.plugins.chainer.in_place import ArrayFunctions
 from benchmarker.plugins.chainer.operators import ChainerOperators
 from benchmarker.plugins.common.composed import ComposedState, RuleSteps, View, views
 from benchmarker.plugins.common.hyperparameters import Hyperparameters
-from benchmarker.plugins.common.in_place import in_place_update
+from benchmarker.plugins.common.in_place import Scratch, in_place_update
 from benchmarker.plugins.common.layouts import Layout
 from benchmarker.plugins.common.straight_line import straight_line
 from benchmarker.training.optimizers.update_graph import UpdateGraph
@@ -63,10 +63,8 @@ class ComposedUpdates(ComposedState):
             for view in views(rule, where[name], [p.shape for p in native[name]], layouts[name])
         ]
         self._operators = ChainerOperators(dtype=dtype, device=device)
-        functions, names = ArrayFunctions(device.xp), self._numbers.names
-        self._in_place = [
-            in_place_update(part.update, names, functions, anywhere=True) for part in self._parts
-        ]
+        functions, names, scratch = ArrayFunctions(device.xp), self._numbers.names, Scratch()
+        self._in_place = [in_place_update(part.update, names, functions, scratch) for part in self._parts]
         self._lines = [
             None if update else self._line(part.update) for update, part in zip(self._in_place, self._parts)
         ]

@@ -19,7 +19,7 @@ from benchmarker.plugins.common.composed import (
     views,
 )
 from benchmarker.plugins.common.hyperparameters import Hyperparameters
-from benchmarker.plugins.common.in_place import in_place_update
+from benchmarker.plugins.common.in_place import Scratch, in_place_update
 from benchmarker.plugins.common.layouts import Layout, plain
 from benchmarker.plugins.common.restoring import restored_arrays
 from benchmarker.plugins.mxnet.fusion import fusion
@@ -82,10 +82,8 @@ class ComposedUpdates(ComposedState):
         self._added = [self._executor(graph, part) for graph, part in zip(graphs, self._parts) if graph]
         if self._added and graphs[0] is not None:
             self._totals = {name: mxnet.nd.zeros((1,), ctx=context) for name in graphs[0].results}
-        functions, names = ArrayFunctions(), self._numbers.names
-        self._in_place = [
-            in_place_update(part.update, names, functions, anywhere=True) for part in self._parts
-        ]
+        functions, names, scratch = ArrayFunctions(), self._numbers.names, Scratch()
+        self._in_place = [in_place_update(part.update, names, functions, scratch) for part in self._parts]
         self._executors = [
             None if update else self._executor(part.update, part)
             for update, part in zip(self._in_place, self._parts)

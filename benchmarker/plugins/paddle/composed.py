@@ -10,7 +10,7 @@ from benchmarker.graph.operators import native_operators
 from benchmarker.graph.transformations.expand_composites import expand_composites
 from benchmarker.plugins.common.composed import ComposedState, RuleSteps, View, views
 from benchmarker.plugins.common.hyperparameters import Hyperparameters
-from benchmarker.plugins.common.in_place import in_place_update
+from benchmarker.plugins.common.in_place import Scratch, in_place_update
 from benchmarker.plugins.common.layouts import Layout
 from benchmarker.plugins.paddle.in_place import TensorFunctions
 from benchmarker.plugins.paddle.lowering import Line, lower
@@ -43,8 +43,9 @@ class ComposedUpdate(ComposedState):
         self._known = known
         self._rule = self.composed_rule = rule = known.built_rule
         self._numbers = RuleSteps(known)
+        scratch = Scratch()
         self._parts = [
-            _Part(rule, view, [native[name][place] for place in view.natives], self._numbers.names)
+            _Part(rule, view, [native[name][place] for place in view.natives], self._numbers.names, scratch)
             for name in where
             for view in views(rule, where[name], [tuple(t.shape) for t in native[name]], layouts[name])
         ]
@@ -81,7 +82,9 @@ class _Part:
     In place where elements go each its own way, else by a straight line, which takes its numbers as tensors.
     """
 
-    def __init__(self, rule: UpdateRule, view: View, tensors: Sequence[Any], numbers: Sequence[str]) -> None:
+    def __init__(
+        self, rule: UpdateRule, view: View, tensors: Sequence[Any], numbers: Sequence[str], scratch: Scratch
+    ) -> None:
         import paddle
 
         self.view = view
@@ -90,7 +93,7 @@ class _Part:
         start = view.start(rule, [tensor.numpy() for tensor in tensors])
         dtype = tensors[0].dtype
         self.state = {letter: paddle.to_tensor(start[letter], dtype) for letter in self._update.state}
-        self._in_place = in_place_update(self._update, numbers, TensorFunctions(), anywhere=False)
+        self._in_place = in_place_update(self._update, numbers, TensorFunctions(), scratch)
         self.takes_tensors = self._in_place is None
         self._line = self.line(self._update) if self.takes_tensors else None
 
