@@ -78,9 +78,7 @@ def check_one(
             np.testing.assert_array_equal(fetched(operand), before)
 
 
-def checks(
-    functions: Functions, native: Callable[[Array], Any], anywhere: bool
-) -> dict[str, Callable[[], None]]:
+def checks(functions: Any, native: Callable[[Array], Any]) -> dict[str, Callable[[], None]]:
     made = {}
     for name, function in BINARY.items():
         for given in ((LEFT, RIGHT), (LEFT, NUMBER), (NUMBER, RIGHT)):
@@ -94,6 +92,14 @@ def checks(
         x = np.abs(LEFT) if name == "sqrt" else LEFT
         for over in (-1, 0, 1):
             made[f"{name}, over {over}"] = partial(check_one, call, (x,), meaning(x), native, over)
+    if functions.joins:
+        call = partial(functions.plus_scaled, alpha=-2.0)
+        for over in (-1, 0, 1):
+            title = f"sum with a scaled array, over {over}"
+            made[title] = partial(check_one, call, (LEFT, RIGHT, NUMBER), LEFT - 1.5 * RIGHT, native, over)
+            made[f"{title}, without a number"] = partial(
+                check_one, call, (LEFT, RIGHT), LEFT - 2 * RIGHT, native, over
+            )
     made["copy"] = partial(check_copy, functions, native)
     return made
 

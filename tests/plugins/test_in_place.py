@@ -32,8 +32,9 @@ MEETING = {"lamb", "lars", "adafactor", "accelegrad"}
 class Strict(ArrayFunctions):
     """NumPy's functions, which count new arrays and copies."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, joins: bool = False) -> None:
         super().__init__(np)
+        self.joins = joins
         self.new = self.copies = 0
 
     def __getattribute__(self, name: str) -> Any:
@@ -48,6 +49,10 @@ class Strict(ArrayFunctions):
             return function(*operands, into=into, **keywords)
 
         return call
+
+    def plus_scaled(self, x: Any, y: Any, number: float = 1.0, *, alpha: float, into: Any) -> Any:
+        self.new += into is None
+        return np.add(x, alpha * number * y, out=into)
 
     def copy(self, value: Any, into: Any) -> None:
         self.copies += 1
@@ -73,8 +78,8 @@ def made_of(rule: UpdateRule) -> tuple[UpdateGraph, tuple[str, ...]]:
     return update_graph(rule, PLACE), number_names(rule)
 
 
-def updates(rule: UpdateRule) -> tuple[InPlaceUpdate | None, Strict]:
-    functions = Strict()
+def updates(rule: UpdateRule, *, joins: bool = False) -> tuple[InPlaceUpdate | None, Strict]:
+    functions = Strict(joins=joins)
     return in_place_update(*made_of(rule), functions, {}), functions
 
 
@@ -83,11 +88,12 @@ def chosen(kind: str) -> UpdateRule:
     return Optimizer.default(kind).with_constants(decay).rule
 
 
+@pytest.mark.parametrize("joins", [False, True])
 @pytest.mark.parametrize("kind", [*sorted(BUILT_IN.keys() - MEETING), "crossing"])
-def test_three_updates_are_those_of_the_graph(kind: str) -> None:
+def test_three_updates_are_those_of_the_graph(kind: str, joins: bool) -> None:
     rule = Crossing() if kind == "crossing" else chosen(kind)
     made, names = made_of(rule)
-    update, functions = updates(rule)
+    update, functions = updates(rule, joins=joins)
     assert update is not None
     generator = np.random.default_rng(1)
     start: dict[str, Array] = {name: generator.random(SHAPE) for name in ("parameter", *made.state)}
@@ -111,11 +117,19 @@ def test_three_updates_are_those_of_the_graph(kind: str) -> None:
     assert (functions.copies > 0) == (kind == "crossing")
 
 
-def test_momentum_needs_one_new_array() -> None:
-    update, functions = updates(chosen("momentum"))
+@pytest.mark.parametrize("joins", [False, True])
+def test_momentum_needs_one_new_array(joins: bool) -> None:
+    update, functions = updates(chosen("momentum"), joins=joins)
     assert update is not None
     update([0.1, 0.1, 0.9], [np.ones(SHAPE) for _ in range(3)])
     assert functions.new == 1  # for the decayed gradient, then for the step
+
+
+def test_joined_momentum_without_decay_needs_none() -> None:
+    update, functions = updates(Optimizer.default("momentum").rule, joins=True)
+    assert update is not None
+    update([0.1, 0.0, 0.9], [np.ones(SHAPE) for _ in range(3)])
+    assert functions.new == 0
 
 
 @pytest.mark.parametrize("kind", sorted(MEETING))

@@ -14,6 +14,8 @@ class ArrayFunctions:
         That of the arrays: NumPy or CuPy.
     """
 
+    joins = False
+
     def __init__(self, xp: Any) -> None:
         self._xp = xp
 

@@ -12,6 +12,8 @@ class TensorFunctions:
     than to take a new tensor.
     """
 
+    joins = False
+
     def __init__(self) -> None:
         import paddle
 
