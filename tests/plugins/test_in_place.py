@@ -71,7 +71,9 @@ class Crossing(UpdateRule):
         u = operators.affine(given.parameter, alpha=2.0)
         v = operators.add(given.state["u"], given.gradient)
         parameter = operators.mul(operators.sub(given.state["v"], given.parameter), given.state["u"])
-        return parameter, {"u": u, "v": v}
+        # A number and a scaled array, which are no two arrays to be joined.
+        rate = given.numbers["learning_rate"]
+        return operators.add(parameter, operators.sub(rate, operators.mul(rate, u))), {"u": u, "v": v}
 
 
 def made_of(rule: UpdateRule) -> tuple[UpdateGraph, tuple[str, ...]]:

@@ -173,7 +173,7 @@ def _joined(nodes: Sequence[Node], outputs: Sequence[str], scalars: Collection[s
     }
     joined, gone = [], set()
     for node in nodes:
-        found = _sum_of_scaled(node, alone)
+        found = None if any(name in scalars for name in node.inputs) else _sum_of_scaled(node, alone)
         if found is not None:
             joined.append(found[0])
             gone.add(found[1])
