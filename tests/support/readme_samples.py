@@ -67,6 +67,8 @@ _MEMBERS: Mapping[str, tuple[str, ...]] = {
 """Members that are shown of objects on one line; of others, all."""
 _MAX_ENTRIES = {"command": 6, "verification.tensors": 1, "trust.reasons": 1}
 _WIDE, _WIDEST = 110, 125
+_TRAINERS = ("numpy", "pytorch", "tensorflow", "mxnet", "chainer", "jax")
+"""Whose times to a target the README has; the pages have those of all."""
 _LIST, _DIGEST = 4, len("sha256:") + 16
 
 
@@ -138,6 +140,8 @@ def _targets(records: Sequence[Record]) -> str:
     rows: dict[str, list[str]] = {}
     for standing in found:
         for _, label, *cells in standing_rows(standing):
+            if label.split()[0] not in _TRAINERS:
+                continue
             median, interval, _, verdict = cells[seconds - 2 :]
             told = verdict.replace("not shown", "?")
             rows.setdefault(label, []).append(f"{median} {interval} {told}")
