@@ -43,7 +43,7 @@ class ComposedUpdate(ComposedState):
         self._known = known
         self._rule = self.composed_rule = rule = known.built_rule
         self._numbers = RuleSteps(known)
-        scratch = Scratch()
+        scratch: dict[Any, Scratch] = {}  # by element type
         self._parts = [
             _Part(rule, view, [native[name][place] for place in view.natives], self._numbers.names, scratch)
             for name in where
@@ -83,7 +83,12 @@ class _Part:
     """
 
     def __init__(
-        self, rule: UpdateRule, view: View, tensors: Sequence[Any], numbers: Sequence[str], scratch: Scratch
+        self,
+        rule: UpdateRule,
+        view: View,
+        tensors: Sequence[Any],
+        numbers: Sequence[str],
+        scratch: dict[Any, Scratch],
     ) -> None:
         import paddle
 
@@ -93,7 +98,9 @@ class _Part:
         start = view.start(rule, [tensor.numpy() for tensor in tensors])
         dtype = tensors[0].dtype
         self.state = {letter: paddle.to_tensor(start[letter], dtype) for letter in self._update.state}
-        self._in_place = in_place_update(self._update, numbers, TensorFunctions(), scratch)
+        self._in_place = in_place_update(
+            self._update, numbers, TensorFunctions(), scratch.setdefault(dtype, {})
+        )
         self.takes_tensors = self._in_place is None
         self._line = self.line(self._update) if self.takes_tensors else None
 
