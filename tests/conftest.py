@@ -20,7 +20,7 @@ import psutil
 import pytest
 
 from benchmarker.cache import home
-from tests.support.command_server import command_server
+from tests.support.command_server import WARM, command_server
 from tests.support.container_image import ENGINES, make_image, missing_engine, missing_image
 from tests.support.slurm_cluster import SlurmCluster, missing, slurm_cluster
 
@@ -230,6 +230,15 @@ def plain_home(session_folder: Path) -> Path:
     folder = session_folder / "home"
     folder.mkdir(exist_ok=True)
     return folder
+
+
+@pytest.fixture(autouse=True)
+def warm_interpreters(request: pytest.FixtureRequest) -> None:
+    """Have the commands of tests marked ``warm`` start workers as forks of what this session's workers share."""
+    if request.node.get_closest_marker("warm"):
+        folder = request.getfixturevalue("session_folder") / "warm"
+        folder.mkdir(exist_ok=True)
+        request.getfixturevalue("monkeypatch").setenv(WARM, str(folder))
 
 
 @pytest.fixture

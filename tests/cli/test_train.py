@@ -370,6 +370,7 @@ COUNTING_ALIKE = (
 
 
 @pytest.mark.framework
+@pytest.mark.warm
 @pytest.mark.timeout(600)
 @pytest.mark.parametrize(
     ("recipe", "more", "evaluations"),

@@ -404,6 +404,7 @@ def train_digits(command: Command, framework: str, results: str, *more: str) -> 
 
 
 @pytest.mark.framework
+@pytest.mark.warm
 @pytest.mark.parametrize("framework", TRAINED)
 def test_a_framework_goes_on_bit_for_bit(framework: str, command: Command) -> None:
     whole = train_digits(command, framework, "whole", "--checkpoint-every=4")

@@ -11,6 +11,8 @@ from packaging.utils import canonicalize_name
 from tests.conftest import CACHE_HOME, Command, Finished
 from tests.support.framework_process import QUICK_XLA, kept_compilations
 
+pytestmark = pytest.mark.warm
+
 FRAMEWORKS = ("pytorch", "tensorflow", "mxnet", "chainer")
 ALL = f"--framework={','.join(FRAMEWORKS)}"
 PROBLEMS = {

@@ -27,6 +27,8 @@ from pathlib import Path
 from typing import Any, TextIO
 
 ROOT = Path(__file__).resolve().parents[2]
+WARM = "BENCHMARKER_TEST_WARM"
+"""Names the folder of warm interpreters, if a command's workers are to be forks of these."""
 MODULES = (
     "benchmarker.cli.main",
     "benchmarker.cli.compare",
@@ -182,6 +184,11 @@ def _become(
     importlib.invalidate_caches()
     sys.stdout = sys.__stdout__ = _stream(1, "strict", line_buffering=False)
     sys.stderr = sys.__stderr__ = _stream(2, "backslashreplace", line_buffering=True)
+    warm = environment.get(WARM)
+    if warm:
+        from tests.support.warm_interpreters import use_warm_interpreters
+
+        use_warm_interpreters(Path(warm))
 
 
 def _stream(descriptor: int, errors: str, line_buffering: bool) -> TextIO:

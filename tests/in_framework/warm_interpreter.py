@@ -1,0 +1,145 @@
+"""An interpreter that has imported a framework, of which a fork becomes each worker that is asked for.
+
+``python -s -u warm_interpreter.py JSON`` under a framework's own interpreter; ``support/warm_interpreters.py`` is its
+other end, and says what the JSON and the requests are. It ends once nothing was asked for a while.
+"""
+
+from __future__ import annotations
+
+import sys
+
+del sys.path[0]  # this folder, as the bootstrap does
+
+import atexit  # noqa: E402
+import contextlib  # noqa: E402
+import fcntl  # noqa: E402
+import gc  # noqa: E402
+import importlib  # noqa: E402
+import json  # noqa: E402
+import os  # noqa: E402
+import runpy  # noqa: E402
+import select  # noqa: E402
+import signal  # noqa: E402
+import socket  # noqa: E402
+from collections.abc import Mapping, Sequence  # noqa: E402
+from pathlib import Path  # noqa: E402
+from typing import Any  # noqa: E402
+
+MAX_IDLE_SECONDS = 150.0
+MAX_REQUEST_BYTES = 1 << 18
+MAX_DESCRIPTORS = 32
+MIN_FREE_DESCRIPTOR = 200
+"""Above those that a request names."""
+
+
+class PackageFinder:
+    """Finds the given top-level packages where the orchestrator has them."""
+
+    def __init__(self, folders: Mapping[str, str]) -> None:
+        self.folders = folders
+
+    def find_spec(self, name: str, path: Sequence[str] | None = None, target: Any = None) -> Any:
+        """Return the spec of such a package, else None."""
+        if path is not None or name not in self.folders:
+            return None
+        return importlib.machinery.PathFinder.find_spec(name, [self.folders[name]])
+
+
+def warm_up(framework: str) -> dict[str, int]:
+    """Import what a worker does, and return the threads that were ended for it, as the server of a command does."""
+    from benchmarker.worker.loading import load_framework, load_framework_plugin
+    from benchmarker.worker.openmp_threads import end_openmp_threads
+    from benchmarker.worker.warm_server import LATER_IMPORTS
+
+    loaded = load_framework(load_framework_plugin(framework))
+    for name in (*LATER_IMPORTS, *loaded.later_imports):
+        importlib.import_module(name)
+    gc.collect()
+    gc.freeze()
+    return end_openmp_threads()
+
+
+def serve(listener: socket.socket, lock: str, place: str, openmp: Mapping[str, int]) -> None:
+    """Fork for each request and tell how each fork ended; return when nothing was asked for a while.
+
+    A fork never returns: it ends where the bootstrap does.
+    """
+    woken, waking = socket.socketpair()
+    for end in (woken, waking):
+        end.setblocking(False)
+    signal.signal(signal.SIGCHLD, lambda *_: None)
+    signal.set_wakeup_fd(waking.fileno())
+    asking: dict[int, socket.socket] = {}
+    while True:
+        ready, _, _ = select.select([listener, woken], [], [], MAX_IDLE_SECONDS)
+        if not ready and not asking and _leave(listener, lock, place):
+            return
+        if woken in ready:
+            with contextlib.suppress(BlockingIOError):
+                woken.recv(4096)
+            for pid, status in _ended(asking):
+                with contextlib.suppress(OSError), asking.pop(pid) as connection:
+                    connection.send(str(status).encode())
+        if listener in ready:
+            connection, _ = listener.accept()
+            request, descriptors, _, _ = socket.recv_fds(connection, MAX_REQUEST_BYTES, MAX_DESCRIPTORS)
+            pid = os.fork()
+            if not pid:
+                signal.set_wakeup_fd(-1)
+                signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+                for opened in (listener, woken, waking, connection, *asking.values()):
+                    opened.close()
+                become(json.loads(request), descriptors, openmp)
+            for number in descriptors:
+                os.close(number)
+            asking[pid] = connection
+            with contextlib.suppress(OSError):
+                connection.send(str(pid).encode())
+
+
+def _ended(asking: Mapping[int, Any]) -> list[tuple[int, int]]:
+    found = []
+    for pid in list(asking):
+        ended, status = os.waitpid(pid, os.WNOHANG)
+        if ended:
+            found.append((pid, os.WEXITSTATUS(status) if os.WIFEXITED(status) else -os.WTERMSIG(status)))
+    return found
+
+
+def _leave(listener: socket.socket, lock: str, place: str) -> bool:
+    """Give the place up, unless someone has just come: who comes holds the lock while it does."""
+    with open(lock) as held:
+        fcntl.flock(held, fcntl.LOCK_EX)
+        if select.select([listener], [], [], 0)[0]:
+            return False
+        Path(place).unlink()
+        return True
+
+
+def become(request: Mapping[str, Any], descriptors: Sequence[int], openmp: Mapping[str, int]) -> None:
+    """Be the worker, with its descriptors under the numbers that the request names."""
+    from benchmarker.worker.openmp_threads import start_openmp_threads
+
+    os.setsid()
+    apart = [fcntl.fcntl(number, fcntl.F_DUPFD, MIN_FREE_DESCRIPTOR) for number in descriptors]
+    for number in descriptors:
+        os.close(number)
+    for number, wanted in zip(apart, request["descriptors"]):
+        os.dup2(number, wanted)
+        os.close(number)
+    os.chdir(request["folder"])
+    os.environ.clear()
+    os.environ.update(request["environment"])
+    atexit._clear()
+    sys.modules["numpy.random"].seed()  # type: ignore[attr-defined]
+    start_openmp_threads(openmp)
+    sys.argv = request["arguments"]
+    sys.path.insert(0, "")  # which the bootstrap takes away
+    runpy.run_path(sys.argv[0], run_name="__main__")
+
+
+if __name__ == "__main__":
+    given = json.loads(sys.argv[1])
+    sys.meta_path.insert(0, PackageFinder(given["packages"]))
+    with socket.socket(fileno=given["listener"]) as listening:
+        serve(listening, given["lock"], given["place"], warm_up(given["framework"]))
