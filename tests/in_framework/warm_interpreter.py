@@ -12,6 +12,7 @@ del sys.path[0]  # this folder, as the bootstrap does
 
 import atexit  # noqa: E402
 import contextlib  # noqa: E402
+import ctypes  # noqa: E402
 import fcntl  # noqa: E402
 import gc  # noqa: E402
 import importlib  # noqa: E402
@@ -25,6 +26,7 @@ from collections.abc import Mapping, Sequence  # noqa: E402
 from pathlib import Path  # noqa: E402
 from typing import Any  # noqa: E402
 
+CLONE_NEWNET = 0x40000000
 MAX_IDLE_SECONDS = 150.0
 MAX_REQUEST_BYTES = 1 << 18
 MAX_DESCRIPTORS = 32
@@ -116,11 +118,20 @@ def _leave(listener: socket.socket, lock: str, place: str) -> bool:
         return True
 
 
+def enter_network(namespace: str) -> None:
+    """Go over to a network namespace, which an open file of it names."""
+    with open(namespace) as file:
+        if ctypes.CDLL(None, use_errno=True).setns(file.fileno(), CLONE_NEWNET):
+            raise OSError(ctypes.get_errno(), "no way into the network namespace", namespace)
+
+
 def become(request: Mapping[str, Any], descriptors: Sequence[int], openmp: Mapping[str, int]) -> None:
     """Be the worker, with its descriptors under the numbers that the request names."""
     from benchmarker.worker.openmp_threads import start_openmp_threads
 
     os.setsid()
+    if request["network"]:
+        enter_network(request["network"])
     apart = [fcntl.fcntl(number, fcntl.F_DUPFD, MIN_FREE_DESCRIPTOR) for number in descriptors]
     for number in descriptors:
         os.close(number)

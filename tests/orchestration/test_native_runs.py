@@ -11,7 +11,7 @@ from tests.conftest import CACHE_HOME
 from tests.support.framework_process import QUICK_XLA, kept_compilations
 from tests.support.rank_runs import BRIEF, MLP, PARAMETER_BYTES, check, proven, rank_command
 
-pytestmark = [pytest.mark.framework, pytest.mark.timeout(300)]
+pytestmark = [pytest.mark.framework, pytest.mark.warm, pytest.mark.timeout(300)]
 
 LOSS_BYTES = 8
 """That may go with the gradients."""

@@ -11,7 +11,7 @@ from tests.conftest import CACHE_HOME
 from tests.support.framework_process import QUICK_XLA, kept_compilations
 from tests.support.rank_runs import BRIEF, proven, rank_command
 
-pytestmark = [pytest.mark.framework, pytest.mark.timeout(300)]
+pytestmark = [pytest.mark.framework, pytest.mark.warm, pytest.mark.timeout(300)]
 
 LONGER = {"bert_base": {"length": 16}, "roberta_base": {"length": 16}}
 """So that each rank has masked words."""

@@ -86,12 +86,9 @@ def use_warm_interpreters(folder: Path) -> None:
 def _warm_start(usual: Callable[..., Any], folder: Path) -> Callable[..., Any]:
     def start(command: WorkerCommand, mark: str, events: int, control: int, kept: Sequence[int]) -> Any:
         framework = command.job.get("framework")
-        if (
-            command.enclosure
-            or command.prefix
-            or not framework
-            or "/environments/" not in command.interpreter
-        ):
+        network = _network(command.prefix)
+        managed = "/environments/" in command.interpreter and command.enclosure is None
+        if not framework or not managed or network is None:
             return usual(command, mark, events, control, kept)
         connection = _connect(command, str(framework), folder)
         numbers = sorted({events, control, *kept, *command.descriptors})
@@ -100,6 +97,7 @@ def _warm_start(usual: Callable[..., Any], folder: Path) -> Callable[..., Any]:
             "environment": marked(command.environment, mark),
             "folder": str(Path.cwd()),
             "descriptors": [*numbers, 0, 1, 2],
+            "network": network,
         }
         with open(os.devnull) as nothing, open(command.log, "ab") as log:
             streams = (nothing.fileno(), log.fileno(), log.fileno())
@@ -107,6 +105,14 @@ def _warm_start(usual: Callable[..., Any], folder: Path) -> Callable[..., Any]:
         return ForkedProcess(connection)
 
     return start
+
+
+def _network(prefix: Sequence[str]) -> str | None:
+    """Return the network namespace that a command prefix enters, empty for none; None where it does more."""
+    if not prefix:
+        return ""
+    enters = len(prefix) == 3 and prefix[1].startswith("--net=")
+    return prefix[1].removeprefix("--net=") if enters else None
 
 
 def _connect(command: WorkerCommand, framework: str, folder: Path) -> socket.socket:
