@@ -433,6 +433,7 @@ evaluate_every = 19200
 
 
 @pytest.mark.framework
+@pytest.mark.warm
 @pytest.mark.timeout(300)
 def test_masks_of_dropout_are_those_that_would_have_followed(command: Command) -> None:
     """TensorFlow is killed in the midst, by SIGKILL, and goes on with the generator as it was."""
@@ -453,6 +454,7 @@ def test_masks_of_dropout_are_those_that_would_have_followed(command: Command) -
 
 
 @pytest.mark.framework
+@pytest.mark.warm
 @pytest.mark.parametrize(
     ("writer", "reader"), [("pytorch", "jax"), ("chainer", "tensorflow"), ("mxnet", "numpy")]
 )
@@ -484,6 +486,7 @@ limits = { epochs = 6 }
 
 
 @pytest.mark.framework
+@pytest.mark.warm
 @pytest.mark.parametrize(("writer", "reader"), [("pytorch", "mxnet"), ("mxnet", "chainer")])
 def test_norms_and_state_of_recurrent_layers_are_those_of_parameters(
     writer: str, reader: str, command: Command
