@@ -116,11 +116,7 @@ def _warm_up(framework: str, events: int) -> float:
     start = time.perf_counter()
     os.write(events, b'{"event": "stage", "name": "import"}\n')
     try:
-        from benchmarker.worker.loading import load_framework, load_framework_plugin
-
-        loaded = load_framework(load_framework_plugin(framework))
-        for name in (*LATER_IMPORTS, *loaded.later_imports):
-            importlib.import_module(name)
+        import_framework(framework)
     except BaseException:
         # The worker tells it, in whose stage of importing it happens again; this is its first occurrence.
         import traceback
@@ -136,6 +132,15 @@ def _warm_up(framework: str, events: int) -> float:
         os.dup2(nothing, stream)
     os.close(nothing)
     return time.perf_counter() - start
+
+
+def import_framework(value: str) -> None:
+    """Import a framework, by its entry point's value, and all that a run of it imports later."""
+    from benchmarker.worker.loading import load_framework, load_framework_plugin
+
+    loaded = load_framework(load_framework_plugin(value))
+    for name in (*LATER_IMPORTS, *loaded.later_imports):
+        importlib.import_module(name)
 
 
 def _threads() -> set[str]:

@@ -15,14 +15,13 @@ import contextlib  # noqa: E402
 import ctypes  # noqa: E402
 import fcntl  # noqa: E402
 import gc  # noqa: E402
-import importlib  # noqa: E402
 import json  # noqa: E402
 import os  # noqa: E402
 import runpy  # noqa: E402
 import select  # noqa: E402
 import signal  # noqa: E402
 import socket  # noqa: E402
-from collections.abc import Mapping, Sequence  # noqa: E402
+from collections.abc import Iterable, Mapping, Sequence  # noqa: E402
 from pathlib import Path  # noqa: E402
 from typing import Any  # noqa: E402
 
@@ -34,28 +33,18 @@ MIN_FREE_DESCRIPTOR = 200
 """Above those that a request names."""
 
 
-class PackageFinder:
-    """Finds the given top-level packages where the orchestrator has them."""
+def warm_up(framework: str, folders: Iterable[str]) -> dict[str, int]:
+    """Import what a worker does; return the threads that were ended for the forks, as a command's own server does.
 
-    def __init__(self, folders: Mapping[str, str]) -> None:
-        self.folders = folders
-
-    def find_spec(self, name: str, path: Sequence[str] | None = None, target: Any = None) -> Any:
-        """Return the spec of such a package, else None."""
-        if path is not None or name not in self.folders:
-            return None
-        return importlib.machinery.PathFinder.find_spec(name, [self.folders[name]])
-
-
-def warm_up(framework: str) -> dict[str, int]:
-    """Import what a worker does, and return the threads that were ended for it, as the server of a command does."""
-    from benchmarker.worker.loading import load_framework, load_framework_plugin
+    Our packages are found in the folders for as long as that lasts: each fork's bootstrap finds them its own way.
+    """
+    usual = sys.path.copy()
+    sys.path.extend(folders)
     from benchmarker.worker.openmp_threads import end_openmp_threads
-    from benchmarker.worker.warm_server import LATER_IMPORTS
+    from benchmarker.worker.warm_server import import_framework
 
-    loaded = load_framework(load_framework_plugin(framework))
-    for name in (*LATER_IMPORTS, *loaded.later_imports):
-        importlib.import_module(name)
+    import_framework(framework)
+    sys.path[:] = usual
     gc.collect()
     gc.freeze()
     return end_openmp_threads()
@@ -152,6 +141,6 @@ def become(request: Mapping[str, Any], descriptors: Sequence[int], openmp: Mappi
 
 if __name__ == "__main__":
     given = json.loads(sys.argv[1])
-    sys.meta_path.insert(0, PackageFinder(given["packages"]))
+    ended = warm_up(given["framework"], given["folders"])
     with socket.socket(fileno=given["listener"]) as listening:
-        serve(listening, given["lock"], given["place"], warm_up(given["framework"]))
+        serve(listening, given["lock"], given["place"], ended)

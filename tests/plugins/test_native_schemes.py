@@ -29,7 +29,7 @@ NORMALIZED = (Case("normalized"), Case("normalized", "momentum", "fp64"))
 MASKED = Case("dropped", alike=True)
 CASES = (*PLAIN, *NORMALIZED, MASKED)
 OF_FOUR = (Case("mlp", "adam"), Case("images"), Case("images", "momentum", "fp64"), NORMALIZED[0], MASKED)
-"""Of four ranks: each exchange, with gradients, parameters in several shapes, float64 and statistics."""
+"""What four ranks train: each kind of network that two do, but embeddings, and each precision."""
 KILLED = (Case("mlp"), Case("mlp", killed=1))
 TOLERANCES = {"fp32": 1e-6, "fp64": 1e-13}
 NATIVE = ("jax", "tensorflow", "keras_jax", "keras_pytorch", "keras_tensorflow")
@@ -47,7 +47,7 @@ def cases_of(ranks: int) -> tuple[Case, ...]:
 def group(tmp_path_factory: pytest.TempPathFactory, cache_home: Path) -> Group:
     """Return what runs all cases in a group of ranks once; of no ranks alone in one process.
 
-    A group of one rank runs the case with masks alone, the only one that is asked of it, one of four the fewer.
+    A group of one rank runs the case with masks alone, the only one that is asked of it, a group of four ``OF_FOUR``.
     """
 
     @cache

@@ -1,8 +1,8 @@
 """Workers that are forks of interpreters which have imported a framework, for tests of what workers do after that.
 
-To import PyTorch or TensorFlow takes most of a short run's processor time. ``Command.warm`` has the workers of managed
-environments start this way: everything else about them is as ever, from the bootstrap on. One interpreter serves all
-workers of this session whose framework, packages and variables are the same.
+To import PyTorch or TensorFlow takes most of a short run's processor time. The marker ``warm`` has the workers of
+managed environments start this way; from the bootstrap on they are as any worker. One interpreter serves all workers
+of this session whose framework, packages and variables are the same.
 """
 
 from __future__ import annotations
@@ -141,7 +141,7 @@ def _start_interpreter(
         listener.listen(64)
         given = {
             "listener": listener.fileno(),
-            "packages": dict(command.packages),
+            "folders": sorted(set(command.packages.values())),
             "framework": framework,
             "lock": str(lock),
             "place": str(place),
