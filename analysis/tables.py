@@ -7,12 +7,12 @@ from collections.abc import Iterable, Sequence
 import pandas as pd
 
 from benchmarker.analysis.comparison import Comparison
-from benchmarker.analysis.comparison.standings import standings
+from benchmarker.analysis.comparison.recipe_rankings import recipe_rankings
 from benchmarker.analysis.scaling.exchanges import exchange_of
 from benchmarker.analysis.scaling.one_rank import workload_of
 from benchmarker.analysis.scaling.scale import WEAK, Scaling
 from benchmarker.analysis.text.factors import framework_label
-from benchmarker.analysis.text.trainings import STANDINGS, standing_rows
+from benchmarker.analysis.text.trainings import RANKING_HEADINGS, ranking_rows
 from benchmarker.api.interconnect import Interconnect
 from benchmarker.execution.emulated_links import parse_link
 from benchmarker.records.lookup import Record
@@ -55,11 +55,11 @@ def trained(records: Sequence[Record]) -> pd.DataFrame:
         Of trainings by recipes.
     """
     rows = []
-    for standing in standings(records, framework_label):
-        told = standing.comparison.rows
+    for ranking in recipe_rankings(records, framework_label):
+        told = ranking.comparison.rows
         probabilities = [(None, None), *((row.steps_p, row.seconds_p) for row in told)]
-        rows += [(*row, *map(_probability, p)) for row, p in zip(standing_rows(standing), probabilities)]
-    head = list(STANDINGS)
+        rows += [(*row, *map(_probability, p)) for row, p in zip(ranking_rows(ranking), probabilities)]
+    head = list(RANKING_HEADINGS)
     head[4], head[6] = "steps, 95 % interval", "seconds, 95 % interval"
     frame = pd.DataFrame(rows, columns=[*head, "p, steps", "p, seconds"])
     return frame.set_index(["recipe", "framework"])

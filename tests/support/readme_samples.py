@@ -13,12 +13,12 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from benchmarker.analysis.comparison.standings import standings
+from benchmarker.analysis.comparison.recipe_rankings import recipe_rankings
 from benchmarker.analysis.text.experiment_table import comparison_table, record_summary
 from benchmarker.analysis.text.factors import trainer_label
 from benchmarker.analysis.text.layout import Column, table
 from benchmarker.analysis.text.operators import operators_report
-from benchmarker.analysis.text.trainings import STANDINGS, standing_rows, standings_table
+from benchmarker.analysis.text.trainings import RANKING_HEADINGS, ranking_rows, ranking_table
 from benchmarker.records.migration import newest
 from benchmarker.records.schema import Record
 
@@ -126,7 +126,7 @@ def samples(results: Path) -> dict[str, str]:
         "summary": f"{record_summary(newest(first), f'results/{paths[0].name}')}\n",
         "table": f"{command}\n{comparison_table(map(newest, compared))}\n\n{len(compared)} records in results\n",
         "record": f"{excerpt(first)}\n",
-        "trainings": f"{standings_table(trained, width=_WIDE)}\n",
+        "trainings": f"{ranking_table(trained, width=_WIDE)}\n",
         "targets": f"{_targets(trained)}\n",
         "libraries": f"{operators_report(_from(_records(results / 'libraries'), 'onednn'), width=_WIDE)}\n",
         **{name: f"{_tables(_records(results / name))}\n" for name in ("engines", "generation")},
@@ -135,11 +135,11 @@ def samples(results: Path) -> dict[str, str]:
 
 def _targets(records: Sequence[Record]) -> str:
     """Return a row per framework: the seconds to each recipe's target, their interval and the verdict on them."""
-    found = standings(records, trainer_label)
-    seconds = STANDINGS.index("seconds, median")
+    found = recipe_rankings(records, trainer_label)
+    seconds = RANKING_HEADINGS.index("seconds, median")
     rows: dict[str, list[str]] = {}
-    for standing in found:
-        for _, label, *cells in standing_rows(standing):
+    for ranking in found:
+        for _, label, *cells in ranking_rows(ranking):
             if label.split()[0] not in _TRAINERS:
                 continue
             median, interval, _, verdict = cells[seconds - 2 :]

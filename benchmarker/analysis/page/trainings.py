@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from benchmarker.analysis.comparison.standings import standings
+from benchmarker.analysis.comparison.recipe_rankings import recipe_rankings
 from benchmarker.analysis.text.factors import trainer_label
-from benchmarker.analysis.text.trainings import STANDINGS, standing_notes, standing_rows
+from benchmarker.analysis.text.trainings import RANKING_HEADINGS, ranking_notes, ranking_rows
 from benchmarker.records.lookup import Record
 
 
@@ -35,10 +35,10 @@ class Trainings:
 
 def trainings(records: Sequence[Record]) -> Trainings:
     """Return the table of those records that are trainings by recipes."""
-    found = standings(records, trainer_label)
+    found = recipe_rankings(records, trainer_label)
     return Trainings(
-        head=STANDINGS,
-        numeric=tuple("median" in title for title in STANDINGS),
-        recipes=tuple(tuple(standing_rows(standing)) for standing in found),
-        notes=tuple(standing_notes(found)),
+        head=RANKING_HEADINGS,
+        numeric=tuple("median" in title for title in RANKING_HEADINGS),
+        recipes=tuple(tuple(ranking_rows(ranking)) for ranking in found),
+        notes=tuple(ranking_notes(found)),
     )

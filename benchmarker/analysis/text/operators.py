@@ -57,7 +57,7 @@ class FrameworkScore:
     bitwise_equal: bool | None
 
 
-def standing(rows: Sequence[Row], framework: str, first: str, mode: str) -> FrameworkScore:
+def framework_score(rows: Sequence[Row], framework: str, first: str, mode: str) -> FrameworkScore:
     """Return how a framework stands over the configurations of a mode and precision."""
     own = [row[framework] for row in rows if framework in row and row[framework].well]
     pairs = [(row[first], row[framework]) for row in rows if _comparable(row, first, framework)]
@@ -110,15 +110,15 @@ def operators_report(records: Iterable[Mapping[str, Any]], *, width: int = 80) -
     ]
     said = [a.caption for a in factors if not a.varies and a.caption and a.title != "options"]
     blocks = ["\n".join(textwrap.wrap(", ".join(said), width))]
-    standings = []
+    scores = []
     # A precision is no configuration of which others would be further examples: each is summed up by itself.
     modes = _modes([_any(row).first for row in found])
     for mode in dict.fromkeys(modes):
         places = [place for place, of in enumerate(modes) if of == mode]
         chosen = [found[place] for place in places]
         blocks.append(_times([labels[place] for place in places], chosen, frameworks, mode, width))
-        standings += [standing(chosen, name, frameworks[0], mode) for name in frameworks]
-    blocks += [_standings(standings, width), *_notes(every, names, width)]
+        scores += [framework_score(chosen, name, frameworks[0], mode) for name in frameworks]
+    blocks += [_score_table(scores, width), *_notes(every, names, width)]
     return "\n\n".join(block for block in blocks if block)
 
 
@@ -166,20 +166,20 @@ def _times(
     return f"{mode}: median step{f' [{unit[1]}]' if unit else ''}\n\n{table(columns, width)}"
 
 
-def _standings(standings: Sequence[FrameworkScore], width: int) -> str:
+def _score_table(scores: Sequence[FrameworkScore], width: int) -> str:
     def column(title: str, show: Callable[[FrameworkScore], str]) -> Column:
-        return Column(title, tuple(map(show, standings)), numeric=True)
+        return Column(title, tuple(map(show, scores)), numeric=True)
 
     columns = [
-        Column("framework", tuple(s.framework for s in standings), key=True),
-        Column("mode", tuple(s.mode for s in standings)),
+        Column("framework", tuple(s.framework for s in scores), key=True),
+        Column("mode", tuple(s.mode for s in scores)),
         column("ran", lambda s: str(s.configurations)),
         column("ratio", lambda s: f"{s.ratio.centre:.3f}" if s.ratio else _NONE),
         column("95 % interval", _interval),
         column("L2 error", lambda s: _NONE if s.l2_relative is None else f"{s.l2_relative:.1e}"),
         column("same bits", lambda s: {True: "yes", False: "no", None: _NONE}[s.bitwise_equal]),
     ]
-    notes = [_RATIO.format(standings[0].framework), _ERROR, _REPEATS]
+    notes = [_RATIO.format(scores[0].framework), _ERROR, _REPEATS]
     wrapped = [textwrap.fill(note, width, subsequent_indent="  ") for note in notes]
     return "\n".join([table(columns, width), "", *wrapped])
 

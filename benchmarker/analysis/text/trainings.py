@@ -14,7 +14,7 @@ from benchmarker.analysis.comparison.censored import (
     median_time,
     olympic_mean,
 )
-from benchmarker.analysis.comparison.standings import Standing, standings
+from benchmarker.analysis.comparison.recipe_rankings import RecipeRanking, recipe_rankings
 from benchmarker.analysis.comparison.training_differences import (
     MIN_FOR_VERDICT,
     SIGNIFICANCE,
@@ -104,18 +104,18 @@ def _block(
     return "\n".join([*textwrap.wrap(heading, width), "", table(columns, width), "", *wrapped])
 
 
-STANDINGS = ("recipe", "framework", "reached", "steps, median", "95 % interval",
+RANKING_HEADINGS = ("recipe", "framework", "reached", "steps, median", "95 % interval",
              "seconds, median", "95 % interval", "verdict on steps", "verdict on seconds")  # fmt: skip
-"""Headings of :func:`standing_rows`."""
+"""Headings of :func:`ranking_rows`."""
 
 
-def standing_rows(standing: Standing) -> list[tuple[str, ...]]:
+def ranking_rows(ranking: RecipeRanking) -> list[tuple[str, ...]]:
     """Return a row of texts for each framework of a recipe, the first at the target first."""
-    first, *others = standing.comparison.groups
-    verdicts = [(_brief(row.steps_verdict), _brief(row.verdict)) for row in standing.comparison.rows]
+    first, *others = ranking.comparison.groups
+    verdicts = [(_brief(row.steps_verdict), _brief(row.verdict)) for row in ranking.comparison.rows]
     told = [(first, _NONE, "first"), *((group, *both) for group, both in zip(others, verdicts))]
     return [
-        (standing.recipe, group.label, _count(group), *_medians(group), steps, seconds)
+        (ranking.recipe, group.label, _count(group), *_medians(group), steps, seconds)
         for group, steps, seconds in told
     ]
 
@@ -130,13 +130,13 @@ def _brief(verdict: str) -> str:
     return _NOT_SHOWN if verdict == "no difference shown" else verdict
 
 
-def standing_notes(found: Sequence[Standing]) -> list[str]:
-    """Return what is to be known of :func:`standing_rows`."""
-    failed = [f"{name} ({standing.recipe})" for standing in found for name in standing.failed]
+def ranking_notes(found: Sequence[RecipeRanking]) -> list[str]:
+    """Return what is to be known of :func:`ranking_rows`."""
+    failed = [f"{name} ({ranking.recipe})" for ranking in found for name in ranking.failed]
     groups = [
-        replace(group, label=f"{group.label} ({standing.recipe})")
-        for standing in found
-        for group in standing.comparison.groups
+        replace(group, label=f"{group.label} ({ranking.recipe})")
+        for ranking in found
+        for group in ranking.comparison.groups
     ]
     return [
         _MEDIAN,
@@ -147,9 +147,9 @@ def standing_notes(found: Sequence[Standing]) -> list[str]:
     ]
 
 
-def _verdicts(found: Sequence[Standing]) -> str:
+def _verdicts(found: Sequence[RecipeRanking]) -> str:
     """Return how verdicts are come by, with the tests that were made."""
-    rows = [row for standing in found for row in standing.comparison.rows]
+    rows = [row for ranking in found for row in ranking.comparison.rows]
     made = {test for row in rows for test in (row.steps_test, row.seconds_test)} - {None}
     seeds = " within each seed"
     where = "" if made == {WITHIN_SEEDS} else ", where both frameworks have the same and enough"
@@ -157,7 +157,7 @@ def _verdicts(found: Sequence[Standing]) -> str:
     return f"{level} over permutations{f'{seeds}{where}' if WITHIN_SEEDS in made else ''}{_VERDICTS}"
 
 
-def standings_table(records: Sequence[Record], *, width: int = 80) -> str:
+def ranking_table(records: Sequence[Record], *, width: int = 80) -> str:
     """Return one table over several recipes: who is at the target of each first, and who is shown to be later.
 
     Parameters
@@ -167,14 +167,14 @@ def standings_table(records: Sequence[Record], *, width: int = 80) -> str:
     width : int
         Characters a line should have at most.
     """
-    found = standings(records, trainer_label)
-    blank = ("",) * (len(STANDINGS) - 2)
-    rows = [row for one in found for row in [(one.recipe, *blank), *_below(standing_rows(one))]]
+    found = recipe_rankings(records, trainer_label)
+    blank = ("",) * (len(RANKING_HEADINGS) - 2)
+    rows = [row for one in found for row in [(one.recipe, *blank), *_below(ranking_rows(one))]]
     columns = [
         Column(title, align_points(texts) if "median" in title else texts, numeric="median" in title)
-        for title, texts in zip(STANDINGS[1:], zip(*rows))
+        for title, texts in zip(RANKING_HEADINGS[1:], zip(*rows))
     ]
-    notes = [textwrap.fill(note, width, subsequent_indent="  ") for note in standing_notes(found)]
+    notes = [textwrap.fill(note, width, subsequent_indent="  ") for note in ranking_notes(found)]
     return "\n".join([table(columns, width), "", *notes])
 
 

@@ -14,7 +14,7 @@ from benchmarker.api.update_rule import ParameterPlace, Shape, UpdateRule
 from benchmarker.errors import UnsupportedError
 from benchmarker.plugins.common.hyperparameters import Hyperparameters
 from benchmarker.plugins.common.layouts import Layout
-from benchmarker.training.optimizers.standing import Standing, standing
+from benchmarker.training.optimizers.native_layout import NativeLayout, native_layout
 from benchmarker.training.optimizers.update_graph import UpdateGraph, number_names, totals_graph, update_graph
 
 if TYPE_CHECKING:
@@ -74,31 +74,31 @@ class View:
         Which of the parameter's native tensors these are.
     layout : Layout
         Of the parameter.
-    standing : Standing or None
+    native_layout : NativeLayout or None
         How the parameter stands in them; None of one that is seen as it stands.
     """
 
     place: ParameterPlace
     natives: tuple[int, ...]
     layout: Layout
-    standing: Standing | None = None
+    native_layout: NativeLayout | None = None
 
     def update(self, rule: UpdateRule) -> UpdateGraph:
         """Return the graph of the update."""
-        return update_graph(rule, self.place, self.standing)
+        return update_graph(rule, self.place, self.native_layout)
 
     def totals(self, rule: UpdateRule) -> UpdateGraph | None:
         """Return the graph of what is added to the totals, if there are any."""
-        return totals_graph(rule, self.place, self.standing)
+        return totals_graph(rule, self.place, self.native_layout)
 
     def start(self, rule: UpdateRule, arrays: Sequence[Array]) -> Mapping[str, Array]:
         """Return the state before the first update, of native tensors as arrays."""
-        seen = arrays[0] if self.standing is None else np.ascontiguousarray(self.layout.decode(arrays))
+        seen = arrays[0] if self.native_layout is None else np.ascontiguousarray(self.layout.decode(arrays))
         return started(rule, self.place, seen)
 
     def slots(self, kept: Any) -> list[Any]:
         """Return a letter of the state, None if there is none, by native tensor."""
-        if self.standing is None or kept is None:
+        if self.native_layout is None or kept is None:
             return [kept] * len(self.natives)
         return [AsInGraph(kept), *[None] * (len(self.natives) - 1)]
 
@@ -126,7 +126,7 @@ def views(
     """
     if _is_all_the_same(rule, place, shapes, layout):
         return tuple(View(native_place(place, shape), (i,), layout) for i, shape in enumerate(shapes))
-    found = standing(place.shape, layout.encode(_numbered(place.shape)))
+    found = native_layout(place.shape, layout.encode(_numbered(place.shape)))
     if found is None:
         raise UnsupportedError(
             f"optimizer '{rule.name}' sees each parameter as a whole, and the elements of '{place.name}' stand in "
@@ -149,7 +149,7 @@ def sees_native_tensors(
         As :func:`views` says.
     """
     return all(
-        view.standing is None
+        view.native_layout is None
         for name, place in where.items()
         for view in views(rule, place, shapes[name], layouts[name])
     )

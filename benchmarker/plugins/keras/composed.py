@@ -21,7 +21,7 @@ from benchmarker.plugins.keras.binding_site import Setting
 from benchmarker.plugins.keras.layouts import Native
 from benchmarker.plugins.keras.operators import BINDERS
 from benchmarker.plugins.keras.optimizers import dense
-from benchmarker.training.optimizers.standing import Standing
+from benchmarker.training.optimizers.native_layout import NativeLayout
 from benchmarker.training.optimizers.update_graph import UpdateGraph, totals_graph, update_graph
 
 if TYPE_CHECKING:
@@ -49,9 +49,9 @@ class Part:
     view: View | None = None
 
     @property
-    def standing(self) -> Standing | None:
+    def native_layout(self) -> NativeLayout | None:
         """How the parameter stands in the variable, if the order of axes does not say it."""
-        return None if self.view is None else self.view.standing
+        return None if self.view is None else self.view.native_layout
 
     def start(self, rule: UpdateRule, variable: Any) -> Mapping[str, Array]:
         """Return the state before the first update of the variable."""
@@ -141,9 +141,9 @@ class _Composed:
         """Make the state of variables, and the straight lines of their updates."""
         self.numbers = self.add_variable((len(self.steps.names),), "zeros", name="numbers")
         self.states = []
-        self._updates = [update_graph(self.rule, part.place, part.standing) for part in self._seen]
+        self._updates = [update_graph(self.rule, part.place, part.native_layout) for part in self._seen]
         self._lines = [self._line(update) for update in self._updates]
-        totals = [totals_graph(self.rule, part.place, part.standing) for part in self._seen]
+        totals = [totals_graph(self.rule, part.place, part.native_layout) for part in self._seen]
         self._total_lines = [self._line(graph) for graph in totals if graph]
         for variable, part, update in zip(variables, self._seen, self._updates):
             start = part.start(self.rule, variable)

@@ -104,7 +104,7 @@ class _Part:
         start = view.start(rule, list(map(to_numpy, tensors)))
         self.state = {letter: self._kept(start[letter]) for letter in update.state}
         self._results = [(*update.parameters, *update.state).index(name) for name in update.results]
-        alone = view.standing is None and rule.is_elementwise
+        alone = view.native_layout is None and rule.is_elementwise
         self._in_pieces = alone and _is_dense(tensors[0]) and elements > PIECE
         made = {view.place.shape: update}
         shapes: Sequence[Shape] = list(made)

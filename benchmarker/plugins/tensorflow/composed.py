@@ -150,7 +150,7 @@ class ComposedRule:
 
     def _started(self, view: View, order: Order, variables: Sequence[Any]) -> dict[str, Any]:
         arrays = [np.asarray(variable.numpy()) for variable in variables]
-        if view.standing is None and order:
+        if view.native_layout is None and order:
             arrays = [array.transpose(inverse(order)) for array in arrays]
         return {
             letter: self._tf.Variable(np.ascontiguousarray(array), trainable=False, dtype=self._dtype)
@@ -191,17 +191,17 @@ class _Part:
 
     def to_rule(self, operators: TensorFlowOperators, natives: Sequence[Any]) -> Tensor:
         """Return tensors of the variables as the rule sees them."""
-        if self.view.standing is None:
+        if self.view.native_layout is None:
             return Tensor(natives[0], self.order)
         tensors = [Tensor(native, graph_order(len(native.shape))) for native in natives]
-        joined: Tensor = self.view.standing.joined(operators, tensors)
+        joined: Tensor = self.view.native_layout.joined(operators, tensors)
         return joined
 
     def from_rule(self, operators: TensorFlowOperators, seen: Tensor) -> list[Any]:
         """Return a tensor of the rule as the variables stand."""
-        if self.view.standing is None:
+        if self.view.native_layout is None:
             return [operators.arrange(seen, self.order)]
-        return [operators.plain(tensor) for tensor in self.view.standing.parted(operators, seen)]
+        return [operators.plain(tensor) for tensor in self.view.native_layout.parted(operators, seen)]
 
 
 def _is_in_order(layout: WeightLayout, place: ParameterPlace) -> bool:

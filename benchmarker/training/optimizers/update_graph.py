@@ -11,7 +11,7 @@ from benchmarker.graph.graph import Graph
 from benchmarker.graph.network import Network
 from benchmarker.graph.recorder import Value
 from benchmarker.training.optimizers.advance import updated
-from benchmarker.training.optimizers.standing import Standing
+from benchmarker.training.optimizers.native_layout import NativeLayout
 
 GRADIENT, PARAMETER = "gradient", "parameter"
 
@@ -47,11 +47,11 @@ class _Recording:
         self,
         rule: UpdateRule,
         place: ParameterPlace,
-        standing: Optional[Standing],
+        native_layout: Optional[NativeLayout],
         totals: Iterable[str] = (),
     ) -> None:
         self.network = Network(f"{rule.name}_update", 1)
-        self._standing = standing
+        self._native_layout = native_layout
         gradients, parameters = self._tensors(GRADIENT, place.shape), self._tensors(PARAMETER, place.shape)
         self._gradients, self._parameters = tuple(gradients), tuple(parameters)
         shapes = rule.state_shapes(place)
@@ -62,16 +62,18 @@ class _Recording:
         self.given = Given(place, gradient, parameter, state, numbers, added_up)
 
     def _tensors(self, name: str, shape: Shape) -> Dict[str, Value]:
-        if self._standing is None:
+        if self._native_layout is None:
             return {name: self.network.operand(name, shape)}
         return {
             f"{name}.{number}": self.network.operand(f"{name}.{number}", own)
-            for number, own in enumerate(self._standing.shapes)
+            for number, own in enumerate(self._native_layout.shapes)
         }
 
     def _joined(self, tensors: Mapping[str, Value]) -> Value:
         natives: List[Any] = list(tensors.values())
-        joined: Value = natives[0] if self._standing is None else self._standing.joined(self.network, natives)
+        joined: Value = (
+            natives[0] if self._native_layout is None else self._native_layout.joined(self.network, natives)
+        )
         return joined
 
     def _scalar(self, name: str) -> Value:
@@ -79,7 +81,11 @@ class _Recording:
 
     def parted(self, parameter: Value) -> Dict[str, Value]:
         """Return the tensors that a parameter goes into."""
-        values = [parameter] if self._standing is None else self._standing.parted(self.network, parameter)
+        values = (
+            [parameter]
+            if self._native_layout is None
+            else self._native_layout.parted(self.network, parameter)
+        )
         return dict(zip(self._parameters, values))
 
     def finished(self, results: Mapping[str, Value]) -> UpdateGraph:
@@ -101,16 +107,18 @@ def number_names(rule: UpdateRule) -> Tuple[str, ...]:
 
 
 def totals_graph(
-    rule: UpdateRule, place: ParameterPlace, standing: Optional[Standing] = None
+    rule: UpdateRule, place: ParameterPlace, native_layout: Optional[NativeLayout] = None
 ) -> UpdateGraph | None:
     """Return the graph of what a parameter adds to the totals; None of a rule that has none."""
-    recording = _Recording(rule, place, standing)
+    recording = _Recording(rule, place, native_layout)
     network: Any = recording.network
     totals = rule.totals(network, recording.given)
     return recording.finished(totals) if totals else None
 
 
-def update_graph(rule: UpdateRule, place: ParameterPlace, standing: Optional[Standing] = None) -> UpdateGraph:
+def update_graph(
+    rule: UpdateRule, place: ParameterPlace, native_layout: Optional[NativeLayout] = None
+) -> UpdateGraph:
     """Return the graph of a parameter's update; the parameter is where the next gradient is taken.
 
     Parameters
@@ -119,11 +127,11 @@ def update_graph(rule: UpdateRule, place: ParameterPlace, standing: Optional[Sta
         The rule.
     place : ParameterPlace
         What it knows of the parameter.
-    standing : Standing, optional
+    native_layout : NativeLayout, optional
         How the parameter stands in the tensors that the graph takes and gives; by default it is one of them.
     """
-    totals = totals_graph(rule, place, standing)
-    recording = _Recording(rule, place, standing, totals.results if totals else ())
+    totals = totals_graph(rule, place, native_layout)
+    recording = _Recording(rule, place, native_layout, totals.results if totals else ())
     network: Any = recording.network
     parameter, state = updated(rule, network, recording.given)
     return recording.finished({**recording.parted(parameter), **state})

@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 
 from benchmarker.analysis.page.trainings import trainings
-from benchmarker.analysis.text.trainings import STANDINGS, standings_table, trainings_table
+from benchmarker.analysis.text.trainings import RANKING_HEADINGS, ranking_table, trainings_table
 from tests.support.trainings import trained
 
 SEEDS = ([10, 95], [10, 20, 95], [10, 20, 30, 95], [10, 20, 95], [10, 20, 95], [10, 20])
@@ -18,7 +18,7 @@ RECORDS = [
 
 
 def test_each_recipe_has_its_frameworks_below_it_the_first_first() -> None:
-    lines = standings_table(RECORDS, width=120).splitlines()
+    lines = ranking_table(RECORDS, width=120).splitlines()
     table = [line.split() for line in lines[lines.index("") - 6 : lines.index("")]]
     assert [row[0] for row in table] == ["small", "numpy", "jax", "other", "numpy", "jax"]
     assert " ".join(table[1]) == "numpy 1.0 5 of 6 20 [10, missed] 2.90 [1.90, missed] - first"
@@ -26,19 +26,19 @@ def test_each_recipe_has_its_frameworks_below_it_the_first_first() -> None:
 
 
 def test_its_notes_say_how_it_was_tested() -> None:
-    text = " ".join(standings_table(RECORDS, width=100).split())
+    text = " ".join(ranking_table(RECORDS, width=100).split())
     assert "corrected for all pairs (Holm)" in text
     assert "from the sign test" in text
     assert "did not end well" not in text
     failed = {**trained([10, 95], framework="mxnet"), "training": None}
-    named = " ".join(standings_table([failed, *RECORDS], width=100).split())
+    named = " ".join(ranking_table([failed, *RECORDS], width=100).split())
     assert named.endswith("Without a training that ended well: mxnet 1.0 (small).")
 
 
 def test_it_fits_a_terminal() -> None:
-    text = standings_table(RECORDS, width=80)
+    text = ranking_table(RECORDS, width=80)
     assert max(map(len, text.splitlines())) <= 80
-    assert all(word in text for title in STANDINGS[1:] for word in title.split())
+    assert all(word in text for title in RANKING_HEADINGS[1:] for word in title.split())
 
 
 def test_whose_seconds_were_disturbed_is_told_with_the_recipe() -> None:
@@ -46,7 +46,7 @@ def test_whose_seconds_were_disturbed_is_told_with_the_recipe() -> None:
     for record in records[:2]:
         record["trust"]["grade"] = "contaminated"
     told = "Left out of seconds, not of steps, as disturbed or otherwise not to be ranked: 2 of 6 of jax 1.0 (small)"
-    for text in (standings_table(records, width=200), "\n".join(trainings(records).notes)):
+    for text in (ranking_table(records, width=200), "\n".join(trainings(records).notes)):
         assert told in " ".join(text.split())
     assert "2 of 6 of jax 1.0." in " ".join(trainings_table(records[:12], width=200).split())
-    assert "disturbed" not in standings_table(RECORDS, width=200)
+    assert "disturbed" not in ranking_table(RECORDS, width=200)

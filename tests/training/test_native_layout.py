@@ -26,7 +26,7 @@ from benchmarker.plugins.common.layouts import (
 from benchmarker.plugins.common.restoring import restored_arrays
 from benchmarker.plugins.numpy.operators import NumpyOperators
 from benchmarker.plugins.tensorflow.layouts import directions as transposed
-from benchmarker.training.optimizers.standing import MAX_PIECES, Arrangement, Standing, standing
+from benchmarker.training.optimizers.native_layout import MAX_PIECES, Arrangement, NativeLayout, native_layout
 from benchmarker.training.optimizers.update_graph import update_graph
 
 Array = npt.NDArray[np.float64]
@@ -60,8 +60,8 @@ def drawn(shape: tuple[int, ...], seed: int = 0) -> Array:
     return np.random.default_rng(seed).normal(size=shape)
 
 
-def found(layout: Layout, shape: tuple[int, ...]) -> Standing:
-    made = standing(shape, layout.encode(np.arange(np.prod(shape)).reshape(shape)))
+def found(layout: Layout, shape: tuple[int, ...]) -> NativeLayout:
+    made = native_layout(shape, layout.encode(np.arange(np.prod(shape)).reshape(shape)))
     assert made is not None
     return made
 
@@ -108,11 +108,11 @@ def shuffled(size: int) -> Layout:
 
 def test_no_order_is_found_where_there_is_none() -> None:
     size = 4 * MAX_PIECES
-    assert standing((size,), shuffled(size).encode(np.arange(size))) is None
+    assert native_layout((size,), shuffled(size).encode(np.arange(size))) is None
     twice = np.zeros(6, np.int64)
-    assert standing((6,), [twice]) is None
-    assert standing((6,), [np.arange(5)]) is None
-    assert standing((6,), [np.arange(6) * 0.5]) is None
+    assert native_layout((6,), [twice]) is None
+    assert native_layout((6,), [np.arange(5)]) is None
+    assert native_layout((6,), [np.arange(6) * 0.5]) is None
 
 
 # --- what rules see ------------------------------------------------------------------------------
@@ -145,7 +145,7 @@ def test_a_rule_sees_the_parameter_where_its_tensors_are_not_all_the_same_to_it(
     kind: str, layout: Layout, shape: tuple[int, ...], whole: bool
 ) -> None:
     views_of_it = seen(kind, layout, shape)
-    assert [view.standing is not None for view in views_of_it] == (
+    assert [view.native_layout is not None for view in views_of_it] == (
         [True] if whole else [False] * len(layout.encode(np.zeros(shape)))
     )
 

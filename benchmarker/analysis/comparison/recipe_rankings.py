@@ -17,7 +17,7 @@ from benchmarker.records.lookup import Record
 
 
 @dataclass(frozen=True)
-class Standing:
+class RecipeRanking:
     """The frameworks that were trained by a recipe.
 
     Parameters
@@ -35,8 +35,8 @@ class Standing:
     failed: tuple[str, ...]
 
 
-def standings(records: Sequence[Record], label: Callable[[Record], str]) -> list[Standing]:
-    """Return a standing for each recipe with a training that ended well.
+def recipe_rankings(records: Sequence[Record], label: Callable[[Record], str]) -> list[RecipeRanking]:
+    """Return a ranking for each recipe with a training that ended well.
 
     Parameters
     ----------
@@ -47,17 +47,17 @@ def standings(records: Sequence[Record], label: Callable[[Record], str]) -> list
     """
     recipes = [found for found in by_recipe(records) if any(record["training"] for record in found)]
     names = recipe_names([found[0] for found in recipes])
-    return [_standing(name, found, label) for name, found in zip(names, recipes)]
+    return [_ranking(name, found, label) for name, found in zip(names, recipes)]
 
 
-def _standing(name: str, records: Sequence[Record], label: Callable[[Record], str]) -> Standing:
+def _ranking(name: str, records: Sequence[Record], label: Callable[[Record], str]) -> RecipeRanking:
     found: dict[str, list[Record]] = {}
     for record in records:
         found.setdefault(label(record), []).append(record)
     groups = [TrainingGroup(title, tuple(own)) for title, own in found.items()]
     first, *others = sorted((group for group in groups if group.well), key=_place)
     failed = tuple(group.label for group in groups if not group.well)
-    return Standing(name, compare_groups(first, others, chosen_afterwards=True), failed)
+    return RecipeRanking(name, compare_groups(first, others, chosen_afterwards=True), failed)
 
 
 def _place(group: TrainingGroup) -> tuple[bool, float, float]:

@@ -82,7 +82,7 @@ class Arrangement:
 
 
 @dataclass(frozen=True)
-class Standing:
+class NativeLayout:
     """The way from native tensors to the parameter that they hold, and back.
 
     Parameters
@@ -108,7 +108,7 @@ class Standing:
         return [arrangement.made(operators, [parameter]) for arrangement in self.parting]
 
 
-def standing(shape: Shape, natives: Sequence[Array]) -> Optional[Standing]:
+def native_layout(shape: Shape, natives: Sequence[Array]) -> Optional[NativeLayout]:
     """Return how a parameter stands.
 
     Parameters
@@ -120,7 +120,7 @@ def standing(shape: Shape, natives: Sequence[Array]) -> Optional[Standing]:
 
     Returns
     -------
-    Standing or None
+    NativeLayout or None
         None if these have not each element once, or in an order that few pieces show.
     """
     size = math.prod(shape)
@@ -137,7 +137,7 @@ def standing(shape: Shape, natives: Sequence[Array]) -> Optional[Standing]:
     parting = [_arrangement(own, [shape], np.zeros_like(n), n) for own, n in zip(shapes, flat)]
     if joining is None or None in parting:
         return None
-    return Standing(shapes, joining, tuple(found for found in parting if found is not None))
+    return NativeLayout(shapes, joining, tuple(found for found in parting if found is not None))
 
 
 _Run = Tuple[int, int]
