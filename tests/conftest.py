@@ -22,6 +22,7 @@ import pytest
 from benchmarker.cache import home
 from tests.support.command_server import WARM, command_server
 from tests.support.container_image import ENGINES, make_image, missing_engine, missing_image
+from tests.support.quick_compilers import QUICK_XLA
 from tests.support.slurm_cluster import SlurmCluster, missing, slurm_cluster
 
 # Each command is a process of its own, which without kept bytecode would compile the whole package first.
@@ -211,6 +212,21 @@ class Command:
         return replace(self, environment={**self.environment, "PYTHONPATH": path})
 
 
+def command_environment(folder: Path, home: Path) -> dict[str, str]:
+    """Return the environment of a test's commands, whose folder and cache are given."""
+    path = filter(None, [str(ROOT), os.environ.get("PYTHONPATH")])
+    return {
+        **os.environ,
+        **QUICK_XLA,
+        "PYTHONPATH": os.pathsep.join(path),
+        "BENCHMARKER_HOME": str(home),
+        "BENCHMARKER_TEST_FOLDER": str(folder),
+        "NO_COLOR": "1",
+        # Tests share the cores: threads that wait by spinning would hold up those of the other tests.
+        "OMP_WAIT_POLICY": "passive",
+    }
+
+
 @pytest.fixture(scope="session")
 def cache_home() -> Path:
     """The cache with the frameworks' environments, which are made on first use; its tests are marked ``framework``."""
@@ -232,13 +248,21 @@ def plain_home(session_folder: Path) -> Path:
     return folder
 
 
+@pytest.fixture(scope="session", autouse=True)
+def warm_interpreters(session_folder: Path) -> Iterator[None]:
+    """Have commands start workers as forks of interpreters that all of this session share."""
+    folder = session_folder / "warm"
+    folder.mkdir(exist_ok=True)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv(WARM, str(folder))
+        yield
+
+
 @pytest.fixture(autouse=True)
-def warm_interpreters(request: pytest.FixtureRequest) -> None:
-    """Have the commands of tests marked ``warm`` start workers as forks of what this session's workers share."""
-    if request.node.get_closest_marker("warm"):
-        folder = request.getfixturevalue("session_folder") / "warm"
-        folder.mkdir(exist_ok=True)
-        request.getfixturevalue("monkeypatch").setenv(WARM, str(folder))
+def cold_interpreters(request: pytest.FixtureRequest) -> None:
+    """Have the commands of tests marked ``cold`` start new ones."""
+    if request.node.get_closest_marker("cold"):
+        request.getfixturevalue("monkeypatch").delenv(WARM)
 
 
 @pytest.fixture
@@ -260,14 +284,7 @@ def command(request: pytest.FixtureRequest, tmp_path: Path, plain_home: Path) ->
     """
     marker = request.node.get_closest_marker("framework")
     home = CACHE_HOME if marker and marker.args != ("numpy",) else plain_home
-    environment = dict(os.environ)
-    environment["PYTHONPATH"] = os.pathsep.join(filter(None, [str(ROOT), environment.get("PYTHONPATH")]))
-    environment["BENCHMARKER_HOME"] = str(home)
-    environment["NO_COLOR"] = "1"
-    # Tests share the cores: threads that wait by spinning would hold up those of the other tests.
-    environment["OMP_WAIT_POLICY"] = "passive"
-    environment["BENCHMARKER_TEST_FOLDER"] = str(tmp_path)
-    return Command(tmp_path, environment)
+    return Command(tmp_path, command_environment(tmp_path, home))
 
 
 def write_distribution(

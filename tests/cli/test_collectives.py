@@ -110,7 +110,6 @@ GLOO_S_REDUCE_SCATTER = ("pytorch", "reduce_scatter")
 @pytest.mark.parametrize(
     "framework", [pytest.param(name, marks=pytest.mark.framework(name)) for name in LACKED]
 )
-@pytest.mark.warm
 def test_a_framework_s_own_are_exact(command: Command, framework: str) -> None:
     kinds = [kind for kind in COLLECTIVES if kind not in LACKED[framework]]
     own = registry.framework(framework).collectives

@@ -123,7 +123,7 @@ def environments(slurm: SlurmCluster) -> list[dict[str, str]]:
 def test_a_preempted_job_is_queued_again_and_goes_on_with_what_is_missing(
     cluster: Command, slurm: SlurmCluster
 ) -> None:
-    name = submit(cluster, "--cells-per-job=4", "--option=partition=requeued", "--", "--steps=20000")
+    name = submit(cluster, "--cells-per-job=4", "--option=partition=requeued", "--", "--steps=8000")
     results = cluster.folder / "results-submissions" / name / "part-1" / "results"
     assert wait_until(lambda: list(results.glob("*.json")), TIMEOUT)
     (first,) = results.glob("*.json")

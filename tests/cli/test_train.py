@@ -370,7 +370,6 @@ COUNTING_ALIKE = (
 
 
 @pytest.mark.framework
-@pytest.mark.warm
 @pytest.mark.timeout(600)
 @pytest.mark.parametrize(
     ("recipe", "more", "evaluations"),
@@ -411,7 +410,6 @@ def test_labels_as_weights_of_classes_train_as_class_indices_do(
 
 
 @pytest.mark.framework
-@pytest.mark.warm
 def test_mixed_and_smoothed_labels_train_alike(command: Command) -> None:
     more = "augmentation = ['mixup', { name = 'label_smoothing', epsilon = 0.2 }]"
     path = command.folder / quick(command, 0.99, more)

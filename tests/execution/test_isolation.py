@@ -18,7 +18,7 @@ from tests.conftest import ROOT, Command
 from tests.support.installing import install, make_venv
 from tests.support.mirror_framework import SOURCE, seen, with_mirror
 
-pytestmark = pytest.mark.framework
+pytestmark = [pytest.mark.framework, pytest.mark.cold]
 RUN = ("--framework=mirror", "--problem=mnist_mlp", "--batch-size=2", "--steps=2", "--warmup=0", "--json")
 DECOY = "raise ImportError('this is the decoy')\n"
 

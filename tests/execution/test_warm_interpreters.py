@@ -10,18 +10,22 @@ import pytest
 from tests.conftest import Command
 from tests.support.command_server import WARM
 
-pytestmark = [pytest.mark.framework("numpy"), pytest.mark.warm]
+pytestmark = [pytest.mark.framework("numpy")]
 
 RUN = ("--problem=mnist_mlp", "--batch-size=8", "--steps=3", "--warmup=1", "--env=managed", "--json")
 
 
-def test_runs_share_an_interpreter(command: Command) -> None:
+def test_runs_of_several_tests_share_an_interpreter(command: Command) -> None:
+    interpreters = []
     with tempfile.TemporaryDirectory() as folder:
         command.environment[WARM] = folder
-        records = [record for _ in range(2) for record in command("--framework=numpy", *RUN).records]
-        assert [record["status"] for record in records] == ["ok", "ok"]
-        assert all(record["verification"]["status"] == "passed" for record in records)
-        assert sum(path.is_socket() for path in Path(folder).iterdir()) == 1
+        for test in ("one", "another"):
+            command.environment["PYTEST_CURRENT_TEST"] = test
+            (record,) = command("--framework=numpy", *RUN).records
+            assert (record["status"], record["verification"]["status"]) == ("ok", "passed")
+            interpreters.append({path.name for path in Path(folder).iterdir() if path.is_socket()})
+    assert interpreters[0]
+    assert interpreters[1] == interpreters[0]
 
 
 @pytest.mark.parametrize(("fault", "number", "told"), [("exit", 3, "3"), ("signal", 11, "SIGSEGV")])

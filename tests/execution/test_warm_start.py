@@ -37,7 +37,7 @@ from tests.conftest import DISTRIBUTIONS, ROOT, Command, write_distribution
 from tests.support.framework_process import interpreter
 from tests.support.waiting import gone_soon, is_alive, wait_until
 
-pytestmark = pytest.mark.framework("numpy")
+pytestmark = [pytest.mark.framework("numpy"), pytest.mark.cold]
 
 TENANT, TORCH, IMPORTING = (f"tenant_framework:{name}" for name in ("OnNumpy", "OnTorch", "Importing"))
 TENANTS = DISTRIBUTIONS / "tenant"

@@ -1,4 +1,4 @@
-"""An interpreter that has imported a framework, of which a fork becomes each worker that is asked for.
+"""An interpreter that has imported a framework, of which a fork becomes each process that is asked for.
 
 ``python -s -u warm_interpreter.py JSON`` under a framework's own interpreter; ``support/warm_interpreters.py`` is its
 other end, and says what the JSON and the requests are. It ends once nothing was asked for a while.
@@ -21,6 +21,8 @@ import runpy  # noqa: E402
 import select  # noqa: E402
 import signal  # noqa: E402
 import socket  # noqa: E402
+import threading  # noqa: E402
+import traceback  # noqa: E402
 from collections.abc import Iterable, Mapping, Sequence  # noqa: E402
 from pathlib import Path  # noqa: E402
 from typing import Any  # noqa: E402
@@ -53,7 +55,7 @@ def warm_up(framework: str, folders: Iterable[str]) -> dict[str, int]:
 def serve(listener: socket.socket, lock: str, place: str, openmp: Mapping[str, int]) -> None:
     """Fork for each request and tell how each fork ended; return when nothing was asked for a while.
 
-    A fork never returns: it ends where the bootstrap does.
+    A fork never returns: it ends where its program does.
     """
     woken, waking = socket.socketpair()
     for end in (woken, waking):
@@ -116,7 +118,7 @@ def enter_network(namespace: str) -> None:
 
 
 def become(request: Mapping[str, Any], descriptors: Sequence[int], openmp: Mapping[str, int]) -> None:
-    """Be the worker, with its descriptors under the numbers that the request names."""
+    """Be the process, with its descriptors under the numbers that the request names: a script, or a module after -m."""
     from benchmarker.worker.openmp_threads import start_openmp_threads
 
     os.setsid()
@@ -134,9 +136,33 @@ def become(request: Mapping[str, Any], descriptors: Sequence[int], openmp: Mappi
     atexit._clear()
     sys.modules["numpy.random"].seed()  # type: ignore[attr-defined]
     start_openmp_threads(openmp)
-    sys.argv = request["arguments"]
-    sys.path.insert(0, "")  # which the bootstrap takes away
-    runpy.run_path(sys.argv[0], run_name="__main__")
+    sys.path.insert(0, "")  # the working directory, which the bootstrap takes away
+    os._exit(run(request["arguments"]))
+
+
+def run(arguments: Sequence[str]) -> int:
+    """Run a script or, after ``-m``, a module, as an interpreter would; return the status to end with.
+
+    To take down what this process has not made itself would fail, and costs more than many runs do.
+    """
+    status: Any = 0
+    first, *others = arguments
+    sys.argv = others if first == "-m" else [first, *others]
+    try:
+        if first == "-m":
+            runpy.run_module(others[0], run_name="__main__", alter_sys=True)
+        else:
+            runpy.run_path(first, run_name="__main__")
+    except SystemExit as ending:
+        status = ending.code or 0
+    except BaseException:
+        traceback.print_exc()
+        status = 1
+    threading._shutdown()  # type: ignore[attr-defined]
+    atexit._run_exitfuncs()
+    sys.stdout.flush()
+    sys.stderr.flush()
+    return status if isinstance(status, int) else 1
 
 
 if __name__ == "__main__":

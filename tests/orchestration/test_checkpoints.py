@@ -404,7 +404,6 @@ def train_digits(command: Command, framework: str, results: str, *more: str) -> 
 
 
 @pytest.mark.framework
-@pytest.mark.warm
 @pytest.mark.parametrize("framework", TRAINED)
 def test_a_framework_goes_on_bit_for_bit(framework: str, command: Command) -> None:
     whole = train_digits(command, framework, "whole", "--checkpoint-every=4")
@@ -433,7 +432,6 @@ evaluate_every = 19200
 
 
 @pytest.mark.framework
-@pytest.mark.warm
 @pytest.mark.timeout(300)
 def test_masks_of_dropout_are_those_that_would_have_followed(command: Command) -> None:
     """TensorFlow is killed in the midst, by SIGKILL, and goes on with the generator as it was."""
@@ -454,7 +452,6 @@ def test_masks_of_dropout_are_those_that_would_have_followed(command: Command) -
 
 
 @pytest.mark.framework
-@pytest.mark.warm
 @pytest.mark.parametrize(
     ("writer", "reader"), [("pytorch", "jax"), ("chainer", "tensorflow"), ("mxnet", "numpy")]
 )
@@ -486,7 +483,6 @@ limits = { epochs = 6 }
 
 
 @pytest.mark.framework
-@pytest.mark.warm
 @pytest.mark.parametrize(("writer", "reader"), [("pytorch", "mxnet"), ("mxnet", "chainer")])
 def test_norms_and_state_of_recurrent_layers_are_those_of_parameters(
     writer: str, reader: str, command: Command

@@ -8,10 +8,10 @@ import pytest
 
 from benchmarker import registry
 from tests.conftest import CACHE_HOME
-from tests.support.framework_process import QUICK_XLA, kept_compilations
+from tests.support.quick_compilers import kept_compilations
 from tests.support.rank_runs import BRIEF, MLP, PARAMETER_BYTES, check, proven, rank_command
 
-pytestmark = [pytest.mark.framework, pytest.mark.warm, pytest.mark.timeout(300)]
+pytestmark = [pytest.mark.framework, pytest.mark.timeout(300)]
 
 LOSS_BYTES = 8
 """That may go with the gradients."""
@@ -23,7 +23,7 @@ LOSS_BYTES = 8
 )
 def test_a_framework_s_own_exchange_is_proven_as_any_other(framework: str, tmp_path: Path) -> None:
     command = rank_command(tmp_path)
-    command.environment.update({**QUICK_XLA, **kept_compilations(CACHE_HOME)})
+    command.environment.update(kept_compilations(CACHE_HOME))
     arguments = (f"--framework={framework}", *MLP, *BRIEF, "--ranks=2", "--exchange=native", "--json")
     (record,) = proven(command(*arguments))
     told = record["distributed"]
@@ -47,7 +47,7 @@ def test_a_framework_s_own_exchange_is_proven_as_any_other(framework: str, tmp_p
 def test_what_keras_exchanges_in_a_loop_is_told(framework: str, times: int, tmp_path: Path) -> None:
     # XLA has the recurrence as a loop, and adds up its weights' gradients at each of the time steps.
     command = rank_command(tmp_path)
-    command.environment.update({**QUICK_XLA, **kept_compilations(CACHE_HOME)})
+    command.environment.update(kept_compilations(CACHE_HOME))
     arguments = ("--problem=lstm_char", "--batch-size=8", *BRIEF, "--threads=1", "--monitors=none")
     (record,) = proven(
         command(f"--framework={framework}", *arguments, "--ranks=2", "--exchange=native", "--json")

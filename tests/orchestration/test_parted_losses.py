@@ -8,10 +8,10 @@ import pytest
 
 from benchmarker import registry
 from tests.conftest import CACHE_HOME
-from tests.support.framework_process import QUICK_XLA, kept_compilations
+from tests.support.quick_compilers import kept_compilations
 from tests.support.rank_runs import BRIEF, proven, rank_command
 
-pytestmark = [pytest.mark.framework, pytest.mark.warm, pytest.mark.timeout(300)]
+pytestmark = [pytest.mark.framework, pytest.mark.timeout(300)]
 
 LONGER = {"bert_base": {"length": 16, "layers": 1}, "roberta_base": {"length": 16, "layers": 1}}
 """So that each rank has masked words; to compile one layer takes half as long as two."""
@@ -40,7 +40,7 @@ def test_ranks_train_the_mean_of_their_own_means_or_that_of_all(
     framework: str, problem: str, exchange: str, whose: str | None, tmp_path: Path
 ) -> None:
     command = rank_command(tmp_path)
-    command.environment.update({**QUICK_XLA, **kept_compilations(CACHE_HOME)})
+    command.environment.update(kept_compilations(CACHE_HOME))
     arguments = (*reduced(problem), "--batch-size=4", *BRIEF, "--threads=1", "--monitors=none")
     (record,) = proven(
         command(f"--framework={framework}", *arguments, "--ranks=2", f"--exchange={exchange}", "--json")

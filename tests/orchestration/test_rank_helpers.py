@@ -33,7 +33,7 @@ from tests.support.rank_runs import (
     stored,
 )
 
-pytestmark = [pytest.mark.framework, pytest.mark.warm, pytest.mark.timeout(300)]
+pytestmark = [pytest.mark.framework, pytest.mark.timeout(300)]
 
 SERVED = ("--framework=mxnet", *MLP, "--ranks=2", "--scheme=parameter-server", "--exchange=native")
 ASYNCHRONOUS = ("--framework=mxnet", *MLP, "--ranks=2", "--scheme=asynchronous-server", "--exchange=native")

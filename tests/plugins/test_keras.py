@@ -15,7 +15,7 @@ from benchmarker.plugins.common.layouts import flattened, permuted
 from benchmarker.plugins.keras.elementwise import taken_for_another_bias
 from benchmarker.plugins.keras.operators import KerasOperators
 from tests.in_framework.keras_programs import CHECKS, pictures
-from tests.support.framework_process import QUICK_XLA, verdicts
+from tests.support.framework_process import verdicts
 
 GROUPS = {
     "pytorch": (),
@@ -41,10 +41,7 @@ def plugin_of(backend: str) -> FrameworkPlugin:
 @pytest.mark.timeout(900)
 @pytest.mark.parametrize("backend", GROUPS)
 def test_programs_conform(backend: str, cache_home: Path, tmp_path: Path) -> None:
-    quick = QUICK_XLA if backend == "jax" else {}
-    found = verdicts(
-        f"keras_{backend}", "keras_programs", backend, *GROUPS[backend], folder=tmp_path, **quick
-    )
+    found = verdicts(f"keras_{backend}", "keras_programs", backend, *GROUPS[backend], folder=tmp_path)
     assert {name: why for name, why in found.items() if why} == {}
     assert set(CHECKS) < set(found)
     assert len(found) > len(CHECKS) + (40 if backend == "jax" else 300)

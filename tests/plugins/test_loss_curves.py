@@ -12,7 +12,6 @@ FRAMEWORKS = ("pytorch", "tensorflow", "mxnet", "chainer")
 
 
 @pytest.mark.all_frameworks
-@pytest.mark.warm
 @pytest.mark.timeout(900)
 @pytest.mark.parametrize("problem", ["mnist_mlp", "cifar_vgg", "lstm_imdb"])
 def test_the_loss_curves_of_all_frameworks_coincide(command: Command, problem: str) -> None:

@@ -68,7 +68,6 @@ def test_program(failures: dict[str, str], name: str) -> None:
 
 
 @pytest.mark.framework
-@pytest.mark.warm
 def test_a_problem_runs_in_each_mode_traced_or_not(command: Command) -> None:
     finished = command(
         "--framework=paddle",

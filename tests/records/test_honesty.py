@@ -5,7 +5,6 @@ forgets to ask for a member fails here.
 """
 
 import copy
-import os
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -16,7 +15,7 @@ from benchmarker.records.schema import decoding, validate
 from benchmarker.records.schema.record import Record
 from benchmarker.records.schema.timing import Overhead, Timing
 from benchmarker.records.schema.trust import Checkpoints, Trust
-from tests.conftest import ROOT, Command
+from tests.conftest import Command, command_environment
 from tests.support.timed_frameworks import with_clockwork
 
 pytestmark = pytest.mark.framework("numpy")
@@ -46,8 +45,8 @@ Path_ = tuple[Any, ...]
 def written(tmp_path_factory: pytest.TempPathFactory, plain_home: Path) -> dict[str, Any]:
     """A record of training with a breakdown, the third of three processes, in which nothing is left null."""
     folder = tmp_path_factory.mktemp("written")
-    environment = {**os.environ, "PYTHONPATH": str(ROOT), "BENCHMARKER_HOME": str(plain_home)}
-    finished = with_clockwork(Command(folder, environment), folder)(
+    command = Command(folder, command_environment(folder, plain_home))
+    finished = with_clockwork(command, folder)(
         "--framework=clockwork", "--problem=mnist_mlp", "--batch-size=2", "--steps=45", "--repeats=3",
         "--breakdown", "--threads=1", "--set=compile_at=20", "--json",
     )  # fmt: skip

@@ -29,6 +29,8 @@ from typing import Any, TextIO
 ROOT = Path(__file__).resolve().parents[2]
 WARM = "BENCHMARKER_TEST_WARM"
 """Names the folder of warm interpreters, if a command's workers are to be forks of these."""
+WARM_MODULE = "tests.support.warm_interpreters"
+"""Imported before a command has a path of its own, on which there may be other tests."""
 MODULES = (
     "benchmarker.cli.main",
     "benchmarker.cli.compare",
@@ -149,7 +151,7 @@ def command_server(*modules: str) -> CommandServer:
 
 def serve(descriptor: int, modules: Sequence[str]) -> None:
     """Fork for each request; returns in the command's process alone, and ends with the connection."""
-    for name in (*MODULES, *modules):
+    for name in (*MODULES, WARM_MODULE, *modules):
         importlib.import_module(name)
     gc.collect()
     gc.freeze()  # a collection in a fork would copy every page
@@ -186,9 +188,7 @@ def _become(
     sys.stderr = sys.__stderr__ = _stream(2, "backslashreplace", line_buffering=True)
     warm = environment.get(WARM)
     if warm:
-        from tests.support.warm_interpreters import use_warm_interpreters
-
-        use_warm_interpreters(Path(warm))
+        sys.modules[WARM_MODULE].use_warm_interpreters(Path(warm))
 
 
 def _stream(descriptor: int, errors: str, line_buffering: bool) -> TextIO:

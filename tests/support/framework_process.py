@@ -14,9 +14,7 @@ import pytest
 from benchmarker import registry
 from benchmarker.execution.environments import resolve
 from tests.conftest import CACHE_HOME, ROOT
-
-QUICK_XLA = {"XLA_FLAGS": "--xla_backend_optimization_level=0"}
-"""Has XLA compile hundreds of small programs in two thirds of the time; they compute the same, more slowly."""
+from tests.support.quick_compilers import QUICK_XLA, kept_compilations
 
 
 @cache
@@ -50,6 +48,7 @@ def output(framework: str, *arguments: str, folder: Path | None = None, **variab
             **os.environ,
             **plugin.environment,
             **kept_compilations(CACHE_HOME),
+            **QUICK_XLA,
             "PYTHONPATH": str(ROOT),
             **variables,
         },
@@ -73,12 +72,3 @@ def verdicts(framework: str, module: str, *arguments: str, **options: Any) -> di
     """
     printed = output(framework, "-m", f"tests.in_framework.{module}", *arguments, **options)
     return dict(json.loads(line) for line in printed.splitlines() if line.startswith("["))
-
-
-def kept_compilations(home: Path) -> dict[str, str]:
-    """Return the variables that have XLA keep what it compiled for the next time the tests run."""
-    return {
-        "JAX_COMPILATION_CACHE_DIR": str(home / "compile-caches" / "tests"),
-        "JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS": "0",
-        "JAX_PERSISTENT_CACHE_MIN_ENTRY_SIZE_BYTES": "0",
-    }

@@ -14,6 +14,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from tests.support.command_server import WARM
+
 _BLOCK = re.compile(
     r"(?:^<!-- status ([\d ]+) -->\n)?^```(\w+)(?: title=\"([^\"]+)\")?\n(.*?)^```$", re.DOTALL | re.MULTILINE
 )
@@ -43,9 +45,13 @@ def reader_environment(environment: Mapping[str, str], folder: Path) -> dict[str
     """Return what a reader's shell has: ``benchmarker`` on the path, and a ``pip`` that installs below the folder."""
     programs, installed = folder / "programs", folder / "installed"
     programs.mkdir()
-    pip = programs / "pip"
-    pip.write_text(f'#!/bin/sh\nexec {sys.executable} -m pip "$@" --target {installed}\n')
-    pip.chmod(0o755)
+    modules = {"pip": f'pip "$@" --target {installed}'}
+    if WARM in environment:
+        modules["benchmarker"] = 'tests.support.warm_command "$@"'
+    for name, call in modules.items():
+        program = programs / name
+        program.write_text(f"#!/bin/sh\nexec {sys.executable} -m {call}\n")
+        program.chmod(0o755)
     return {
         **environment,
         "PATH": os.pathsep.join([str(programs), str(Path(sys.executable).parent), environment["PATH"]]),

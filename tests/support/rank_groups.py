@@ -1,10 +1,10 @@
-"""Several ranks of a training at once, each a process in a framework's environment."""
+"""Several ranks of a training at once, each a process in a framework's environment that has imported it."""
 
 from __future__ import annotations
 
 import json
 import os
-import subprocess
+import signal
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,7 +16,10 @@ from benchmarker import registry
 from benchmarker.execution.free_addresses import free_addresses
 from tests.conftest import CACHE_HOME, ROOT
 from tests.in_framework.ranks import Case, RankTask
-from tests.support.framework_process import QUICK_XLA, interpreter, kept_compilations
+from tests.support.command_server import WARM
+from tests.support.framework_process import interpreter
+from tests.support.quick_compilers import QUICK_XLA, kept_compilations
+from tests.support.warm_interpreters import ForkedProcess, WarmInterpreter, of_many_runs
 
 MAX_SECONDS = 350
 
@@ -82,25 +85,39 @@ def run_ranks(
         )
         for rank in range(ranks)
     ]
-    processes = [
-        subprocess.Popen(
-            [interpreter(framework), "-s", "-m", "tests.in_framework.ranks", task.to_json()],
-            env=variables,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
-        )
-        for task in tasks
-    ]
+    warm = WarmInterpreter(interpreter(framework), entry, (str(ROOT),), of_many_runs(variables))
+    processes: list[ForkedProcess] = []
     try:
+        processes.extend(_start(warm, task) for task in tasks)
         return [_ended(task, process) for task, process in zip(tasks, processes)]
     finally:
         for process in processes:
-            process.kill()
+            process.send_signal(signal.SIGKILL)
             process.wait()
 
 
-def _ended(task: RankTask, process: subprocess.Popen[str]) -> Ended:
-    stdout, stderr = process.communicate(timeout=MAX_SECONDS)
+def _start(interpreter: WarmInterpreter, task: RankTask) -> ForkedProcess:
+    request = {
+        "arguments": ["-m", "tests.in_framework.ranks", task.to_json()],
+        "environment": dict(interpreter.variables),
+        "folder": str(Path.cwd()),
+        "descriptors": [0, 1, 2],
+        "network": "",
+    }
+    outputs = _outputs(task)
+    with open(os.devnull) as nothing, outputs[0].open("wb") as stdout, outputs[1].open("wb") as stderr:
+        streams = [file.fileno() for file in (nothing, stdout, stderr)]
+        return interpreter.fork(Path(os.environ[WARM]), request, streams)
+
+
+def _outputs(task: RankTask) -> tuple[Path, Path]:
+    """Return the files of its standard output and of its standard error."""
+    start = Path(task.folder) / f"rank-{task.rank}"
+    return start.with_suffix(".out"), start.with_suffix(".err")
+
+
+def _ended(task: RankTask, process: ForkedProcess) -> Ended:
+    status = process.wait(MAX_SECONDS)
+    stdout, stderr = (path.read_text(errors="replace") for path in _outputs(task))
     told = [json.loads(line) for line in stdout.splitlines() if line.startswith("{")]
-    return Ended(task, process.returncode, told, stderr[-3000:])
+    return Ended(task, status, told, stderr[-3000:])

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import json
-import os
 import time
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.conftest import CACHE_HOME, ROOT, Command, Finished
+from tests.conftest import CACHE_HOME, Command, Finished, command_environment
 
 MLP = ("--problem=mnist_mlp", "--batch-size=64", "--threads=1", "--monitors=none")
 BRIEF = ("--steps=6", "--warmup=1")
@@ -23,14 +22,8 @@ emulated = pytest.mark.usefixtures("emulated_network")
 
 def rank_command(folder: Path, *path: Path) -> Command:
     """Return the command in a folder, with the environments of all frameworks and folders of modules before its own."""
-    environment = dict(os.environ)
-    environment["PYTHONPATH"] = os.pathsep.join(
-        filter(None, [*map(str, path), str(ROOT), environment.get("PYTHONPATH", "")])
-    )
-    environment.update(
-        BENCHMARKER_HOME=str(CACHE_HOME), NO_COLOR="1", BENCHMARKER_TEST_FOLDER=str(folder), COLUMNS="200"
-    )
-    return Command(folder, environment)
+    environment = {**command_environment(folder, CACHE_HOME), "COLUMNS": "200"}
+    return Command(folder, environment).with_path(*path)
 
 
 def stored(folder: Path) -> list[dict[str, Any]]:

@@ -1,12 +1,13 @@
-"""Workers that are forks of interpreters which have imported a framework, for tests of what workers do after that.
+"""Processes that are forks of interpreters which have imported a framework, for tests of what they do after that.
 
-To import PyTorch or TensorFlow takes most of a short run's processor time. The marker ``warm`` has the workers of
-managed environments start this way; from the bootstrap on they are as any worker. One interpreter serves all workers
-of this session whose framework, packages and variables are the same.
+To import PyTorch or TensorFlow takes most of a short run's processor time. Workers of managed environments start this
+way unless the test is marked ``cold``; from the bootstrap on they are as any worker. One interpreter serves all that
+this session starts of the same framework with the same packages and variables.
 """
 
 from __future__ import annotations
 
+import contextlib
 import fcntl
 import hashlib
 import json
@@ -15,9 +16,11 @@ import select
 import signal
 import socket
 import subprocess
+import sys
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -25,9 +28,89 @@ from benchmarker.api.launcher import WorkerCommand
 from benchmarker.execution.launchers import spawned
 from benchmarker.execution.launchers.leftovers import VARIABLE, marked
 
+ROOT = str(Path(__file__).resolve().parents[2])
 PROGRAM = Path(__file__).resolve().parents[1] / "in_framework" / "warm_interpreter.py"
-OF_ONE_RUN = {VARIABLE, "BENCHMARKER_TEST_FOLDER", "PYTHONHASHSEED"}
-"""Variables that differ between runs and that no import reads."""
+OF_ONE_RUN = ("PYTEST_", "BENCHMARKER_TEST_FOLDER", "PYTHONHASHSEED", VARIABLE)
+"""How variables begin that differ between tests, or between runs, and that no import reads."""
+
+
+@dataclass(frozen=True)
+class WarmInterpreter:
+    """What a framework's interpreter has imported, and with what.
+
+    Parameters
+    ----------
+    path : str
+        The interpreter.
+    framework : str
+        The value of its entry point.
+    folders : tuple of str
+        In which our packages are found.
+    variables : mapping
+        Of the environment.
+    """
+
+    path: str
+    framework: str
+    folders: tuple[str, ...]
+    variables: Mapping[str, str]
+
+    def fork(self, sockets: Path, request: Mapping[str, Any], descriptors: Sequence[int]) -> ForkedProcess:
+        """Return a fork, of the interpreter whose socket is among some, or which is started now.
+
+        Parameters
+        ----------
+        sockets : Path
+            The folder.
+        request : mapping
+            ``arguments``, after the interpreter; ``environment``; its working directory, ``folder``; the numbers that
+            its ``descriptors`` have there; and the ``network`` namespace that it enters, if any.
+        descriptors : sequence of int
+            As numbered here.
+        """
+        connection = self._connect(sockets)
+        socket.send_fds(connection, [json.dumps(request).encode()], list(descriptors))
+        return ForkedProcess(connection)
+
+    def _connect(self, sockets: Path) -> socket.socket:
+        kind = json.dumps([self.path, self.framework, self.folders, self.variables], sort_keys=True)
+        name = hashlib.sha256(kind.encode()).hexdigest()[:12]
+        place, lock = sockets / name, sockets / f"{name}.lock"
+        connection = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        with open(lock, "w") as held:
+            fcntl.flock(held, fcntl.LOCK_EX)
+            try:
+                connection.connect(str(place))
+            except OSError:
+                place.unlink(missing_ok=True)  # of one that was killed
+                self._start(place, lock)
+                connection.connect(str(place))
+        return connection
+
+    def _start(self, place: Path, lock: Path) -> None:
+        with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as listener:
+            listener.bind(str(place))
+            listener.listen(64)
+            given = {
+                "listener": listener.fileno(),
+                "folders": self.folders,
+                "framework": self.framework,
+                "lock": str(lock),
+                "place": str(place),
+            }
+            os.set_inheritable(listener.fileno(), True)
+            log = str(place.with_suffix(".log"))
+            os.posix_spawn(  # nobody waits for it: it ends by itself
+                self.path,
+                [self.path, "-s", "-u", str(PROGRAM), json.dumps(given)],
+                self.variables,
+                file_actions=[
+                    (os.POSIX_SPAWN_OPEN, 0, os.devnull, os.O_RDONLY, 0),
+                    (os.POSIX_SPAWN_OPEN, 1, log, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644),
+                    (os.POSIX_SPAWN_DUP2, 1, 2),
+                ],
+                setsid=True,
+            )
 
 
 class ForkedProcess:
@@ -51,7 +134,8 @@ class ForkedProcess:
         """Return how it ended, or None while it runs."""
         with self._lock:
             if self.returncode is None and select.select([self._connection], [], [], 0)[0]:
-                told = self._connection.recv(64)
+                with self._connection:
+                    told = self._connection.recv(64)
                 self.returncode = int(told) if told else -signal.SIGKILL
         return self.returncode
 
@@ -68,7 +152,8 @@ class ForkedProcess:
             left = 1.0 if deadline is None else min(1.0, deadline - time.monotonic())
             if left <= 0:
                 raise subprocess.TimeoutExpired(str(PROGRAM), timeout or 0.0)
-            select.select([self._connection], [], [], left)
+            with contextlib.suppress(ValueError):  # another thread has just been told, and closed it
+                select.select([self._connection], [], [], left)
         return status
 
     def send_signal(self, number: int) -> None:
@@ -77,20 +162,26 @@ class ForkedProcess:
             os.kill(self.pid, number)
 
 
+def of_many_runs(environment: Mapping[str, str]) -> dict[str, str]:
+    """Return the variables that an import may read."""
+    return {name: value for name, value in environment.items() if not name.startswith(OF_ONE_RUN)}
+
+
 def use_warm_interpreters(folder: Path) -> None:
-    """Have this process start workers of managed environments so."""
+    """Have this process start workers of managed environments so, with sockets in a folder."""
     usual = spawned._start
     spawned._start = _warm_start(usual, folder)
 
 
-def _warm_start(usual: Callable[..., Any], folder: Path) -> Callable[..., Any]:
+def _warm_start(usual: Callable[..., Any], sockets: Path) -> Callable[..., Any]:
     def start(command: WorkerCommand, mark: str, events: int, control: int, kept: Sequence[int]) -> Any:
         framework = command.job.get("framework")
         network = _network(command.prefix)
-        managed = "/environments/" in command.interpreter and command.enclosure is None
-        if not framework or not managed or network is None:
+        folders = tuple(sorted(set(command.packages.values())))
+        if not framework or network is None or not _is_shared(command, folders):
             return usual(command, mark, events, control, kept)
-        connection = _connect(command, str(framework), folder)
+        variables = of_many_runs(command.environment)
+        interpreter = WarmInterpreter(command.interpreter, str(framework), folders, variables)
         numbers = sorted({events, control, *kept, *command.descriptors})
         request = {
             "arguments": [str(spawned.BOOTSTRAP), str(events), str(control), "0"],
@@ -101,10 +192,19 @@ def _warm_start(usual: Callable[..., Any], folder: Path) -> Callable[..., Any]:
         }
         with open(os.devnull) as nothing, open(command.log, "ab") as log:
             streams = (nothing.fileno(), log.fileno(), log.fileno())
-            socket.send_fds(connection, [json.dumps(request).encode()], [*numbers, *streams])
-        return ForkedProcess(connection)
+            return interpreter.fork(sockets, request, [*numbers, *streams])
 
     return start
+
+
+def _is_shared(command: WorkerCommand, folders: Sequence[str]) -> bool:
+    """Tell whether other workers have such an interpreter: NumPy without what a test has written is quick to import."""
+    if command.enclosure is not None:
+        return False
+    return "/environments/" in command.interpreter or (command.interpreter, *folders) == (
+        sys.executable,
+        ROOT,
+    )
 
 
 def _network(prefix: Sequence[str]) -> str | None:
@@ -113,46 +213,3 @@ def _network(prefix: Sequence[str]) -> str | None:
         return ""
     enters = len(prefix) == 3 and prefix[1].startswith("--net=")
     return prefix[1].removeprefix("--net=") if enters else None
-
-
-def _connect(command: WorkerCommand, framework: str, folder: Path) -> socket.socket:
-    """Return a connection to the interpreter that suits a worker, which is started if there is none."""
-    variables = {name: value for name, value in command.environment.items() if name not in OF_ONE_RUN}
-    kind = json.dumps([command.interpreter, framework, dict(command.packages), variables], sort_keys=True)
-    name = hashlib.sha256(kind.encode()).hexdigest()[:12]
-    place, lock = folder / name, folder / f"{name}.lock"
-    connection = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-    with open(lock, "w") as held:
-        fcntl.flock(held, fcntl.LOCK_EX)
-        try:
-            connection.connect(str(place))
-        except OSError:
-            place.unlink(missing_ok=True)  # of one that was killed
-            _start_interpreter(command, framework, variables, place, lock)
-            connection.connect(str(place))
-    return connection
-
-
-def _start_interpreter(
-    command: WorkerCommand, framework: str, variables: dict[str, str], place: Path, lock: Path
-) -> None:
-    with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as listener:
-        listener.bind(str(place))
-        listener.listen(64)
-        given = {
-            "listener": listener.fileno(),
-            "folders": sorted(set(command.packages.values())),
-            "framework": framework,
-            "lock": str(lock),
-            "place": str(place),
-        }
-        with open(place.with_suffix(".log"), "ab") as log:
-            subprocess.Popen(
-                [command.interpreter, "-s", "-u", str(PROGRAM), json.dumps(given)],
-                stdin=subprocess.DEVNULL,
-                stdout=log,
-                stderr=log,
-                env=variables,
-                pass_fds=(listener.fileno(),),
-                start_new_session=True,
-            )
