@@ -22,7 +22,7 @@ import pytest
 from benchmarker.cache import home
 from tests.support.command_server import WARM, command_server
 from tests.support.container_image import ENGINES, make_image, missing_engine, missing_image
-from tests.support.quick_compilers import QUICK_XLA
+from tests.support.quick_compilers import QUICK_COMPILERS
 from tests.support.slurm_cluster import SlurmCluster, missing, slurm_cluster
 
 # Each command is a process of its own, which without kept bytecode would compile the whole package first.
@@ -217,7 +217,7 @@ def command_environment(folder: Path, home: Path) -> dict[str, str]:
     path = filter(None, [str(ROOT), os.environ.get("PYTHONPATH")])
     return {
         **os.environ,
-        **QUICK_XLA,
+        **QUICK_COMPILERS,
         "PYTHONPATH": os.pathsep.join(path),
         "BENCHMARKER_HOME": str(home),
         "BENCHMARKER_TEST_FOLDER": str(folder),

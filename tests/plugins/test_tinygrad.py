@@ -49,7 +49,6 @@ def failures(cache_home: Path, tmp_path_factory: pytest.TempPathFactory) -> dict
         "tinygrad_programs",
         folder=tmp_path_factory.mktemp("tinygrad"),
         OMP_NUM_THREADS="1",
-        NOOPT="1",
     )
 
 

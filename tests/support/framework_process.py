@@ -14,7 +14,7 @@ import pytest
 from benchmarker import registry
 from benchmarker.execution.environments import resolve
 from tests.conftest import CACHE_HOME, ROOT
-from tests.support.quick_compilers import QUICK_XLA, kept_compilations
+from tests.support.quick_compilers import QUICK_COMPILERS, kept_compilations
 
 
 @cache
@@ -48,7 +48,7 @@ def output(framework: str, *arguments: str, folder: Path | None = None, **variab
             **os.environ,
             **plugin.environment,
             **kept_compilations(CACHE_HOME),
-            **QUICK_XLA,
+            **QUICK_COMPILERS,
             "PYTHONPATH": str(ROOT),
             **variables,
         },

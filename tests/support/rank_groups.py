@@ -18,7 +18,7 @@ from tests.conftest import CACHE_HOME, ROOT
 from tests.in_framework.ranks import Case, RankTask
 from tests.support.command_server import WARM
 from tests.support.framework_process import interpreter
-from tests.support.quick_compilers import QUICK_XLA, kept_compilations
+from tests.support.quick_compilers import QUICK_COMPILERS, kept_compilations
 from tests.support.warm_interpreters import ForkedProcess, WarmInterpreter, of_many_runs
 
 MAX_SECONDS = 350
@@ -70,7 +70,7 @@ def run_ranks(
         **plugin.environment,
         **dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", *plugin.thread_variables), "1"),
         **kept_compilations(CACHE_HOME),
-        **QUICK_XLA,
+        **QUICK_COMPILERS,
         "PYTHONPATH": str(ROOT),
     }
     tasks = [
