@@ -1,8 +1,9 @@
 """Processes that are forks of interpreters which have imported a framework, for tests of what they do after that.
 
-To import PyTorch or TensorFlow takes most of a short run's processor time. Workers of managed environments start this
-way unless the test is marked ``cold``; from the bootstrap on they are as any worker. One interpreter serves all that
-this session starts of the same framework with the same packages and variables.
+To import PyTorch or TensorFlow takes most of a short run's processor time, and NumPy a third. Workers of managed
+environments, and of NumPy in the tests' own, start this way unless the test is marked ``cold``; from the bootstrap on
+they are as any worker. One interpreter serves all that this session starts of the same framework with the same packages
+and variables.
 """
 
 from __future__ import annotations
@@ -198,7 +199,7 @@ def _warm_start(usual: Callable[..., Any], sockets: Path) -> Callable[..., Any]:
 
 
 def _is_shared(command: WorkerCommand, folders: Sequence[str]) -> bool:
-    """Tell whether other workers have such an interpreter: NumPy without what a test has written is quick to import."""
+    """Tell whether a fork saves anything: beside NumPy alone, what one test has written does not start twice."""
     if command.enclosure is not None:
         return False
     return "/environments/" in command.interpreter or (command.interpreter, *folders) == (
