@@ -12,6 +12,7 @@ from pathlib import Path
 import psutil
 import pytest
 
+from benchmarker.execution.launchers.spawned import BOOTSTRAP
 from tests.conftest import CACHE_HOME
 from tests.support import launched_runs
 from tests.support.command_lines import replaced
@@ -113,9 +114,10 @@ def test_slurm_ends_one_worker_and_two_ranks_at_the_time_limit_of_their_step(
 
 
 def rest(slurm: SlurmCluster, job: str) -> None:
-    """Stop the workers, so that a minute of waiting is none of computing."""
+    """Stop the workers and what stands beside them in a step, so that a minute of waiting is none of computing."""
     for process in slurm.left():
-        if job_of(process) == job and "SLURM_PROCID" in process.environ():
+        beside = "SLURM_PROCID" in process.environ()
+        if job_of(process) == job and (beside or str(BOOTSTRAP) in process.cmdline()):
             process.suspend()
 
 
