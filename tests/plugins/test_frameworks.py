@@ -49,7 +49,7 @@ def test_it_conforms(command: Command, framework: str) -> None:
     results = checked(command, framework)
     assert sum(result["status"] == "passed" for result in results) > 200
     failed = [result["name"] for result in results if result["status"] == "failed"]
-    if failed:
+    if failed and framework == "jax":
         # Quickly compiled programs round otherwise: what counts is what XLA makes for anyone.
         command.environment.pop("XLA_FLAGS")
         failed = [
