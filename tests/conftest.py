@@ -20,6 +20,7 @@ import psutil
 import pytest
 
 from benchmarker.cache import home
+from tests.in_framework.rare_collections import collect_rarely
 from tests.support.command_server import WARM, command_server
 from tests.support.container_image import ENGINES, make_image, missing_engine, missing_image
 from tests.support.quick_compilers import QUICK_COMPILERS
@@ -54,8 +55,6 @@ FRAMEWORK_FIXTURES = {"cache_home", "analyst"}
 BROWSER_FIXTURES = {"browser"}
 ALONE = "alone"
 MAX_WORKERS = 8
-MIN_OBJECTS_TO_COLLECT = 50_000
-"""Parsing our sources takes twice as long with the interpreter's 700."""
 MAX_FILES_IN_ONE_PROCESS = 3
 
 
@@ -63,8 +62,9 @@ MAX_FILES_IN_ONE_PROCESS = 3
 
 
 def pytest_configure() -> None:
-    """Let tests interrupt themselves and their commands also where a shell started them in its background."""
+    """Let tests interrupt themselves and their commands also in a shell's background, and after ``nohup``."""
     signal.signal(signal.SIGINT, signal.default_int_handler)
+    signal.signal(signal.SIGHUP, signal.SIG_DFL)
     gc.disable()
 
 
@@ -74,8 +74,7 @@ def pytest_collection_finish() -> None:
     A test that starts pytest gives it options of its own; this process and its workers have read theirs by now.
     """
     os.environ.pop("PYTEST_ADDOPTS", None)
-    gc.freeze()
-    gc.set_threshold(MIN_OBJECTS_TO_COLLECT)
+    collect_rarely()
     gc.enable()
 
 

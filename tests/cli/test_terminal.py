@@ -63,7 +63,8 @@ def test_steps_that_are_known_fill_a_bar_and_tell_the_time_left(command: Command
 def test_runs_at_once_have_a_bar_each(command: Command, columns: int) -> None:
     assert (
         command(
-            "--framework=numpy", "--problem=mnist_mlp", "--batch-size=32", "--threads=1", "--seconds=1"
+            *("--framework=numpy", "--problem=mnist_mlp", "--batch-size=32", "--threads=1"),
+            *("--seconds=1", "--warmup=3"),
         ).status
         == 0
     )

@@ -39,6 +39,15 @@ def test_runs_of_several_tests_share_an_interpreter(sockets: Path, command: Comm
     assert found[1] == found[0]
 
 
+def test_what_a_test_has_written_is_imported_by_the_fork(sockets: Path, faulty: Command) -> None:
+    records = faulty("--framework=numpy,faulty", *RUN[:-2], "--json").records
+    assert [(record["framework"]["name"], record["status"]) for record in records] == [
+        ("numpy", "ok"),
+        ("faulty", "ok"),
+    ]
+    assert len(interpreters(sockets)) == 1
+
+
 @pytest.mark.cold
 def test_a_cold_test_has_none(command: Command) -> None:
     assert WARM not in command.environment

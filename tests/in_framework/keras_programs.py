@@ -28,6 +28,7 @@ from benchmarker.worker.conformance import Subject, conformance_checks
 from benchmarker.worker.conformance.subject import draw_batch, draw_parameters, reference_program
 from tests.in_framework.comparing import refusal
 from tests.in_framework.derivative_subset import chosen
+from tests.in_framework.rare_collections import collect_rarely
 
 SGD = Optimizer("sgd", learning_rate=0.1)
 
@@ -303,6 +304,7 @@ def _why_it_failed(check: Callable[[Framework, str], None], framework: Framework
 def main(backend: str, *groups: str) -> None:
     framework, plugin = described(backend)
     framework.configure(Device("cpu"), threads=1, seed=0)
+    collect_rarely()
     for name, check in CHECKS.items():
         print(json.dumps([name, _why_it_failed(check, framework, backend)]))
     subject = Subject(framework, plugin, Device("cpu"), 0)

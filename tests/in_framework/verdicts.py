@@ -7,6 +7,8 @@ import traceback
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from tests.in_framework.rare_collections import collect_rarely
+
 Checks = Mapping[str, Callable[..., None]]
 
 
@@ -17,6 +19,7 @@ def checks_of(module: Mapping[str, Any]) -> Checks:
 
 def tell(checks: Checks, *arguments: Any) -> None:
     """Run checks and print, as JSON, a name and why it failed, or an empty text."""
+    collect_rarely()
     for name, check in checks.items():
         why = ""
         try:

@@ -23,32 +23,33 @@ import signal  # noqa: E402
 import socket  # noqa: E402
 import threading  # noqa: E402
 import traceback  # noqa: E402
-from collections.abc import Iterable, Mapping, Sequence  # noqa: E402
+from collections.abc import Mapping, Sequence  # noqa: E402
 from pathlib import Path  # noqa: E402
 from typing import Any  # noqa: E402
 
 CLONE_NEWNET = 0x40000000
-MAX_IDLE_SECONDS = 150.0
+MAX_IDLE_SECONDS = 240.0
 MAX_REQUEST_BYTES = 1 << 18
 MAX_DESCRIPTORS = 32
 MIN_FREE_DESCRIPTOR = 200
 """Above those that a request names."""
 
 
-def warm_up(framework: str, folders: Iterable[str]) -> dict[str, int]:
+def warm_up(framework: str, folder: str) -> dict[str, int]:
     """Import what a worker does; return the threads that were ended for the forks, as a command's own server does.
 
-    Our packages are found in the folders for as long as that lasts: each fork's bootstrap finds them its own way.
+    Our package is found in its folder for as long as that lasts: each fork's bootstrap finds it its own way.
     """
     usual = sys.path.copy()
-    sys.path.extend(folders)
+    sys.path.append(folder)
     from benchmarker.worker.openmp_threads import end_openmp_threads
     from benchmarker.worker.warm_server import import_framework
+    from tests.in_framework.rare_collections import collect_rarely
 
     import_framework(framework)
     sys.path[:] = usual
     gc.collect()
-    gc.freeze()
+    collect_rarely()
     return end_openmp_threads()
 
 
@@ -136,7 +137,8 @@ def become(request: Mapping[str, Any], descriptors: Sequence[int], openmp: Mappi
     atexit._clear()
     sys.modules["numpy.random"].seed()  # type: ignore[attr-defined]
     start_openmp_threads(openmp)
-    sys.path.insert(0, "")  # the working directory, which the bootstrap takes away
+    # The working directory, which the bootstrap takes away, and what else an interpreter would begin with.
+    sys.path[:0] = ["", *filter(None, os.environ.get("PYTHONPATH", "").split(os.pathsep))]
     os._exit(run(request["arguments"]))
 
 
@@ -167,6 +169,6 @@ def run(arguments: Sequence[str]) -> int:
 
 if __name__ == "__main__":
     given = json.loads(sys.argv[1])
-    ended = warm_up(given["framework"], given["folders"])
+    ended = warm_up(given["framework"], given["folder"])
     with socket.socket(fileno=given["listener"]) as listening:
         serve(listening, given["lock"], given["place"], ended)

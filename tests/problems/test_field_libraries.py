@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import subprocess
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, TextIO
 
 import numpy as np
 import pytest
@@ -208,12 +209,49 @@ def added(library: str) -> Iterator[str]:
     yield str(target)
 
 
+Run = Callable[[str, str, Mapping[str, Any], Path, Path], str]
+"""Runs a library's model on a file of arrays and writes another one; returns why not, or an empty text."""
+
+
+@pytest.fixture(scope="module")
+def run(cache_home: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Run]:
+    """Start a library's program when it first is asked for: to import one takes longer than most models."""
+    programs: dict[str, subprocess.Popen[str]] = {}
+    with contextlib.ExitStack() as opened:
+
+        def ask(library: str, model: str, values: Mapping[str, Any], source: Path, target: Path) -> str:
+            if library not in programs:
+                log = tmp_path_factory.mktemp(library) / "log"
+                programs[library] = opened.enter_context(
+                    started(library, opened.enter_context(log.open("w")))
+                )
+            program = programs[library]
+            assert program.stdin
+            assert program.stdout
+            print(json.dumps([model, values, str(source), str(target)]), file=program.stdin, flush=True)
+            answer = program.stdout.readline()
+            return str(json.loads(answer)) if answer else f"the program ended with {program.wait()}"
+
+        yield ask
+        for program in programs.values():
+            program.communicate()
+
+
+def started(library: str, log: TextIO) -> subprocess.Popen[str]:
+    """Start a library's program in the environment of its framework."""
+    folders = [str(PROGRAMS), *added(library)]
+    return subprocess.Popen(
+        [interpreter(LIBRARIES[library]), str(PROGRAMS / f"{library}_models.py")],
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(folders), "CUDA_VISIBLE_DEVICES": ""},
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=log,
+        text=True,
+    )
+
+
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.id)
-def test_the_fields_own_model_gives_our_scores(
-    case: Case,
-    tmp_path: Path,
-    cache_home: Path,
-) -> None:
+def test_the_fields_own_model_gives_our_scores(case: Case, tmp_path: Path, run: Run) -> None:
     problem = registry.problem(case.problem)
     graph = problem.graph(2, **case.values).without_loss()
     parameters = spread(graph, drawing.draw_parameters(graph, 11))
@@ -221,25 +259,8 @@ def test_the_fields_own_model_gives_our_scores(
     arrays = {f"parameter/{name}": value for name, value in parameters.items()}
     arrays.update({f"batch/{name}": value for name, value in batch.items()})
     np.savez(tmp_path / "in.npz", **arrays)
-    folders = [str(PROGRAMS), *added(case.library)]
-    known = json.dumps({**problem.configure(case.values), **case.besides})
-    program = str(PROGRAMS / f"{case.library}_models.py")
-    finished = subprocess.run(
-        [
-            interpreter(LIBRARIES[case.library]),
-            program,
-            case.model,
-            known,
-            str(tmp_path / "in.npz"),
-            str(tmp_path / "out.npy"),
-        ],
-        env={**os.environ, "PYTHONPATH": os.pathsep.join(folders), "CUDA_VISIBLE_DEVICES": ""},
-        capture_output=True,
-        text=True,
-        timeout=600,
-        check=False,
-    )
-    assert finished.returncode == 0, finished.stderr[-3000:]
+    known = {**problem.configure(case.values), **case.besides}
+    assert run(case.library, case.model, known, tmp_path / "in.npz", tmp_path / "out.npy") == ""
     theirs = np.load(tmp_path / "out.npy")
     ours = our_scores(graph, parameters, batch)
     assert ours.shape == theirs.shape

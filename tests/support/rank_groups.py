@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 import signal
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -14,11 +14,12 @@ import numpy as np
 
 from benchmarker import registry
 from benchmarker.execution.free_addresses import free_addresses
-from tests.conftest import CACHE_HOME, ROOT
+from benchmarker.execution.variables import ProcessSettings, worker_environment
+from tests.conftest import CACHE_HOME, ROOT, command_environment
 from tests.in_framework.ranks import Case, RankTask
 from tests.support.command_server import WARM
 from tests.support.framework_process import interpreter
-from tests.support.quick_compilers import QUICK_COMPILERS, kept_compilations
+from tests.support.quick_compilers import kept_compilations
 from tests.support.warm_interpreters import ForkedProcess, WarmInterpreter, of_many_runs
 
 MAX_SECONDS = 350
@@ -64,15 +65,8 @@ def run_ranks(
     plugin = registry.framework(framework)
     addresses = free_addresses(["127.0.0.1"] * ranks)
     entry = registry.find("frameworks", framework).value
-    variables = {
-        **plugin.environment_defaults,
-        **os.environ,
-        **plugin.environment,
-        **dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", *plugin.thread_variables), "1"),
-        **kept_compilations(CACHE_HOME),
-        **QUICK_COMPILERS,
-        "PYTHONPATH": str(ROOT),
-    }
+    base = {**command_environment(folder, CACHE_HOME), **kept_compilations(CACHE_HOME)}
+    variables = worker_environment(plugin, ProcessSettings(), threads=1, seed=0, base=base)
     tasks = [
         RankTask(
             entry,
@@ -85,10 +79,10 @@ def run_ranks(
         )
         for rank in range(ranks)
     ]
-    warm = WarmInterpreter(interpreter(framework), entry, (str(ROOT),), of_many_runs(variables))
+    warm = WarmInterpreter(interpreter(framework), entry, of_many_runs(variables, entry))
     processes: list[ForkedProcess] = []
     try:
-        processes.extend(_start(warm, task) for task in tasks)
+        processes.extend(_start(warm, task, variables) for task in tasks)
         return [_ended(task, process) for task, process in zip(tasks, processes)]
     finally:
         for process in processes:
@@ -96,10 +90,10 @@ def run_ranks(
             process.wait()
 
 
-def _start(interpreter: WarmInterpreter, task: RankTask) -> ForkedProcess:
+def _start(interpreter: WarmInterpreter, task: RankTask, variables: Mapping[str, str]) -> ForkedProcess:
     request = {
         "arguments": ["-m", "tests.in_framework.ranks", task.to_json()],
-        "environment": dict(interpreter.variables),
+        "environment": {**variables, "PYTHONPATH": str(ROOT)},
         "folder": str(Path.cwd()),
         "descriptors": [0, 1, 2],
         "network": "",

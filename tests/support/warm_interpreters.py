@@ -25,14 +25,38 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from benchmarker import registry
 from benchmarker.api.launcher import WorkerCommand
 from benchmarker.execution.launchers import spawned
 from benchmarker.execution.launchers.leftovers import VARIABLE, marked
 
 ROOT = str(Path(__file__).resolve().parents[2])
 PROGRAM = Path(__file__).resolve().parents[1] / "in_framework" / "warm_interpreter.py"
-OF_ONE_RUN = ("PYTEST_", "BENCHMARKER_TEST_FOLDER", "PYTHONHASHSEED", VARIABLE)
-"""How variables begin that differ between tests, or between runs, and that no import reads."""
+NUMPY = "benchmarker.plugins.numpy"
+OF_ONE_RUN = (
+    "BENCHMARKER_",
+    "COLUMNS",
+    "CUPY_CACHE_DIR",
+    "HOSTILE_",
+    "MIRROR_",
+    "MPIR_",
+    "OLDPWD",
+    "OMPI_",
+    "PATH",
+    "PMIX_",
+    "PMI_",
+    "PWD",
+    "PYTEST_",
+    "PYTHONHASHSEED",
+    "PYTHONPATH",
+    "SHLVL",
+    "THRIFTY_",
+    "TORCHINDUCTOR_CACHE_DIR",
+    "TRITON_CACHE_DIR",
+    "_",
+    VARIABLE,
+)
+"""How variables begin that differ between tests, or between runs, and that no import of a framework reads."""
 
 
 @dataclass(frozen=True)
@@ -45,15 +69,12 @@ class WarmInterpreter:
         The interpreter.
     framework : str
         The value of its entry point.
-    folders : tuple of str
-        In which our packages are found.
     variables : mapping
         Of the environment.
     """
 
     path: str
     framework: str
-    folders: tuple[str, ...]
     variables: Mapping[str, str]
 
     def fork(self, sockets: Path, request: Mapping[str, Any], descriptors: Sequence[int]) -> ForkedProcess:
@@ -74,7 +95,7 @@ class WarmInterpreter:
         return ForkedProcess(connection)
 
     def _connect(self, sockets: Path) -> socket.socket:
-        kind = json.dumps([self.path, self.framework, self.folders, self.variables], sort_keys=True)
+        kind = json.dumps([self.path, self.framework, self.variables], sort_keys=True)
         name = hashlib.sha256(kind.encode()).hexdigest()[:12]
         place, lock = sockets / name, sockets / f"{name}.lock"
         connection = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
@@ -94,7 +115,7 @@ class WarmInterpreter:
             listener.listen(64)
             given = {
                 "listener": listener.fileno(),
-                "folders": self.folders,
+                "folder": ROOT,
                 "framework": self.framework,
                 "lock": str(lock),
                 "place": str(place),
@@ -163,9 +184,10 @@ class ForkedProcess:
             os.kill(self.pid, number)
 
 
-def of_many_runs(environment: Mapping[str, str]) -> dict[str, str]:
-    """Return the variables that an import may read."""
-    return {name: value for name, value in environment.items() if not name.startswith(OF_ONE_RUN)}
+def of_many_runs(environment: Mapping[str, str], framework: str) -> dict[str, str]:
+    """Return the variables that an import of a framework may read."""
+    others = OF_ONE_RUN if "jax" in framework else (*OF_ONE_RUN, "JAX_")
+    return {name: value for name, value in environment.items() if not name.startswith(others)}
 
 
 def use_warm_interpreters(folder: Path) -> None:
@@ -176,13 +198,11 @@ def use_warm_interpreters(folder: Path) -> None:
 
 def _warm_start(usual: Callable[..., Any], sockets: Path) -> Callable[..., Any]:
     def start(command: WorkerCommand, mark: str, events: int, control: int, kept: Sequence[int]) -> Any:
-        framework = command.job.get("framework")
-        network = _network(command.prefix)
-        folders = tuple(sorted(set(command.packages.values())))
-        if not framework or network is None or not _is_shared(command, folders):
+        framework, network = _imported(command), _network(command.prefix)
+        if framework is None or network is None:
             return usual(command, mark, events, control, kept)
-        variables = of_many_runs(command.environment)
-        interpreter = WarmInterpreter(command.interpreter, str(framework), folders, variables)
+        variables = of_many_runs(command.environment, framework)
+        interpreter = WarmInterpreter(command.interpreter, framework, variables)
         numbers = sorted({events, control, *kept, *command.descriptors})
         request = {
             "arguments": [str(spawned.BOOTSTRAP), str(events), str(control), "0"],
@@ -198,14 +218,24 @@ def _warm_start(usual: Callable[..., Any], sockets: Path) -> Callable[..., Any]:
     return start
 
 
-def _is_shared(command: WorkerCommand, folders: Sequence[str]) -> bool:
-    """Tell whether a fork saves anything: beside NumPy alone, what one test has written does not start twice."""
-    if command.enclosure is not None:
-        return False
-    return "/environments/" in command.interpreter or (command.interpreter, *folders) == (
-        sys.executable,
-        ROOT,
-    )
+def _imported(command: WorkerCommand) -> str | None:
+    """Return the framework that a worker's interpreter has imported, or None where no other run would share it.
+
+    What a test has written beside our package is its own: a fork imports that, of an interpreter that has imported the
+    framework in whose environment it is, or NumPy, which all have.
+    """
+    framework = str(command.job.get("framework", ""))
+    if not framework or command.enclosure is not None or command.packages.get("benchmarker") != ROOT:
+        return None
+    if command.interpreter == sys.executable:
+        return NUMPY
+    _, managed, folder = command.interpreter.partition("/environments/")
+    if not managed:
+        return None
+    if framework.startswith("benchmarker."):
+        return framework
+    entry = registry.find("frameworks", folder.partition("-")[0])
+    return entry.value if entry.is_ours else NUMPY
 
 
 def _network(prefix: Sequence[str]) -> str | None:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
 import sys
+import traceback
 from typing import Any, Callable
 
 import numpy as np
@@ -28,13 +30,27 @@ class Weights:
 
 
 def serve(models: dict[str, Callable[[dict, Weights, dict], Any]]) -> None:
-    """Run the model named on the command line: ``problem values.json in.npz out.npy``."""
-    problem, values, source, target = sys.argv[1:]
+    """Run a model for each line of the input, ``["problem", {values}, "in.npz", "out.npy"]``; answer why not, if so.
+
+    What libraries print goes to the standard error.
+    """
+    answers = os.fdopen(os.dup(1), "w")
+    os.dup2(2, 1)
+    for line in sys.stdin:
+        why = ""
+        try:
+            _run(models, *json.loads(line))
+        except BaseException:
+            why = traceback.format_exc()
+        print(json.dumps(why), file=answers, flush=True)
+
+
+def _run(models: dict, problem: str, values: dict, source: str, target: str) -> None:
     with np.load(source) as archive:
         arrays = {name: archive[name] for name in archive.files}
     weights = Weights({k.partition("/")[2]: v for k, v in arrays.items() if k.startswith("parameter/")})
     batch = {k.partition("/")[2]: v for k, v in arrays.items() if k.startswith("batch/")}
-    output = models[problem](json.loads(values), weights, batch)
+    output = models[problem](values, weights, batch)
     if weights.left():
         raise SystemExit(f"their model has no place for {weights.left()}")
     np.save(target, np.asarray(output, np.float64))
