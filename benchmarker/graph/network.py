@@ -1,4 +1,4 @@
-"""Building a graph: inputs, parameters, and layers that add the parameters they need."""
+"""Building a graph: layers that add the parameters they need."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ from collections.abc import Sequence
 
 from benchmarker.errors import UsageError
 from benchmarker.graph.attributes import Recurrent
-from benchmarker.graph.graph import Graph
+from benchmarker.graph.declarations import Declarations
 from benchmarker.graph.initializers import ONES, ZEROS, he_normal, inverse_sqrt_uniform
-from benchmarker.graph.recorder import Recorder, Value
-from benchmarker.graph.types import Distribution, Input, Parameter, TensorType
+from benchmarker.graph.recorder import Value
+from benchmarker.graph.types import Distribution
 
 
 def each_axis(value: int | Sequence[int], rank: int) -> tuple[int, ...]:
@@ -18,8 +18,8 @@ def each_axis(value: int | Sequence[int], rank: int) -> tuple[int, ...]:
     return (value,) * rank if isinstance(value, int) else tuple(value)
 
 
-class Network(Recorder):
-    """A graph under construction.
+class Network(Declarations):
+    """A graph under construction, with layers that add the parameters which they need.
 
     Parameters
     ----------
@@ -28,127 +28,6 @@ class Network(Recorder):
     batch_size : int
         Samples in a mini-batch, the first axis of every input.
     """
-
-    def __init__(self, name: str, batch_size: int) -> None:
-        super().__init__()
-        if batch_size < 1:
-            raise UsageError(f"the batch size must be at least 1, got {batch_size}")
-        self.name = name
-        self.batch_size = batch_size
-        self._inputs: list[Input] = []
-        self._parameters: list[Parameter] = []
-        self._outputs: list[str] = []
-        self._loss: str | None = None
-        self._loss_over: str | None = None
-        self._operands = False
-
-    # --- tensors -----------------------------------------------------------------------------
-
-    def input(
-        self,
-        name: str,
-        sample_shape: Sequence[int],
-        dtype: str = "float32",
-        distribution: Distribution = Distribution("normal"),
-        rows: int = 0,
-    ) -> Value:
-        """Declare a tensor of the mini-batch; ``sample_shape`` is without the batch axis.
-
-        Where its values number rows of another tensor through the whole mini-batch, as those of a graph's neighbours
-        do, ``rows`` tells how many each sample has, so that a part of the mini-batch can count its own.
-        """
-        type_ = TensorType((self.batch_size, *self._positive(name, sample_shape)), dtype)
-        self._inputs.append(Input(name, type_, distribution, rows))
-        return self._declare(name, type_)
-
-    def operand(
-        self,
-        name: str,
-        shape: Sequence[int],
-        dtype: str = "float32",
-        distribution: Distribution = Distribution("normal"),
-    ) -> Value:
-        """Declare an operand of an operator that is measured by itself; its first axis counts no samples.
-
-        Raises
-        ------
-        UsageError
-            If the mini-batch is to have several samples: the sizes of such a problem are its parameters.
-        """
-        if self.batch_size != 1:
-            raise UsageError(
-                f"'{self.name}' takes all its sizes from its parameters; the batch size must be 1, got "
-                f"{self.batch_size}"
-            )
-        self._operands = True
-        type_ = TensorType(self._positive(name, shape), dtype)
-        self._inputs.append(Input(name, type_, distribution))
-        return self._declare(name, type_)
-
-    def labels(self, name: str, classes: int) -> Value:
-        """Declare one class index a sample, drawn evenly from ``classes``."""
-        self._positive(name, (classes,))
-        return self.input(name, (), "int64", Distribution("integers", classes))
-
-    def parameter(
-        self,
-        name: str,
-        shape: Sequence[int],
-        initializer: Distribution,
-        trainable: bool = True,
-        dtype: str = "float32",
-    ) -> Value:
-        """Declare a parameter, or state if it is not trainable; only such may hold integers or truth values."""
-        type_ = TensorType(self._positive(name, shape), dtype)
-        self._parameters.append(Parameter(name, type_, initializer, trainable))
-        return self._declare(name, type_)
-
-    def constant(
-        self, name: str, shape: Sequence[int], distribution: Distribution, dtype: str = "float32"
-    ) -> Value:
-        """Declare a table that belongs to the model and never changes."""
-        return self.parameter(name, shape, distribution, False, dtype)
-
-    def initializer(self, name: str) -> Distribution | None:
-        """Return how a parameter is drawn, None where ``name`` is no parameter's."""
-        return next((p.initializer for p in self._parameters if p.name == name), None)
-
-    def output(self, value: Value) -> None:
-        """Make ``value`` a result of inference."""
-        self._outputs.append(value.name)
-
-    def loss(self, value: Value, *, over: str | None = None) -> None:
-        """Make the scalar ``value`` what training minimises.
-
-        A loss is a mean over samples. Where it is one over something else, of which parts of a mini-batch have
-        different numbers, ``over`` says of what, e.g. ``masked words``: ranks and micro-batches then minimise the mean
-        of their own means, which the reference computes too, and records say so.
-        """
-        self._loss, self._loss_over = value.name, over
-
-    def graph(self) -> Graph:
-        """Return the finished graph."""
-        return Graph(
-            self.name,
-            tuple(self._inputs),
-            tuple(self._parameters),
-            tuple(self.nodes),
-            tuple(self._outputs),
-            self._loss,
-            dict(self.types),
-            operands=self._operands,
-            loss_over=self._loss_over,
-        )
-
-    def _declare(self, name: str, type_: TensorType) -> Value:
-        return self._kept(self._unused(name), type_)
-
-    def _positive(self, name: str, shape: Sequence[int]) -> tuple[int, ...]:
-        if any(size < 1 for size in shape):
-            raise UsageError(f"every size of '{name}' must be at least 1, got {tuple(shape)}")
-        return tuple(shape)
-
-    # --- layers ------------------------------------------------------------------------------
 
     def convolution(
         self,
@@ -164,9 +43,27 @@ class Network(Recorder):
         bias: bool = True,
         pads: Sequence[int] | None = None,
     ) -> Value:
-        """Convolution with its weight and bias.
+        """Convolution over any number of spatial axes, with its weight and bias.
 
-        ``pad`` is the same at both ends of an axis; ``pads``, the begins then the ends, goes before it.
+        Parameters
+        ----------
+        name : str
+            Of the layer; its parameters are ``name.weight``, ``(filters, channels / groups, *kernel)`` and drawn as by
+            He et al. (2015), and ``name.bias``, ``(filters,)``.
+        x : Value
+            ``(batch, channels, *spatial)``.
+        filters : int
+            Channels of the result.
+        kernel, stride, dilation : int or sequence of int
+            Of each spatial axis; one number is for all of them.
+        pad : int or sequence of int
+            Zeros at either end of each spatial axis.
+        groups : int
+            Into which the channels and the filters are parted; both are multiples of it.
+        bias : bool
+            Whether a bias is added.
+        pads : sequence of int, optional
+            Zeros at the beginnings of all axes and then at their ends, instead of ``pad``.
         """
         rank = len(x.shape) - 2
         channels = x.shape[1]
@@ -195,7 +92,22 @@ class Network(Recorder):
     def batch_norm(
         self, name: str, x: Value, *, epsilon: float = 1e-5, momentum: float = 0.9, start: float = 1.0
     ) -> Value:
-        """Batch normalization with scale (at first ``start``), shift and running statistics."""
+        """Batch normalization over all axes but the second, with scale, shift and running statistics.
+
+        Parameters
+        ----------
+        name : str
+            Of the layer; its parameters are ``name.weight``, ``name.bias``, ``name.running_mean`` and
+            ``name.running_var``, ``(channels,)`` each.
+        x : Value
+            ``(batch, channels, ...)``.
+        epsilon : float
+            Added to the variance.
+        momentum : float
+            The share of the running statistics that a step keeps, as in ONNX.
+        start : float
+            Of the scale.
+        """
         shape = (x.shape[1],)
         scale = self.parameter(f"{name}.weight", shape, Distribution("constant", start))
         shift = self.parameter(f"{name}.bias", shape, ZEROS)
@@ -218,7 +130,26 @@ class Network(Recorder):
         output_padding: int | Sequence[int] = 0,
         bias: bool = True,
     ) -> Value:
-        """Transposed convolution with its weight ``(channels, filters, kernel)`` and bias."""
+        """Transposed convolution over any number of spatial axes, with its weight and bias.
+
+        Parameters
+        ----------
+        name : str
+            Of the layer; its parameters are ``name.weight``, ``(channels, filters, *kernel)``, and ``name.bias``,
+            ``(filters,)``.
+        x : Value
+            ``(batch, channels, *spatial)``.
+        filters : int
+            Channels of the result.
+        kernel, stride : int or sequence of int
+            Of each spatial axis; one number is for all of them.
+        pad : int or sequence of int
+            How much is cut off either end of each spatial axis of the result.
+        output_padding : int or sequence of int
+            How much each spatial axis of the result is longer at its end.
+        bias : bool
+            Whether a bias is added.
+        """
         rank, channels = len(x.shape) - 2, x.shape[1]
         sizes = each_axis(kernel, rank)
         self._positive(name, (filters, *sizes))
@@ -241,7 +172,21 @@ class Network(Recorder):
     def dense(
         self, name: str, x: Value, units: int, *, bias: bool = True, start: Distribution | None = None
     ) -> Value:
-        """Fully connected layer over the last axis; the weight is ``(units, features)``."""
+        """Fully connected layer over the last axis.
+
+        Parameters
+        ----------
+        name : str
+            Of the layer; its parameters are ``name.weight``, ``(units, features)``, and ``name.bias``, ``(units,)``.
+        x : Value
+            ``(..., features)``.
+        units : int
+            Size of the last axis of the result.
+        bias : bool
+            Whether a bias is added.
+        start : Distribution, optional
+            How the weight is drawn, where the bias then is 0; by default both are uniform in ``±1/sqrt(features)``.
+        """
         features = x.shape[-1]
         initializer = start or inverse_sqrt_uniform(features)
         w = self.parameter(f"{name}.weight", (units, features), initializer)
@@ -253,13 +198,35 @@ class Network(Recorder):
     def embedding(
         self, name: str, indices: Value, rows: int, width: int, start: Distribution = Distribution("normal")
     ) -> Value:
-        """Rows of a table ``(rows, width)``, one for each index."""
+        """Rows of a table, one for each index.
+
+        Parameters
+        ----------
+        name : str
+            Of the layer; its parameter is ``name.weight``, ``(rows, width)``.
+        indices : Value
+            Integers of any shape, each below ``rows``; the result has one axis more, of ``width``.
+        rows, width : int
+            Of the table.
+        start : Distribution
+            How it is drawn.
+        """
         table = self.parameter(f"{name}.weight", (rows, width), start)
         result: Value = self.named(name).gather(table, indices)
         return result
 
     def layer_norm(self, name: str, x: Value, *, epsilon: float = 1e-5) -> Value:
-        """Layer normalization over the last axis with scale and shift."""
+        """Layer normalization over the last axis, with scale and shift.
+
+        Parameters
+        ----------
+        name : str
+            Of the layer; its parameters are ``name.weight`` and ``name.bias``, ``(features,)`` each.
+        x : Value
+            ``(..., features)``.
+        epsilon : float
+            Added to the variance.
+        """
         shape = x.shape[-1:]
         scale = self.parameter(f"{name}.weight", shape, ONES)
         shift = self.parameter(f"{name}.bias", shape, ZEROS)
@@ -275,7 +242,21 @@ class Network(Recorder):
         pad: int | Sequence[int] = 0,
         ceil_mode: bool = False,
     ) -> Value:
-        """Maximum pooling; the stride is the window's size by default."""
+        """Maximum pooling over the spatial axes.
+
+        Parameters
+        ----------
+        x : Value
+            ``(batch, channels, *spatial)``.
+        kernel : int or sequence of int
+            Of the window, of each spatial axis; one number is for all of them.
+        stride : int or sequence of int, optional
+            By default the window's size.
+        pad : int or sequence of int
+            At either end of each spatial axis, with what no maximum is.
+        ceil_mode : bool
+            Whether a window that reaches over the end counts.
+        """
         rank = len(x.shape) - 2
         result: Value = self.max_pool(
             x,
@@ -296,7 +277,31 @@ class Network(Recorder):
         activation: str = "tanh",
         start: Distribution | None = None,
     ) -> tuple[Value, Value]:
-        """One layer of plain cells over ``x (T, N, I)`` with two bias vectors; returns ``y`` and ``y_h``."""
+        """One layer of plain recurrent cells with two bias vectors (ONNX ``RNN``).
+
+        Parameters
+        ----------
+        name : str
+            Of the layer; its parameters are ``name.w``, ``(D, H, I)``, ``name.r``, ``(D, H, H)``, and ``name.b``,
+            ``(D, 2H)``, where ``D`` is the number of directions.
+        x : Value
+            ``(T, N, I)``: time, batch, features.
+        units : int
+            ``H``, the size of the hidden state.
+        direction : {"forward", "bidirectional"}
+            Whether a second layer goes back in time.
+        activation : {"tanh", "relu"}
+            Of the cells.
+        start : Distribution, optional
+            How the weights are drawn, where the biases then are 0; by default all are uniform in ``±1/sqrt(H)``.
+
+        Returns
+        -------
+        y : Value
+            ``(T, D, N, H)``: every hidden state.
+        y_h : Value
+            ``(D, N, H)``: the last one of each direction.
+        """
         w, r, b = self._recurrent(name, x, units, 1, direction, start)
         return self.named(name).rnn(x, w, r, b, hidden_size=units, direction=direction, activation=activation)
 
@@ -309,7 +314,31 @@ class Network(Recorder):
         direction: str = "forward",
         start: Distribution | None = None,
     ) -> tuple[Value, Value, Value]:
-        """One LSTM layer over ``x (T, N, I)`` with two bias vectors; returns ``y``, ``y_h``, ``y_c``."""
+        """One LSTM layer with two bias vectors (ONNX ``LSTM``).
+
+        Parameters
+        ----------
+        name : str
+            Of the layer; its parameters are ``name.w``, ``(D, 4H, I)``, ``name.r``, ``(D, 4H, H)``, and ``name.b``,
+            ``(D, 8H)``, where ``D`` is the number of directions.
+        x : Value
+            ``(T, N, I)``: time, batch, features.
+        units : int
+            ``H``, the size of the hidden state.
+        direction : {"forward", "bidirectional"}
+            Whether a second layer goes back in time.
+        start : Distribution, optional
+            How the weights are drawn, where the biases then are 0; by default all are uniform in ``±1/sqrt(H)``.
+
+        Returns
+        -------
+        y : Value
+            ``(T, D, N, H)``: every hidden state.
+        y_h : Value
+            ``(D, N, H)``: the last one of each direction.
+        y_c : Value
+            ``(D, N, H)``: the last state of the cells.
+        """
         w, r, b = self._recurrent(name, x, units, 4, direction, start)
         return self.named(name).lstm(x, w, r, b, hidden_size=units, direction=direction)
 
@@ -322,7 +351,29 @@ class Network(Recorder):
         direction: str = "forward",
         start: Distribution | None = None,
     ) -> tuple[Value, Value]:
-        """One GRU layer over ``x (T, N, I)`` with two bias vectors; returns ``y`` and ``y_h``."""
+        """One GRU layer with two bias vectors (ONNX ``GRU`` with ``linear_before_reset=1``).
+
+        Parameters
+        ----------
+        name : str
+            Of the layer; its parameters are ``name.w``, ``(D, 3H, I)``, ``name.r``, ``(D, 3H, H)``, and ``name.b``,
+            ``(D, 6H)``, where ``D`` is the number of directions.
+        x : Value
+            ``(T, N, I)``: time, batch, features.
+        units : int
+            ``H``, the size of the hidden state.
+        direction : {"forward", "bidirectional"}
+            Whether a second layer goes back in time.
+        start : Distribution, optional
+            How the weights are drawn, where the biases then are 0; by default all are uniform in ``±1/sqrt(H)``.
+
+        Returns
+        -------
+        y : Value
+            ``(T, D, N, H)``: every hidden state.
+        y_h : Value
+            ``(D, N, H)``: the last one of each direction.
+        """
         w, r, b = self._recurrent(name, x, units, 3, direction, start)
         return self.named(name).gru(x, w, r, b, hidden_size=units, direction=direction)
 
