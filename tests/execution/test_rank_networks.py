@@ -175,7 +175,8 @@ def test_an_all_reduce_sends_what_its_formula_says(size: int, tmp_path: Path) ->
         sent = network.sent_bytes()
     assert outcomes == [Outcome(0)] * size
     assert {event["first"] for event in events} == {float(size**5)}
-    assert sent == pytest.approx(5 * 2 * (size - 1) * 4 * MEGABYTES, rel=0.02)
+    # On busy cores some packets are sent again.
+    assert sent == pytest.approx(5 * 2 * (size - 1) * 4 * MEGABYTES, rel=0.08)
 
 
 # --- emulated -------------------------------------------------------------------------------------

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import itertools
 import time
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -243,6 +245,24 @@ def test_one_interrupted_trial_neither_hides_nor_feigns_what_is_not_waited_for(
     shares: list[float], status: str
 ) -> None:
     assert timing_again.waited(shares).status == status
+
+
+@pytest.mark.parametrize(("held_up", "status"), [(0, "passed"), (20, "passed"), (1000, "failed")])
+def test_cores_that_are_short_do_not_feign_kept_results(held_up: int, status: str) -> None:
+    """They hold up most steps of several threads, of mini-batches that were not seen, too, but not all of them."""
+    numbers, seen, left = itertools.count(), set(), held_up
+
+    def step(batch: int) -> None:
+        nonlocal left
+        if batch not in seen and left:
+            left -= 1
+            time.sleep(0.001)
+        seen.add(batch)
+
+    program = SimpleNamespace(synchronize=lambda output: None)
+    steps: Any = SimpleNamespace(load=lambda batch: batch, step=step, program=program)
+    unseen: Any = lambda: next(numbers)  # noqa: E731
+    assert timing_again.unseen_check(steps, unseen, 1e-4, budget.Budget(0.0)).status == status
 
 
 def test_a_wrong_last_sample_is_found_where_only_some_are_verified_first(tmp_path: Path) -> None:

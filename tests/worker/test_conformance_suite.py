@@ -70,6 +70,31 @@ def test_the_reference_passes_everything() -> None:
     assert len(results) == len(CHECKS)
 
 
+class CountingFramework(NumpyFramework):
+    """NumPy, which notes what it has built."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.built: list[tuple[str, str]] = []
+
+    def build(self, graph: Graph, *arguments: Any, mode: str, **options: Any) -> NumpyProgram:
+        self.built.append((graph.name, mode))
+        return super().build(graph, *arguments, mode=mode, **options)
+
+
+def test_problems_that_are_one_graph_at_their_reduced_size_are_measured_once() -> None:
+    names = [
+        f"problem/{name}/{mode}" for mode in ("inference", "training") for name in ("resnet18", "resnet34")
+    ]
+    framework = CountingFramework()
+    results = results_of(framework, tuple(check for check in CHECKS if check.name in names))
+    assert framework.built == [("resnet18", "inference"), ("resnet18", "training")]
+    for mode in ("inference", "training"):
+        first, other = (results[f"problem/{name}/{mode}"] for name in ("resnet18", "resnet34"))
+        assert (first.status, first.error) == (other.status, other.error) == ("passed", first.error)
+        assert other.detail == f"the same as 'resnet18' at this size: {first.detail}"
+
+
 def test_every_operator_has_a_case_in_both_directions() -> None:
     assert {case.operator for case in OPERATOR_CASES} == set(OPERATORS)
     names = {check.name for check in CHECKS}

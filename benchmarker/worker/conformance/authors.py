@@ -71,9 +71,11 @@ def follow_rule(rule: UpdateRule, start: Array, gradients: Sequence[Array]) -> l
         If a rule that comes with benchmarker has the name.
     """
     add_rule(rule)
-    asked = Optimizer.default(rule.name).with_constants({n: getattr(rule, n) for n in constants(rule.name)})
+    optimizer = Optimizer.default(rule.name).with_constants(
+        {n: getattr(rule, n) for n in constants(rule.name)}
+    )
     weights = np.array(start, np.float64)
-    update, after = Equations(asked, {"parameter": weights}), []
+    update, after = Equations(optimizer, {"parameter": weights}), []
     for gradient in gradients:
         update({"parameter": np.asarray(gradient, np.float64)})
         after.append(weights.copy())

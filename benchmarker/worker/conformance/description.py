@@ -107,13 +107,13 @@ def _operators(subject: Subject) -> Measurement:
     meaning = subject.framework.operators
     known = set(dir(Operators))
     lacking = OPERATORS.keys() - native_operators(meaning)
-    told = []
+    hints = []
     for name in sorted(set(dir(meaning)) - known):
         near = _nearest(name, lacking)
         if near and not name.startswith("_") and callable(getattr(meaning, name)):
-            told.append(f"'{name}': no such operator; did you mean '{near}'?")
-    if told:
-        raise CheckFailed(f"{' '.join(told)} The names of helpers start with an underscore")
+            hints.append(f"'{name}': no such operator; did you mean '{near}'?")
+    if hints:
+        raise CheckFailed(f"{' '.join(hints)} The names of helpers start with an underscore")
     return Measurement()
 
 

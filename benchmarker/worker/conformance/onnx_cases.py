@@ -169,10 +169,10 @@ def case_graph(case: NodeCase) -> CaseGraph:
         try:
             return _imported(case, known)
         except UnsupportedModelError as error:
-            asked = {fault.unknown for fault in error.faults}
-            if None in asked or not asked <= set(case.inputs) - known:
+            unknown = {fault.unknown for fault in error.faults}
+            if None in unknown or not unknown <= set(case.inputs) - known:
                 raise
-            known |= {name for name in asked if name}
+            known |= {name for name in unknown if name}
 
 
 def _must_be_known(array: Array, indices: bool) -> bool:

@@ -77,9 +77,9 @@ def tie_cases(graph: Graph) -> list[OperatorCase]:
     for node in graph.nodes:
         if node.operator in _MEASURES:
             shape = _shape(node, graph.types[node.inputs[0]].shape)
-            told = ", ".join(f"{name}={value}" for name, value in node.attributes.items())
-            name = f"{node.operator}({told})"
-            if "nan" not in told and name not in found:
+            attributes = ", ".join(f"{name}={value}" for name, value in node.attributes.items())
+            name = f"{node.operator}({attributes})"
+            if "nan" not in attributes and name not in found:
                 found[name] = OperatorCase(node.operator, name, (Operand(shape),), dict(node.attributes))
     return list(found.values())[:MAX_CASES]
 
@@ -232,18 +232,18 @@ def _rectifier(case: OperatorCase, node: Node, x: Array, dy: Array, dx: Array) -
     regular = np.full(x.shape, bends[0][1])
     for place, _, right in bends:
         regular[x > np.float32(place)] = right
-    least, most, told = regular.copy(), regular.copy(), []
+    least, most, parts = regular.copy(), regular.copy(), []
     for place, left, right in bends:
         at = x == np.float32(place)
         least[at], most[at] = min(left, right), max(left, right)
         if at.any():
             there = slopes[at]
             same = float(there.max() - there.min()) < 0.02
-            told.append(
+            parts.append(
                 f"{round(float(there[0]), 2) + 0.0:g} at {place:g}" if same else f"several at {place:g}"
             )
     violation = float(np.maximum(slopes - most, least - slopes).max(initial=0.0))
-    return _Measured(violation, f"the slope is {' and '.join(told)}")
+    return _Measured(violation, f"the slope is {' and '.join(parts)}")
 
 
 _GROUPED = {"max_pool": _max_pool, "reduce_max": _reduce_max, "top_k": _top_k}
