@@ -210,11 +210,11 @@ def lock(target: Path, waiting: Callable[[], object], patience: float) -> Iterat
     path.parent.mkdir(parents=True, exist_ok=True)
     descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o666)
     try:
-        told = float("-inf")
+        last_call = float("-inf")
         while _flock(descriptor, shared=False) is False:
-            if time.monotonic() - told >= patience:
+            if time.monotonic() - last_call >= patience:
                 waiting()
-                told = time.monotonic()
+                last_call = time.monotonic()
             time.sleep(POLL_SECONDS)
         yield
     finally:

@@ -122,8 +122,8 @@ def constant_faults(name: str, values: Sequence[float], kinds: Sequence[str]) ->
     for value in values:
         for rule in dict.fromkeys(allowed):
             if not rule.accepts(value):
-                told = f"{value:g}" if isinstance(value, (int, float)) else shown(value)
-                yield f"the {words} must be {rule.allowed}, got {told}"
+                formatted = f"{value:g}" if isinstance(value, (int, float)) else shown(value)
+                yield f"the {words} must be {rule.allowed}, got {formatted}"
     if kinds and not having:
         which = " or ".join(f"'{kind}'" for kind in dict.fromkeys(kinds))
         yield f"optimizer {which} has no {words}; {', '.join(owners(name))} have it"

@@ -48,8 +48,8 @@ def _row(result: dict[str, Any]) -> str:
     numbers = ""
     if result.get("error") is not None and result.get("tolerance") is not None:
         numbers = f"  error {result['error']:.1e}, allowed {result['tolerance']:.1e}"
-    told = result["status"] != "passed" or "in the reference" in result.get("detail", "")
-    detail = f"  {result['detail']}" if result.get("detail") and told else ""
+    with_detail = result["status"] != "passed" or "in the reference" in result.get("detail", "")
+    detail = f"  {result['detail']}" if result.get("detail") and with_detail else ""
     return f"{result['status']:<8} {result['name']}{numbers}{detail}"
 
 
@@ -76,8 +76,10 @@ def main(arguments: argparse.Namespace) -> int:
     from benchmarker.orchestration.jobs.conformance import check_framework
 
     def show(result: dict[str, Any]) -> None:
-        told = not arguments.quiet and not arguments.onnx  # the node tests end in a table
-        if not arguments.json and (result["status"] == "failed" or (told and result["status"] == "passed")):
+        show_passed = not arguments.quiet and not arguments.onnx  # the node tests end in a table
+        if not arguments.json and (
+            result["status"] == "failed" or (show_passed and result["status"] == "passed")
+        ):
             print_text(_row(result), flush=True)
 
     report = check_framework(

@@ -122,7 +122,7 @@ def main(arguments: argparse.Namespace) -> int:
     if arguments.summary:
         append(arguments.summary, "")
     try:
-        request = _request(arguments, _without_what_is_asked(arguments))
+        request = _request(arguments, _take_run_arguments(arguments))
         return _with_itself(arguments, request) if arguments.aa else _compare(arguments, request)
     except BenchmarkerError as error:
         if arguments.summary:
@@ -167,7 +167,7 @@ def _summarize_text(arguments: argparse.Namespace, text: Callable[[], str], outc
         append(arguments.summary, text_markdown(text(), outcome))
 
 
-def _without_what_is_asked(arguments: argparse.Namespace) -> list[str]:
+def _take_run_arguments(arguments: argparse.Namespace) -> list[str]:
     """Take from the sides what to run at them, which follows those that are commits or versions, and return it."""
     from benchmarker.analysis.comparison.sides import is_variant
 

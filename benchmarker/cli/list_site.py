@@ -114,7 +114,7 @@ def _check(arguments: argparse.Namespace) -> int:
             raise UsageError(f"a record must be a file, got '{path}'")
     repositories: dict[Path, Repository] = {}
     found: dict[Path, list[str]] = {}
-    told: set[str] = set()
+    checked: set[str] = set()
     for path in dict.fromkeys(paths):
         folder = arguments.results if _is_in(path, arguments.results) else path.parent
         if folder not in repositories:
@@ -122,8 +122,8 @@ def _check(arguments: argparse.Namespace) -> int:
         entry = _entry(path, repositories[folder])
         if isinstance(entry, str):
             found[path] = [entry]
-        elif entry is not None and entry.key not in told:  # its other processes have the same reasons
-            told.add(entry.key)
+        elif entry is not None and entry.key not in checked:  # its other processes have the same reasons
+            checked.add(entry.key)
             found[path] = reasons_against(entry, contests, repositories[folder])
     if arguments.json:
         listed = [{"record": str(path), "reasons": reasons} for path, reasons in found.items()]

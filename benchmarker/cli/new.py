@@ -40,8 +40,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     kinds = parser.add_mutually_exclusive_group(required=True)
     for kind in KINDS:
         article = "an" if kind[0] in "aeiou" else "a"
-        told = f"{article} {_noun(kind)}"
-        kinds.add_argument(f"--{kind}", dest="kind", action="store_const", const=kind, help=told)
+        description = f"{article} {_noun(kind)}"
+        kinds.add_argument(f"--{kind}", dest="kind", action="store_const", const=kind, help=description)
 
 
 def _noun(kind: str) -> str:

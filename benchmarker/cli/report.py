@@ -73,10 +73,10 @@ def main(arguments: argparse.Namespace) -> int:
     for sentence in page.broken:
         tell(sentence)
     if arguments.json:
-        told = {"page": str(arguments.output), "bytes": written, "runs": page.runs}
+        summary = {"page": str(arguments.output), "bytes": written, "runs": page.runs}
         print(
             json.dumps(
-                {**told, "pictures": page.pictures, "left_out": dict(page.skipped), "broken": page.broken}
+                {**summary, "pictures": page.pictures, "left_out": dict(page.skipped), "broken": page.broken}
             )
         )
         return 0

@@ -223,9 +223,9 @@ def _as_commanded(command: Sequence[str]) -> Experiment:
 
     parser = _CommandParser(allow_abbrev=False)
     add_options_of_run(parser)
-    asked = experiment(parser.parse_args(command[command.index("run") + 1 :]))
+    requested = experiment(parser.parse_args(command[command.index("run") + 1 :]))
     # Every step was synchronised then.
-    return asked.replaced(sampling=asked.sampling or ("latency",))
+    return requested.replaced(sampling=requested.sampling or ("latency",))
 
 
 def _interpreter(

@@ -219,8 +219,8 @@ def _processes(record: Record, path: Path) -> Sequence[Mapping[str, Any]]:
     """Return the processes of a record's number; none where they are too few to fall into groups."""
     from benchmarker.records.groups import MIN_PROCESSES
 
-    asked_for = (record.get("replication") or {}).get("max_processes") or 0
-    if record["status"] != "ok" or asked_for < MIN_PROCESSES:
+    max_processes = (record.get("replication") or {}).get("max_processes") or 0
+    if record["status"] != "ok" or max_processes < MIN_PROCESSES:
         return ()  # so that not every file beside it is read
     from benchmarker.analysis.reproduction import sibling_processes
 

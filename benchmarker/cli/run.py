@@ -123,8 +123,10 @@ def _warn() -> None:
 
     found = [f"{finding.name}: {finding.found}" for finding in warnings_before_run()]
     if found:
-        told = f"this machine may distort the measurements: {'; '.join(found)} (see benchmarker doctor)"
-        print(textwrap.fill(f"benchmarker: {told}", output_width(), subsequent_indent="  "), file=sys.stderr)
+        warning = f"this machine may distort the measurements: {'; '.join(found)} (see benchmarker doctor)"
+        print(
+            textwrap.fill(f"benchmarker: {warning}", output_width(), subsequent_indent="  "), file=sys.stderr
+        )
 
 
 def _run(arguments: argparse.Namespace, experiment_run: ExperimentRun) -> int:

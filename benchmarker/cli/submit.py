@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 ENGINES = ("slurm", "pbs", "pbs_classic", "lsf", "flux")
 PRINTED = ("kubernetes", "aws-batch")
 """What is submitted by the user's own client."""
-_ASKED = (
+_RESOURCE_OPTIONS = (
     ("minutes", "N", "time limit of each job; default: 60"),
     ("nodes", "N", "nodes for each job, for runs that start ranks on several; default: 1"),
     ("cores", "N", "cores on each node"),
@@ -55,7 +55,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="ID",
         help="submit again the parts of a submission that ended without all their records",
     )
-    for name, metavar, words in _ASKED:
+    for name, metavar, words in _RESOURCE_OPTIONS:
         parser.add_argument(f"--{name}", type=whole(1, _MAX_CELLS), metavar=metavar, help=words)
     parser.add_argument("--queue", metavar="NAME", help="queue; in Slurm, a partition")
     parser.add_argument("--account", metavar="NAME", help="account that is charged")
@@ -120,9 +120,9 @@ def _require_no_image(arguments: argparse.Namespace, engine: str) -> None:
 def _new(arguments: argparse.Namespace, blueprint: Path, options: list[str], cells: int) -> Submission:
     from benchmarker.orchestration.submission.submit import new_submission
 
-    asked = _resources(arguments)
+    resources = _resources(arguments)
     return new_submission(
-        blueprint, options, arguments.to, asked, cells=cells, cells_per_job=arguments.cells_per_job or 1
+        blueprint, options, arguments.to, resources, cells=cells, cells_per_job=arguments.cells_per_job or 1
     )
 
 
@@ -136,8 +136,8 @@ def _resources(arguments: argparse.Namespace, given: Resources | None = None) ->
     values: dict[str, Any] = {name: getattr(arguments, name) for name in names}
     values["exclusive"] = arguments.exclusive or None
     values["options"] = dict(arguments.option) or None
-    asked = {name: value for name, value in values.items() if value is not None}
-    return msgspec.structs.replace(given, **asked) if given else Resources(**asked)
+    requested = {name: value for name, value in values.items() if value is not None}
+    return msgspec.structs.replace(given, **requested) if given else Resources(**requested)
 
 
 def _planned(blueprint: Path, options: list[str]) -> tuple[int, str | None]:
@@ -152,13 +152,13 @@ def _planned(blueprint: Path, options: list[str]) -> tuple[int, str | None]:
         raise UsageError(
             f"what follows the blueprint must be options of run as --NAME=VALUE, got {shown(wrong)}"
         )
-    asked = command_parser("run").parse_args([str(blueprint), *options])
+    run_arguments = command_parser("run").parse_args([str(blueprint), *options])
     for name in ("results", "resume", "dry_run", "part", "json", "recipe"):
-        if getattr(asked, name):
+        if getattr(run_arguments, name):
             flag = f"--{name.replace('_', '-')}"
             raise UsageError(f"{flag} is not for the options after the blueprint, which each job's run gets")
     loaded = load(blueprint)
-    return count_cells(given(asked), loaded), loaded.results
+    return count_cells(given(run_arguments), loaded), loaded.results
 
 
 def _resume(arguments: argparse.Namespace) -> int:

@@ -83,9 +83,9 @@ def _hypervisor(root: Path, names: str, flag: bool | None) -> str | None:
     kernel = (read_text(root / "proc/sys/kernel/osrelease") or "").lower()
     if "microsoft" in kernel:
         return "wsl"
-    told = read_text(root / "sys/hypervisor/type")
-    if told:
-        return told
+    hypervisor_type = read_text(root / "sys/hypervisor/type")
+    if hypervisor_type:
+        return hypervisor_type
     if flag is False:
         return "none"
     for word, kind in HYPERVISORS:
@@ -108,9 +108,9 @@ def _container(root: Path, environment: Mapping[str, str]) -> str | None:
         return "podman"
     if (root / ".dockerenv").exists():
         return "docker"
-    told = read_text(root / "run/systemd/container")
-    if told:
-        return told
+    container = read_text(root / "run/systemd/container")
+    if container:
+        return container
     groups = read_text(root / "proc/self/cgroup") or ""
     for word, kind in CGROUP_CONTAINERS:
         # As a path component of its own: a service such as docker.service on the host is no container.

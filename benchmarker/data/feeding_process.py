@@ -95,12 +95,12 @@ class ProcessSource:
             raise FeedingError(
                 f"the process that makes mini-batches ended with exit status {self._process.returncode}"
             )
-        told = json.loads(line)
-        if "error" in told:
+        reply = json.loads(line)
+        if "error" in reply:
             self.close()
-            kind = UsageError if told["usage"] else FeedingError
-            raise kind(told["error"])
-        found = self._slots.read(self._taken % self._depth, told["rows"])
+            kind = UsageError if reply["usage"] else FeedingError
+            raise kind(reply["error"])
+        found = self._slots.read(self._taken % self._depth, reply["rows"])
         self._taken += 1
         self._tell(FREE_SLOT)
         return found

@@ -238,7 +238,7 @@ class Alive(Event, tag="alive"):
     repeats: ClassVar[bool] = True
 
 
-class RankTold(Part):
+class RankMeasurements(Part):
     """What a rank alone knows of its steps."""
 
     rank: Count
@@ -256,7 +256,7 @@ class RankTold(Part):
 class RankResult(RunResult, tag="result"):
     """What a rank has measured."""
 
-    rank: RankTold
+    rank: RankMeasurements
 
 
 class ServeResult(Result, tag="result"):

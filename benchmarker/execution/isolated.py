@@ -255,10 +255,10 @@ def run_isolated_group(
         If one cannot be started.
     """
 
-    def told(rank: int, event: Event) -> tuple[tuple[int, str], ...]:
+    def replies(rank: int, event: Event) -> tuple[tuple[int, str], ...]:
         return tuple(handler(rank, event))
 
-    heard = [EventLog(job.kind, partial(told, rank)) for rank, job in enumerate(jobs)]
+    heard = [EventLog(job.kind, partial(replies, rank)) for rank, job in enumerate(jobs)]
 
     def launch(commands: Sequence[WorkerCommand]) -> list[Outcome]:
         chosen = launcher or LocalLauncher()

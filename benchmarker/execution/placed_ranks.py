@@ -21,14 +21,14 @@ def nodes_of(places: Sequence[RankPlace]) -> tuple[int, ...]:
     return tuple(names.index(place.host) for place in places)
 
 
-def placed_network(places: Sequence[RankPlace], asked: str | None) -> RankNetwork:
+def placed_network(places: Sequence[RankPlace], requested: str | None) -> RankNetwork:
     """Return what ranks reach each other by where they are.
 
     Parameters
     ----------
     places : sequence of RankPlace
         Of each rank.
-    asked : str or None
+    requested : str or None
         The network that was asked for.
 
     Raises
@@ -36,9 +36,9 @@ def placed_network(places: Sequence[RankPlace], asked: str | None) -> RankNetwor
     UnsupportedError
         If it is another one, or one record cannot describe the machines, or they have none in common.
     """
-    if asked not in (None, SHARED):
+    if requested not in (None, SHARED):
         raise UnsupportedError(
-            f"a private network, such as {asked}, is for ranks that benchmarker itself starts; use --launcher=local"
+            f"a private network, such as {requested}, is for ranks that benchmarker itself starts; use --launcher=local"
         )
     require_described(places)
     hosts, interface = _meeting(places)

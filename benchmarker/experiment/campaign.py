@@ -110,8 +110,8 @@ class Campaign:
         count = len(self._cells)
         # One round alone cannot cancel a drift: it keeps the order that was asked for.
         keeps_order = self._rounds == 1 or (self._keep_first_order and number < 2)
-        asked = range(count)[:: -1 if number % 2 else 1]
-        drawn = asked if keeps_order else order(count, number, self._cells[0].spec.seed)
+        requested_order = range(count)[:: -1 if number % 2 else 1]
+        drawn = requested_order if keeps_order else order(count, number, self._cells[0].spec.seed)
         return [
             ScheduledRun(replace(self._cells[index].spec, repetition=number), index, position)
             for position, index in enumerate(drawn)

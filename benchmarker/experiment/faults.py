@@ -59,8 +59,8 @@ def number_of_runs(experiment: Experiment) -> int:
         sum(math.prod(max(len(tried), 1) for tried in Request.of(one).settings.values()) for one in many)
         for many in (experiment.frameworks, experiment.problems, experiment.optimizers)
     ]
-    asked = experiment.repeats or 1
-    repeats = asked if OPTIONS["repeats"].rule.accepts(asked) else 1
+    requested = experiment.repeats or 1
+    repeats = requested if OPTIONS["repeats"].rule.accepts(requested) else 1
     return math.prod(max(count, 1) for count in (*axes, *map(len, values), *requests, repeats))
 
 
@@ -113,8 +113,8 @@ def _repeated_values(experiment: Experiment) -> Iterator[Fault]:
 def _twice(name: str, values: Sequence[Any]) -> Iterator[Fault]:
     for index in repeated(values):
         value = values[index]
-        told = value.name if isinstance(value, Request) else value
-        message = f"{name} '{told}' is named twice; --repeats runs it in several processes"
+        label = value.name if isinstance(value, Request) else value
+        message = f"{name} '{label}' is named twice; --repeats runs it in several processes"
         yield Fault((name, index) if name in ("framework", "problem") else (name,), message)
 
 

@@ -174,8 +174,8 @@ def _runs(experiment: Experiment, request: Request) -> list[RunSpec]:
     runs: dict[Hashable, RunSpec] = {}
     for parameters in _parameters(experiment, request, problem):
         for cell in _cells(experiment, problem):
-            asked = {**which, "problem_parameters": parameters}
-            run = _run(cell, asked, problem.collective, shared, length, threads)
+            problem_fields = {**which, "problem_parameters": parameters}
+            run = _run(cell, problem_fields, problem.collective, shared, length, threads)
             # Several optimizers are one run of inference, and so are several numbers of steps in a window.
             runs.setdefault(likeness(run), run)
     return list(runs.values())

@@ -94,12 +94,12 @@ def recipe_digest(run: RunSpec) -> str:
     return f"sha256:{hashlib.sha256(text.encode()).hexdigest()}"
 
 
-def check_division(planned: Sequence[RunSpec], asked: Sequence[RunSpec]) -> None:
+def check_division(planned: Sequence[RunSpec], requested: Sequence[RunSpec]) -> None:
     """Refuse runs that change what their recipe fixes.
 
     Parameters
     ----------
-    planned, asked : sequence of RunSpec
+    planned, requested : sequence of RunSpec
         The runs of the recipe by itself, and those that were asked for over it.
 
     Raises
@@ -108,7 +108,7 @@ def check_division(planned: Sequence[RunSpec], asked: Sequence[RunSpec]) -> None
         With what is changed, and what may be.
     """
     first = next((run for run in planned if run.training is not None), None)
-    for run in asked if first is not None else ():
+    for run in requested if first is not None else ():
         training = made(Training, run.training or {}, "the recipe")
         for name in _changes(first, run):
             if name in training.may_change:

@@ -75,8 +75,8 @@ _DECISIVE = operator.attrgetter(
 def unsupported_reasons(runs: Sequence[RunSpec]) -> list[str | None]:
     """Return the :func:`unsupported_reason` of each run, worked out once for those that have one in common."""
     problems = {which: registry.problem(which) for which in dict.fromkeys(run.problem for run in runs)}
-    told = [(run, problems[run.problem]) for run in runs]
-    keys = [(_DECISIVE(run), _collective(run, own), _unsuited_parts(run, own)) for run, own in told]
+    pairs = [(run, problems[run.problem]) for run in runs]
+    keys = [(_DECISIVE(run), _collective(run, own), _unsuited_parts(run, own)) for run, own in pairs]
     found = {key: unsupported_reason(run) for key, run in dict(zip(keys, runs)).items()}
     return [found[key] for key in keys]
 

@@ -37,7 +37,7 @@ from benchmarker.machine.trust import (
 class Limit:
     """Above which value a kind is told, and above which it excludes a number from comparisons."""
 
-    told: float
+    reported: float
     excludes: float = math.inf
 
 
@@ -104,18 +104,18 @@ _Finder = Callable[[Mapping[str, Any], Mapping[str, Any]], Found]
 
 def _above(kind: str, value: float | None, text: str, advice: str) -> Found:
     limit = LIMITS[kind]
-    if value is not None and value > limit.told:
-        yield Finding(kind, text, advice, value > limit.excludes, value, limit.told)
+    if value is not None and value > limit.reported:
+        yield Finding(kind, text, advice, value > limit.excludes, value, limit.reported)
 
 
 def _threads(evidence: Mapping[str, Any], timing: Mapping[str, Any]) -> Found:
-    asked = timing.get("threads")
+    requested = timing.get("threads")
     busy = evidence.get("threads_busy")
-    if not asked or busy is None or (busy - asked) * evidence["seconds"] < MIN_TICK_SECONDS:
+    if not requested or busy is None or (busy - requested) * evidence["seconds"] < MIN_TICK_SECONDS:
         return
-    threads = "1 thread was" if asked == 1 else f"{asked} threads were"
+    threads = "1 thread was" if requested == 1 else f"{requested} threads were"
     text = f"{threads} asked for, {busy:.2f} were busy"
-    yield from _above("threads", busy / asked, text, f"--threads={math.ceil(busy)} says what it uses")
+    yield from _above("threads", busy / requested, text, f"--threads={math.ceil(busy)} says what it uses")
 
 
 def _compilation(evidence: Mapping[str, Any], timing: Mapping[str, Any]) -> Found:

@@ -136,13 +136,13 @@ class RunEvents:
 
     def _check_clock(self, event: Event) -> None:
         """Hold the length of the timed part by the worker's clock to what passed here meanwhile."""
-        told, passed = event.get("wall_nanoseconds", 0) / 1e9, self._ended - self._began
+        reported, passed = event.get("wall_nanoseconds", 0) / 1e9, self._ended - self._began
         if event.get("windows") is not None or not self._began:
             return  # it waited for another one in between
-        late = MAX_LATE_SECONDS / _running_share(event.get("evidence") or {}, told)
-        if told > passed + MAX_EARLY_SECONDS or passed > (1 + MAX_LATE_SHARE) * told + late:
+        late = MAX_LATE_SECONDS / _running_share(event.get("evidence") or {}, reported)
+        if reported > passed + MAX_EARLY_SECONDS or passed > (1 + MAX_LATE_SHARE) * reported + late:
             raise ProtocolError(
-                f"its timed part lasted {told:.4g} s by its own clock, but {passed:.4g} s passed between its events"
+                f"its timed part lasted {reported:.4g} s by its own clock, but {passed:.4g} s passed between its events"
             )
 
 

@@ -169,18 +169,19 @@ class ExperimentRun:
         UsageError
             If one that a training is to go on from cannot be, or the options of checkpoints make no sense together.
         """
-        asked = self.experiment
-        if asked.training is None:
+        experiment = self.experiment
+        if experiment.training is None:
             return []
-        every, start = asked.checkpoint_every, Path(asked.resume_from) if asked.resume_from else None
+        every = experiment.checkpoint_every
+        start = Path(experiment.resume_from) if experiment.resume_from else None
         if start and resumes:
             raise UsageError(
                 "give either resume, for each training's own checkpoint, or resume_from, which names one"
             )
-        if asked.checkpoints and not (every or resumes):
+        if experiment.checkpoints and not (every or resumes):
             raise UsageError(
-                f"the folder of checkpoints '{asked.checkpoints}' is not used: give checkpoint_every, to write some, "
-                "or resume, to continue from those that exist"
+                f"the folder of checkpoints '{experiment.checkpoints}' is not used: give checkpoint_every, to write "
+                "some, or resume, to continue from those that exist"
             )
         open_runs = [run for run in self.campaign.every() if identity(run) not in self.before]
         several = next((run for run in open_runs if run.ranks > 1), None)
@@ -188,7 +189,7 @@ class ExperimentRun:
             raise UsageError(f"checkpoints are for trainings of one rank, got ranks={several.ranks}")
         from benchmarker.orchestration.checkpoints import FOLDER, Checkpointing
 
-        folder = Path(asked.checkpoints) if asked.checkpoints else self.folder / FOLDER
+        folder = Path(experiment.checkpoints) if experiment.checkpoints else self.folder / FOLDER
         self.checkpointing = Checkpointing(folder, every, start)
         if start:
             self.checkpointing.require_start(open_runs)
@@ -238,17 +239,17 @@ class ExperimentRun:
         """
         from benchmarker.orchestration.orchestrator import Orchestrator
 
-        asked = self.experiment
-        if asked.checkpoints and asked.checkpoint_every:
-            require_writable(Path(asked.checkpoints), "checkpoints", "--checkpoints")
+        experiment = self.experiment
+        if experiment.checkpoints and experiment.checkpoint_every:
+            require_writable(Path(experiment.checkpoints), "checkpoints", "--checkpoints")
         store = store_at(self.folder)
         store.check_writable()
         prepare()
         orchestrator = Orchestrator(
             store,
             progress,
-            accept=asked.accept,
-            early_stop=asked.early_stop,
+            accept=experiment.accept,
+            early_stop=experiment.early_stop,
             checkpointing=self.checkpointing,
         )
         try:

@@ -305,14 +305,14 @@ class Orchestrator:
     ) -> dict[str, Any]:
         session = CollectorSession if seat is None else UnwatchedSession
         collection = session(spec.shown, *self._monitors(spec))
-        told = RunEvents(self._progress.of(spec), collection)
+        events = RunEvents(self._progress.of(spec), collection)
         settings, launcher = _settings(spec), self._launcher(spec.launcher, seat)
         if isinstance(job, RankJob):
-            group = RankRun(spec, job, log).run(plugin, interpreter, settings, told, launcher, collection)
+            group = RankRun(spec, job, log).run(plugin, interpreter, settings, events, launcher, collection)
             answer = replace(group.answer, events=group.events, failure=group.failure, log_tail=group.tail)
             facts = replace(facts, ranks=group.ranks)
         else:
-            handler: Handler = told.handle
+            handler: Handler = events.handle
             if seat is not None:
                 job = replace(job, window_seconds=WINDOW_SECONDS, breakdown=False, trace=None)
                 handler = seat.handler(handler)

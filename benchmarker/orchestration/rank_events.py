@@ -70,14 +70,14 @@ class RankEvents:
 
     def _gather(self, rank: int, event: Event) -> Messages:
         name, count = event["name"], self._everyone if event["everyone"] else self._ranks
-        told = self._gathered.setdefault(name, {})
-        if rank in told:
+        gathered = self._gathered.setdefault(name, {})
+        if rank in gathered:
             raise ProtocolError(f"it said '{name}' a second time before all others had said it")
         if rank >= count:
             raise ProtocolError(f"it said '{name}', which only ranks that train say")
-        told[rank] = event["value"]
-        if len(told) == count:
-            values = [told[number] for number in range(count)]
+        gathered[rank] = event["value"]
+        if len(gathered) == count:
+            values = [gathered[number] for number in range(count)]
             del self._gathered[name]
             for number in range(count):
                 yield number, f"{GATHERED}{json.dumps(values)}"

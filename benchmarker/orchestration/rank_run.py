@@ -145,12 +145,12 @@ class RankRun:
         return self._together(answers, events, kind, absent)
 
     def _network(self, places: Sequence[RankPlace] | None) -> AbstractContextManager[RankNetwork]:
-        asked = self._spec.network
+        requested = self._spec.network
         if places is not None:
-            return nullcontext(placed_network(places, asked))
-        if asked == SHARED:
+            return nullcontext(placed_network(places, requested))
+        if requested == SHARED:
             return open_rank_network(self._processes, wanted=SHARED)
-        return open_rank_network(self._processes, rate=asked)
+        return open_rank_network(self._processes, rate=requested)
 
     def _uses_mpi(self, plugin: FrameworkPlugin) -> bool:
         return self._spec.exchange == "mpi" or any("mpi4py" in needed for needed in plugin.rank_requirements)

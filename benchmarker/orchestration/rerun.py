@@ -113,8 +113,8 @@ def interpreter_of(record: Mapping[str, Any], experiment: Experiment) -> str:
     experiment : Experiment
         What it was asked for with.
     """
-    asked = str(experiment.environments[0])
-    named = {"managed": "managed", "recorded": "managed", "path": asked, "container": asked}
+    choice = str(experiment.environments[0])
+    named = {"managed": "managed", "recorded": "managed", "path": choice, "container": choice}
     return named.get(record["environment"]["kind"], "auto")
 
 

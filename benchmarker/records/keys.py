@@ -181,14 +181,14 @@ def comparison_factors(record: Record) -> dict[str, Any]:
 
 def _allocator(record: Record) -> str | None:
     """Return the allocator that was asked for; None for the usual one, as before there was the option."""
-    asked = value_at(record, "specification.allocator")
-    return None if asked == RUN_OPTIONS["allocator"].default else asked
+    allocator = value_at(record, "specification.allocator")
+    return None if allocator == RUN_OPTIONS["allocator"].default else allocator
 
 
 def _scaling(record: Record) -> str | None:
     """Return how the mini-batch of several ranks grew; None for a single one, and as before there was the option."""
-    asked = value_at(record, "distributed.scaling")
-    return None if asked == RUN_OPTIONS["scaling"].default else asked
+    scaling = value_at(record, "distributed.scaling")
+    return None if scaling == RUN_OPTIONS["scaling"].default else scaling
 
 
 def _measuring(record: Record) -> dict[str, Any]:

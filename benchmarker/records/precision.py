@@ -93,11 +93,11 @@ def usable_for(precision: Precision | Mapping[str, Any] | None, excluding: Itera
     why = next(filter(None, excluding), None)
     if why is not None:
         return f"not usable for comparisons ({why.replace('_', ' ')})"
-    told = precision if isinstance(precision, Mapping) else _precision_members(precision)
-    if told["least_difference"] is None:
+    members = precision if isinstance(precision, Mapping) else _precision_members(precision)
+    if members["least_difference"] is None:
         return "usable for orders of magnitude: it has no interval"
-    within = " within this process; how processes differ is not known" if told["level"] == WITHIN else ""
-    return f"usable for differences above {shown(told['least_difference'])}{within}"
+    within = " within this process; how processes differ is not known" if members["level"] == WITHIN else ""
+    return f"usable for differences above {shown(members['least_difference'])}{within}"
 
 
 def shown(share: float) -> str:

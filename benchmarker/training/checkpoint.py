@@ -315,10 +315,10 @@ def _header(path: Path, content: bytes) -> Dict[str, Any]:
     return header
 
 
-def _check_format(path: Path, told: Any) -> None:
-    if isinstance(told, str) and told.isdigit() and int(told) > FORMAT:
+def _check_format(path: Path, file_format: Any) -> None:
+    if isinstance(file_format, str) and file_format.isdigit() and int(file_format) > FORMAT:
         raise CheckpointError(
-            f"the checkpoint '{path}' has format {told}, but this benchmarker reads formats up to {FORMAT}; "
+            f"the checkpoint '{path}' has format {file_format}, but this benchmarker reads formats up to {FORMAT}; "
             "continue with the newer benchmarker that wrote it"
         )
 
@@ -347,15 +347,15 @@ def _array(entry: Mapping[str, Any], data: bytes) -> Array:
     return np.frombuffer(data, dtype).reshape(entry["shape"]).copy()
 
 
-def _about(told: Mapping[str, Any]) -> About:
-    place = dict(told["place"])
+def _about(values: Mapping[str, Any]) -> About:
+    place = dict(values["place"])
     place.update({name: tuple(place[name]) for name in ("curve", "resumed")})
     made: Dict[str, Any] = {
-        "writer": Writer(**told["writer"]),
-        "subject": Subject(**told["subject"]),
+        "writer": Writer(**values["writer"]),
+        "subject": Subject(**values["subject"]),
         "place": Place(**place),
     }
-    return About(**{f.name: made.get(f.name, told[f.name]) for f in fields(About)})
+    return About(**{f.name: made.get(f.name, values[f.name]) for f in fields(About)})
 
 
 def checkpoint_path(folder: Path, step: int) -> Path:
@@ -395,26 +395,26 @@ def mismatches(
     shapes : mapping
         Of its parameters.
     """
-    told, path = checkpoint.about.subject, checkpoint.path
+    saved, path = checkpoint.about.subject, checkpoint.path
     found = {name: array.shape for name, array in checkpoint.state.parameters.items()}
     if found != dict(shapes):
         yield f"the checkpoint '{path}' is of a different model: {_other_shape(found, shapes)}"
-    if told.data != subject.data:
+    if saved.data != subject.data:
         yield (
-            f"the data set has changed since the checkpoint '{path}' was written: its digest was {told.data} and is "
+            f"the data set has changed since the checkpoint '{path}' was written: its digest was {saved.data} and is "
             f"now {subject.data}; train from the beginning"
         )
-    if told.recipe_digest != subject.recipe_digest:
+    if saved.recipe_digest != subject.recipe_digest:
         which = (
-            f"as it was before it was changed ({told.recipe_digest})"
-            if told.recipe == subject.recipe
+            f"as it was before it was changed ({saved.recipe_digest})"
+            if saved.recipe == subject.recipe
             else f"but this training is by '{subject.recipe}'"
         )
-        yield f"the checkpoint '{path}' is of recipe '{told.recipe}' {which}"
-    if told.seed != subject.seed:
-        yield f"the checkpoint '{path}' has seed {told.seed}, but this training has seed {subject.seed}"
+        yield f"the checkpoint '{path}' is of recipe '{saved.recipe}' {which}"
+    if saved.seed != subject.seed:
+        yield f"the checkpoint '{path}' has seed {saved.seed}, but this training has seed {subject.seed}"
     for name, words in _ALSO.items():
-        if getattr(told, name) != getattr(subject, name):
+        if getattr(saved, name) != getattr(subject, name):
             yield f"the checkpoint '{path}' has a different {words} from this training, because another version made it"
 
 

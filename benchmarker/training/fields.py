@@ -140,9 +140,9 @@ def _typed(rule: Rule, value: Any) -> Any:
 def to_json(table: Any) -> dict[str, Any]:
     """Return a table as JSON values: every field, defaults included, but for those that are None.
 
-    A table of which some fields do not belong to its kind has ``told``, the names of the others.
+    A table of which some fields do not belong to its kind has ``field_names``, the names of the others.
     """
-    names = getattr(table, "told", None) or [field.name for field in dataclasses.fields(table)]
+    names = getattr(table, "field_names", None) or [field.name for field in dataclasses.fields(table)]
     values = ((name, getattr(table, name)) for name in names)
     return {name: _json(value) for name, value in values if value is not None}
 

@@ -124,7 +124,7 @@ class Schedule:
             yield ("warmup",), "does not belong to a table, which has a number for each step"
 
     @property
-    def told(self) -> tuple[str, ...]:
+    def field_names(self) -> tuple[str, ...]:
         """The fields that its kind has."""
         return (*_COMMON, *_OWN[self.kind])
 

@@ -78,8 +78,8 @@ class Channel:
         self.send("gather", name=name, value=value, everyone=everyone)
         while not (message := self._messages.get()).startswith(GATHERED):
             pass
-        told: list[Any] = json.loads(message[len(GATHERED) :])
-        return told
+        values: list[Any] = json.loads(message[len(GATHERED) :])
+        return values
 
     def _listen(self) -> None:
         pending = b""

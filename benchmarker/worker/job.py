@@ -217,8 +217,8 @@ class TrainJob(RunJob):
     @property
     def places(self) -> Optional[Places]:
         """Those of a run, and its checkpoints."""
-        own, told = super().places or Places(), self.checkpoints or {}
-        start, folder = told.get("start"), told.get("folder")
+        own, checkpoints = super().places or Places(), self.checkpoints or {}
+        start, folder = checkpoints.get("start"), checkpoints.get("folder")
         return Places(tuple(filter(None, (*own.read, start))), tuple(filter(None, (*own.written, folder))))
 
 

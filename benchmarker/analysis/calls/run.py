@@ -121,10 +121,10 @@ def run(
     >>> found = benchmarker.run(framework=["numpy", "pytorch"], problem="mnist_mlp", batch_size=64)
     >>> found.to_frame()[["framework.name", "timing.step_seconds.median"]]
     """
-    experiment_run, told = _planned(blueprint, recipe, results, options), progress_reporter(progress)
-    _run_remaining(experiment_run, told, resumes=resume)
+    experiment_run, reporter = _planned(blueprint, recipe, results, options), progress_reporter(progress)
+    _run_remaining(experiment_run, reporter, resumes=resume)
     if not dry_run:
-        _execute(experiment_run, told, allow_cuda_build=allow_cuda_build)
+        _execute(experiment_run, reporter, allow_cuda_build=allow_cuda_build)
     for trouble in (*experiment_run.troubles, *places.close(experiment_run.folder)[0]):
         warnings.warn(trouble, stacklevel=2)
     if experiment_run.interrupted:
@@ -143,18 +143,18 @@ def _planned(blueprint: object, recipe: object, results: object, options: Mappin
         return ExperimentRun.planned(experiment_values(options), described, place)
 
 
-def _execute(experiment_run: ExperimentRun, told: Progress, *, allow_cuda_build: bool) -> None:
+def _execute(experiment_run: ExperimentRun, reporter: Progress, *, allow_cuda_build: bool) -> None:
     if allow_cuda_build:
         permission.allow_cuda_build()
-    for _ in experiment_run.execute(told):
+    for _ in experiment_run.execute(reporter):
         pass
 
 
-def _run_remaining(experiment_run: ExperimentRun, told: Progress, *, resumes: bool) -> None:
+def _run_remaining(experiment_run: ExperimentRun, reporter: Progress, *, resumes: bool) -> None:
     if resumes:
         experiment_run.resume()
     for note in experiment_run.checkpoint(resumes=resumes):
-        told.note(note)
+        reporter.note(note)
 
 
 def progress_reporter(progress: OnLine | None) -> Progress:

@@ -208,8 +208,8 @@ def _largest(shares: Iterable[_Shares]) -> list[str]:
     for found in shares:
         for operator, share in found.items():
             largest[operator] = max(share, largest.get(operator, 0.0))
-    told = [name for name, share in largest.items() if share >= _MIN_SHARE and name != _UNEXPLAINED]
-    return sorted(told, key=lambda operator: -largest[operator])[:_MAX_OPERATORS]
+    operators = [name for name, share in largest.items() if share >= _MIN_SHARE and name != _UNEXPLAINED]
+    return sorted(operators, key=lambda operator: -largest[operator])[:_MAX_OPERATORS]
 
 
 def _shares_panel(title: str, of: str, shares: Mapping[str, _Shares], operators: Sequence[str]) -> Panel:

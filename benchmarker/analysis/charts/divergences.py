@@ -45,10 +45,10 @@ def courses(group: TrainingGroup, kind: Kind, norm: Norm) -> dict[str, Course]:
     """Return the shares of each parameter by step, medians over the seeds; a share of nothing is left out."""
     found: dict[str, dict[int, list[float]]] = {}
     for record in group.well:
-        told = record["training"]["divergence"]
-        for parameter in told["parameters"]:
+        divergence = record["training"]["divergence"]
+        for parameter in divergence["parameters"]:
             own = found.setdefault(parameter["name"], {})
-            for step, share in zip(told["step"], parameter[f"{kind}_{norm}"]):
+            for step, share in zip(divergence["step"], parameter[f"{kind}_{norm}"]):
                 if share:
                     own.setdefault(step, []).append(share)
     return {

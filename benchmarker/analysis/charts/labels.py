@@ -88,7 +88,7 @@ def panel_titles(cells: Sequence[Cell]) -> tuple[str, ...]:
     return _works(cells, ("mode", "batch size"))
 
 
-def _works(cells: Sequence[Cell], told: Sequence[str]) -> tuple[str, ...]:
+def _works(cells: Sequence[Cell], titles: Sequence[str]) -> tuple[str, ...]:
     works = [cell.work for cell in cells]
     of_work: dict[str, list[Cell]] = {}
     for work, cell in zip(works, cells):
@@ -99,7 +99,7 @@ def _works(cells: Sequence[Cell], told: Sequence[str]) -> tuple[str, ...]:
     briefly = [_brief(one, first) for one in factors if one.title in _WORK]
     for factor in briefly:
         needed = len(set(texts.values())) < len(texts) and _distinguishes(factor, list(texts.values()))
-        if needed or (factor.title in told and len(set(factor.texts)) > 1):
+        if needed or (factor.title in titles and len(set(factor.texts)) > 1):
             texts = {
                 work: ", ".join(filter(None, (text, _said(factor, i))))
                 for i, (work, text) in enumerate(texts.items())
@@ -173,11 +173,11 @@ def _said(factor: Factor, index: int) -> str:
 def _numbered(texts: Sequence[str], places: Sequence[Hashable]) -> tuple[str, ...]:
     """Number what still has the same name, which only long names and new fields can have."""
     seen: Counter[tuple[Hashable, str]] = Counter()
-    told = []
+    numbered = []
     for text, place in zip(texts, places):
         seen[place, text] += 1
-        told.append(text if seen[place, text] == 1 else f"{text} ({seen[place, text]})")
-    return tuple(told)
+        numbered.append(text if seen[place, text] == 1 else f"{text} ({seen[place, text]})")
+    return tuple(numbered)
 
 
 def short(text: str) -> str:

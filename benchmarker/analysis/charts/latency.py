@@ -83,11 +83,9 @@ def _cumulative(name: str, samples: Sequence[float], colour: int, unit: Unit) ->
 def _what(cells: Sequence[Cell], samples: Sequence[Sequence[float]]) -> str:
     """Say what a sample is: percentiles of means over blocks are not those of single steps."""
     counts = [len(group) for group in samples]
-    told = f"{counts[0]:,}" if len(set(counts)) == 1 else f"{min(counts):,} to {max(counts):,}"
+    count_text = f"{counts[0]:,}" if len(set(counts)) == 1 else f"{min(counts):,} to {max(counts):,}"
     blocks = sorted({block_steps(record) for cell in cells for record in cell.well})
     if blocks == [1]:
-        return f"{told} steady samples each, every one a step."
+        return f"{count_text} steady samples each, every one a step."
     steps = f"{blocks[0]} to {blocks[-1]}" if len(blocks) > 1 else f"{blocks[0]}"
-    return (
-        f"{told} steady samples each, every one the mean of a block of {steps} steps, so tails are not shown."
-    )
+    return f"{count_text} steady samples each, every one the mean of a block of {steps} steps, so tails are not shown."

@@ -133,7 +133,7 @@ def _learnt_data(cell: Cell) -> bool:
 
 
 def _labels(cells: Sequence[Cell]) -> tuple[str, ...]:
-    return names(cells, [_asked_steps(cell) for cell in cells], timed=False)
+    return names(cells, [_requested_steps(cell) for cell in cells], timed=False)
 
 
 def _learned(record: Record) -> bool:
@@ -165,7 +165,7 @@ def _trained_steps(cell: Cell) -> int:
     return _timed_steps(cell.first)
 
 
-def _asked_steps(cell: Cell) -> str:
+def _requested_steps(cell: Cell) -> str:
     return str(specification_of(cell.first).get("steps"))
 
 

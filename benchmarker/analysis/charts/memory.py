@@ -121,15 +121,15 @@ def _memory(title: str, rows: Sequence[tuple[str, Mapping[str, float]]], log: bo
 def _energy(
     cells: Sequence[Cell], work: Sequence[str], labels: Sequence[str], log: bool | None
 ) -> tuple[Panel, ...]:
-    told = [
+    measured = [
         (cell, of, label, values) for cell, of, label in zip(cells, work, labels) if (values := _joules(cell))
     ]
-    if not told:
+    if not measured:
         return ()
-    rows = [Row(label, framework_of(cell), of, _across(values)) for cell, of, label, values in told]
+    rows = [Row(label, framework_of(cell), of, _across(values)) for cell, of, label, values in measured]
     return panels(
         rows,
-        [of for _, of, _, _ in told],
+        [of for _, of, _, _ in measured],
         Quantity("energy per sample", partial(counts, name="J")),
         of="problem",
         log=log,

@@ -129,5 +129,5 @@ def _text(profile: Profile, index: int, metric: Metric) -> str:
     time, ratio = profile.times[index], profile.ratios[index]
     if not math.isfinite(ratio):
         return "missed"
-    told = duration(time, 3) if metric == "seconds" else f"{time:,.10g}"
-    return f"{significant(ratio, 3)}\n{told}"
+    time_text = duration(time, 3) if metric == "seconds" else f"{time:,.10g}"
+    return f"{significant(ratio, 3)}\n{time_text}"

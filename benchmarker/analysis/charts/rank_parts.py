@@ -88,11 +88,11 @@ def _groups(cells: Sequence[Cell], titles: Mapping[int, str], several: bool) -> 
     places = scheme_names(cells) if several else tuple(plural(ranks_of(cell), "rank") for cell in cells)
     base = dict(zip(map(id, cells), places))
     panels = [_panel_name(cell, titles[id(cell)], several) for cell in cells]
-    told = names(cells, panels, lambda cell: base[id(cell)])
+    labels = names(cells, panels, lambda cell: base[id(cell)])
     order = {title: place for place, title in enumerate(dict.fromkeys(titles[id(cell)] for cell in cells))}
     groups: dict[str, dict[str, Cell]] = {}
     for cell, panel, place in sorted(
-        zip(cells, panels, told), key=lambda one: (order[titles[id(one[0])]], ranks_of(one[0]))
+        zip(cells, panels, labels), key=lambda one: (order[titles[id(one[0])]], ranks_of(one[0]))
     ):
         groups.setdefault(panel, {})[place] = cell
     return groups

@@ -78,13 +78,13 @@ def chart(records: Sequence[Record], *, log: bool | None = None) -> Chart:
     efficiencies = [_efficiency(name, shown, colour, log=is_log) for name in panels]
     speedups = [_speedup(name, shown, colour) for name in panels] if both else []
     scalings = {scaling(cell.first) for cell in cells}
-    told = f"{scalings.pop().capitalize()}." if len(scalings) == 1 else ""
+    scaling_note = f"{scalings.pop().capitalize()}." if len(scalings) == 1 else ""
     return Chart(
         kind="ranks",
         title=title_of(f"{work_name(cells[0].first)} on several ranks", cells),
         caption=caption(
             gathered,
-            told,
+            scaling_note,
             _HOW,
             "" if both else "The speed-up is the efficiency times the ranks.",
             _PERIODS if any(period_of(cell.first) > 1 for cell in cells) else "",

@@ -200,11 +200,11 @@ def _varying(cells: Sequence[Cell]) -> list[str]:
 def _several(side: Side, cells: Sequence[Cell]) -> str:
     names = _varying(cells)
     values = {name: list(dict.fromkeys(_text(cell.factors.get(name)) for cell in cells)) for name in names}
-    told = "; ".join(f"{name}: {', '.join(found[:_SHOWN])}" for name, found in values.items())
+    listed = "; ".join(f"{name}: {', '.join(found[:_SHOWN])}" for name, found in values.items())
     hint = names[0]
     return (
         f"'{side.name}' has {len(cells)} cells of the same work and none is like the other side's, so it cannot be "
-        f"told which to compare; they differ in {told}; add one to its filter, e.g. '{hint}={values[hint][0]}'"
+        f"told which to compare; they differ in {listed}; add one to its filter, e.g. '{hint}={values[hint][0]}'"
     )
 
 
@@ -218,11 +218,11 @@ def _nothing_in_common(
         for b in theirs.values()
     )
     nearest = min(found, key=len)
-    told = [f"{name} ({_text(a)} and {_text(b)})" for name, (a, b) in list(nearest.items())[:_SHOWN]]
+    examples = [f"{name} ({_text(a)} and {_text(b)})" for name, (a, b) in list(nearest.items())[:_SHOWN]]
     more = f" and {len(nearest) - _SHOWN} more" if len(nearest) > _SHOWN else ""
     return (
         f"step times are compared for the same work only: '{first.name}' and '{other.name}' differ in "
-        f"{', '.join(told)}{more}"
+        f"{', '.join(examples)}{more}"
     )
 
 
@@ -265,17 +265,17 @@ def _notes(
 
 def _measured_otherwise(matches: Sequence[Match]) -> list[str]:
     """Name how cells that are compared were measured otherwise."""
-    told = {
+    settings = {
         f"{name.removeprefix('specification.')} ({_text(found.first.factors[name])} and "
         f"{_text(found.other.factors[name])})": None
         for found in matches
         for name in MEASURING
         if found.first.factors[name] != found.other.factors[name]
     }
-    if not told:
+    if not settings:
         return []
-    more = f" and {len(told) - _SHOWN} more" if len(told) > _SHOWN else ""
-    return [f"measured differently, which changes no step: {', '.join(list(told)[:_SHOWN])}{more}"]
+    more = f" and {len(settings) - _SHOWN} more" if len(settings) > _SHOWN else ""
+    return [f"measured differently, which changes no step: {', '.join(list(settings)[:_SHOWN])}{more}"]
 
 
 def _text(value: Any) -> str:

@@ -241,8 +241,8 @@ class ComparisonRequest:
         kept = found is not None and not self.include_contaminated
         if found is not None and kept:
             keep(found)
-        told = (executed.interrupted, executed.troubles, executed.without_turns)
-        return SelfComparison(found, pairing, kept, *told)
+        outcome = (executed.interrupted, executed.troubles, executed.without_turns)
+        return SelfComparison(found, pairing, kept, *outcome)
 
 
 def _without_turns_note(reason: str) -> str:

@@ -83,19 +83,19 @@ class Margin:
     reason: str
 
 
-def margin_of(asked: float | None, resolution: Resolution | None, records: Sequence[Record]) -> Margin:
+def margin_of(requested: float | None, resolution: Resolution | None, records: Sequence[Record]) -> Margin:
     """Return the margin of a row: as asked for, but not below what can be resolved.
 
     Parameters
     ----------
-    asked : float or None
+    requested : float or None
         Relative, 0.02 for 2 %; None takes the default.
     resolution : Resolution or None
         The A/A comparison that is kept for the machine.
     records : sequence of mapping
         The processes of both sides: twice what clock and synchronisation are of a sample bounds it too.
     """
-    found = [_least(asked, resolution)]
+    found = [_least(requested, resolution)]
     if resolution is not None:
         found.append(
             Margin(
@@ -109,9 +109,9 @@ def margin_of(asked: float | None, resolution: Resolution | None, records: Seque
     return max(found, key=lambda margin: margin.value)
 
 
-def _least(asked: float | None, resolution: Resolution | None) -> Margin:
-    if asked is not None:
-        return Margin(asked, "asked")
+def _least(requested: float | None, resolution: Resolution | None) -> Margin:
+    if requested is not None:
+        return Margin(requested, "asked")
     return Margin(DEFAULT, "default" if resolution is not None else _NOT_MEASURED)
 
 

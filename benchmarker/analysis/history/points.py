@@ -255,10 +255,10 @@ def facts_of(record: Record) -> Facts:
     found |= {name: value_at(record, path) for name, path in _PLAIN.items()}
     found |= {name: _commit(value_at(record, path)) for name, path in _COMMITS.items()}
     packages = record["environment"]["packages"] or {}
-    told = {framework["distribution"], *OWN_DISTRIBUTIONS}
+    skipped = {framework["distribution"], *OWN_DISTRIBUTIONS}
     return Facts(
         tuple((name, str(value)) for name, value in found.items() if value not in (None, "")),
-        tuple((name, str(version)) for name, version in packages.items() if name not in told),
+        tuple((name, str(version)) for name, version in packages.items() if name not in skipped),
     )
 
 

@@ -24,7 +24,7 @@ class Imported:
 
 
 def import_results(
-    sources: Sequence[Path], folder: Path, told: Callable[[int, int], None] = lambda done, total: None
+    sources: Sequence[Path], folder: Path, on_progress: Callable[[int, int], None] = lambda done, total: None
 ) -> Imported:
     """Read files of the earlier tool and add a record of each run to a folder.
 
@@ -34,7 +34,7 @@ def import_results(
         Files, and folders of ``*.json``.
     folder : Path
         The results folder; made when it is needed.
-    told : callable
+    on_progress : callable
         Called after each file with how many are done, of how many.
 
     Raises
@@ -58,7 +58,7 @@ def import_results(
         else:
             known.add(identifier(run))
             outcome.added[file] = store.save(as_record(run))
-        told(index + 1, len(runs))
+        on_progress(index + 1, len(runs))
     return outcome
 
 

@@ -102,12 +102,12 @@ def _doubtful(run: LegacyRun) -> Iterator[KnownDefect]:
 
 def notes(run: LegacyRun) -> list[str]:
     """Return what was assumed for the record, and what of the file it does not have."""
-    told = {
+    date_sources = {
         "start_time": "its start_time, which the earlier tool took at the end, without a time zone",
         "file name": "the name of its file, without a time zone",
         "file": "the last change of its file, because it says nothing itself",
     }
-    found = [f"ended_at is from {told[run.dated_by]}; started_at is that less the timed part"]
+    found = [f"ended_at is from {date_sources[run.dated_by]}; started_at is that less the timed part"]
     if run.mode is None:
         found.append(f"the mode is not recorded; '{mode_of(run)}' is what the earlier tool did by default")
     if run.batch_size is None:

@@ -274,7 +274,7 @@ def _energy(power: Any) -> dict[str, float]:
 def _moment(content: Mapping[str, Any], file: str, changed: datetime) -> tuple[datetime, str]:
     """Return when the run ended, which is when the tool took its ``start_time`` and named its file."""
     named = _MOMENT.search(file)
-    for text, told_by in (
+    for text, dated_by in (
         (_text(content.get("start_time")), "start_time"),
         (named and named[0], "file name"),
     ):
@@ -282,7 +282,7 @@ def _moment(content: Mapping[str, Any], file: str, changed: datetime) -> tuple[d
             moment = datetime.strptime(text or "", "%y.%m.%d_%H.%M.%S").replace(tzinfo=timezone.utc)
         except ValueError:
             continue
-        return moment, told_by
+        return moment, dated_by
     return changed, "file"
 
 

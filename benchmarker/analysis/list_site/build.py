@@ -31,7 +31,7 @@ from benchmarker.version import __version__
 
 MARK = "list.json"
 """All standings for programs, and what a site is known by before it is replaced."""
-_MAX_TOLD = 200
+_MAX_LISTED = 200
 """Entries of no contest, the newest, and files that are no records, which the list of contests names."""
 
 
@@ -91,8 +91,8 @@ def make_site(
             version=__version__,
             counts=_counts(found, repository),
             contests=index_values(found),
-            outside=[_outside(entry, contests) for entry in outside[-_MAX_TOLD:]],
-            skipped=[(name_in(path, folder), why) for path, why in repository.skipped.items()][:_MAX_TOLD],
+            outside=[_outside(entry, contests) for entry in outside[-_MAX_LISTED:]],
+            skipped=[(name_in(path, folder), why) for path, why in repository.skipped.items()][:_MAX_LISTED],
             skipped_count=f"{plural(len(repository.skipped), 'file')} left out",
         ),
         MARK: _bytes(

@@ -164,13 +164,13 @@ def _number(record: Record) -> str:
 
 def _campaigns(records: Iterable[Record]) -> dict[str, str]:
     """Return the campaign of each record; one that went on from others has theirs."""
-    told = sorted(
+    replicated = sorted(
         (record for record in records if record.get("replication")),
         key=lambda record: str(record["started_at"]),
     )
-    found: dict[str, str] = {record["id"]: record["replication"]["campaign"] for record in told}
+    found: dict[str, str] = {record["id"]: record["replication"]["campaign"] for record in replicated}
     same: dict[str, str] = {}
-    for record in told:
+    for record in replicated:
         for earlier in record["replication"]["resumed"]:
             if earlier in found and found[earlier] != record["replication"]["campaign"]:
                 same.setdefault(record["replication"]["campaign"], found[earlier])

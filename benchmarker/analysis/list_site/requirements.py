@@ -92,8 +92,8 @@ def _unverified(processes: Sequence[Record]) -> Iterator[str]:
         if record.get("imported"):
             yield f"{who} was imported from another program, which verified nothing"
         elif record["status"] != "ok":
-            told = str(value_at(record, "error.message") or "").strip().partition("\n")[0]
-            yield f"{who} ended as '{record['status']}': {told or 'no reason given'}"
+            message = str(value_at(record, "error.message") or "").strip().partition("\n")[0]
+            yield f"{who} ended as '{record['status']}': {message or 'no reason given'}"
         elif record["verification"]["status"] != "passed":
             yield f"{who} is not verified: its verification is '{record['verification']['status']}'"
         elif value_at(record, "verification.after_timing.status") != "passed":
@@ -108,10 +108,10 @@ def _disturbed(entry: Entry, counted: Sequence[Record], contest: Contest) -> Ite
     elif len(counted) < MIN_UNDISTURBED:
         allowed = " or ".join(grades_of(contest))
         others = Counter(_disturbance(record) for record in ended if record not in counted)
-        told = ", ".join(f"{count} {kind}" for kind, count in others.items())
+        kinds = ", ".join(f"{count} {kind}" for kind, count in others.items())
         yield (
             f"at least {MIN_UNDISTURBED} processes must be undisturbed ({allowed}), "
-            f"but only {len(counted)} of {count_of(ended)} are ({told})"
+            f"but only {len(counted)} of {count_of(ended)} are ({kinds})"
         )
 
 

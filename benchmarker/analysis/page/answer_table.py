@@ -155,11 +155,11 @@ def _group(work: Work) -> str:
 def _abouts(works: Sequence[Work]) -> list[str]:
     """Return mode and mini-batch of each work, with what else tells those of the same problem apart."""
     flat = [flat_keys(work.telling) for work in works]
-    told: dict[tuple[Any, ...], list[int]] = {}
+    by_key: dict[tuple[Any, ...], list[int]] = {}
     for place, work in enumerate(works):
-        told.setdefault(_plainly(work), []).append(place)
+        by_key.setdefault(_plainly(work), []).append(place)
     found = [_plain_about(work) for work in works]
-    for places in told.values():
+    for places in by_key.values():
         names = [name for name in distinguishing_keys([flat[place] for place in places]) if _is_shown(name)]
         for place in places:
             more = [_said(name, flat[place].get(name)) for name in names]
@@ -181,8 +181,8 @@ def _plain_about(work: Work) -> str:
 
 
 def _is_shown(name: str) -> bool:
-    told = name in _SAID or name in ("precision", "ranks", "scheme")
-    return not told and not name.startswith(("optimizer.", *_OF_THE_MACHINE))
+    shown_elsewhere = name in _SAID or name in ("precision", "ranks", "scheme")
+    return not shown_elsewhere and not name.startswith(("optimizer.", *_OF_THE_MACHINE))
 
 
 def _said(name: str, value: Any) -> str:
@@ -226,7 +226,7 @@ def _lines(answer: Answer, keys: Mapping[str, tuple[int, str]]) -> tuple[Line, .
 def _names(ranked: Sequence[Contender]) -> list[str]:
     """Return the name of each, with its version and options where the framework is there twice."""
     names = [str(one.factors["framework.name"]) for one in ranked]
-    told = []
+    labels = []
     for one, name in zip(ranked, names):
         same = [other for other, of in zip(ranked, names) if of == name]
         differing = [
@@ -235,8 +235,8 @@ def _names(ranked: Sequence[Contender]) -> list[str]:
             if key.startswith(("framework.", "environment."))
             and any(other.factors.get(key) != value for other in same)
         ]
-        told.append(short(", ".join([name, *differing])))
-    return told
+        labels.append(short(", ".join([name, *differing])))
+    return labels
 
 
 def _line(one: Contender, first: Contender, name: str, keys: Mapping[str, tuple[int, str]]) -> Line:

@@ -191,13 +191,13 @@ def _answer(work: _Gathered, resolution: Callable[[Record], Resolution | None]) 
     everyone = [_contender(records) for records in work.contenders.values()]
     fit = sorted((one for one in everyone if one.counted), key=lambda one: one.seconds)
     left_out = tuple(one for one in everyone if not one.counted)
-    told = Work(work.record, {**work.record["comparable"]["keys"], **work.factors})
+    described = Work(work.record, {**work.record["comparable"]["keys"], **work.factors})
     if len(fit) < 2:
-        return Answer(told, tuple(fit), left_out)
+        return Answer(described, tuple(fit), left_out)
     try:
-        return Answer(told, _ranked(fit, resolution), left_out)
+        return Answer(described, _ranked(fit, resolution), left_out)
     except UsageError as error:
-        return Answer(told, tuple(fit), left_out, str(error))
+        return Answer(described, tuple(fit), left_out, str(error))
 
 
 def _contender(records: Sequence[Record]) -> Contender:

@@ -104,8 +104,8 @@ def make_page(
     note("comparing trainings")
     trained = trainings([run.record for run in found.runs])
     note("writing the page")
-    told = Told(answered, trained, shown, missing)
-    html = _html(ordered, told, title=title, plotly=plotly)
+    summary = Summary(answered, trained, shown, missing)
+    html = _html(ordered, summary, title=title, plotly=plotly)
     kinds = tuple(picture.chart.kind for picture in shown.pictures)
     return Page(html, len(found.runs), kinds, missing, shown.broken)
 
@@ -115,7 +115,7 @@ def _first(skipped: Sequence[tuple[str, str]]) -> str:
 
 
 @dataclass(frozen=True)
-class Told:
+class Summary:
     """What a page says of all its runs together."""
 
     answers: Answers
@@ -126,7 +126,7 @@ class Told:
 
 def _html(
     found: Runs,
-    told: Told,
+    summary: Summary,
     *,
     title: str,
     plotly: str,
@@ -140,19 +140,19 @@ def _html(
         made_at=f"{datetime.now(timezone.utc):%Y-%m-%d %H:%M} UTC",
         version=__version__,
         overview=overview(records),
-        answers=told.answers,
-        trained=told.trained,
+        answers=summary.answers,
+        trained=summary.trained,
         table=rows,
         keys=[run.key for run in found.runs],
         choices=_choices(rows.rows),
-        pictures=told.shown.pictures,
-        broken=told.shown.broken,
-        skipped=told.skipped,
+        pictures=summary.shown.pictures,
+        broken=summary.shown.broken,
+        skipped=summary.skipped,
         policy=assets.content_security_policy(script, plotly),
         style=assets.template_text("page.css"),
         script=script,
         plotly=plotly,
-        data=assets.json_text(_data(found, told)),
+        data=assets.json_text(_data(found, summary)),
     )
 
 
@@ -170,7 +170,7 @@ def _in_order(text: str) -> tuple[int, str]:
     return (int(text) if text.isdecimal() and len(text) < 19 else 0, text)
 
 
-def _data(found: Runs, told: Told) -> dict[str, Any]:
+def _data(found: Runs, summary: Summary) -> dict[str, Any]:
     """Return what the page's script reads."""
     shared = SharedSections()
     places = {run.record["id"]: place for place, run in reversed(list(enumerate(found.runs)))}
@@ -182,12 +182,12 @@ def _data(found: Runs, told: Told) -> dict[str, Any]:
         "told": packed(shared.as_data()),
         "runs": runs,
         "whole": found.whole,
-        "answers": [row.runs for group in told.answers.groups for row in group.rows],
-        "alone": [row.runs for row in told.answers.alone],
+        "answers": [row.runs for group in summary.answers.groups for row in group.rows],
+        "alone": [row.runs for row in summary.answers.alone],
         "figures": [
-            [_placed(one, places) for one in picture.drawn.figures] for picture in told.shown.pictures
+            [_placed(one, places) for one in picture.drawn.figures] for picture in summary.shown.pictures
         ],
-        "pictures": [sorted({places[run] for run in picture.records}) for picture in told.shown.pictures],
+        "pictures": [sorted({places[run] for run in picture.records}) for picture in summary.shown.pictures],
         "palette": {"light": _colours(dark=False), "dark": _colours(dark=True)},
     }
 

@@ -318,9 +318,9 @@ def _variables(record: Record) -> dict[str, str]:
 def _log(record: Record) -> list[Part]:
     error = record["error"] or {}
     rows = [(name, error.get(name)) for name in ("stage", "type", "message")]
-    told = _pairs([*rows, ("whole log, next to the record", record["log"])])
+    pairs = _pairs([*rows, ("whole log, next to the record", record["log"])])
     tail = error.get("log_tail")
-    parts = [told, *([_code(tail[-_MAX_LOG:])] if tail else [])]
+    parts = [pairs, *([_code(tail[-_MAX_LOG:])] if tail else [])]
     return [part for part in parts if part.get("rows") or part.get("text")]
 
 

@@ -122,7 +122,10 @@ def _full(key: str) -> str:
 
 
 def select(
-    table: Table, filters: Mapping[str, Any], untold: Callable[[str], bool], look: Callable[[int, str], Any]
+    table: Table,
+    filters: Mapping[str, Any],
+    is_outside_table: Callable[[str], bool],
+    look: Callable[[int, str], Any],
 ) -> list[int]:
     """Return the rows that pass all filters.
 
@@ -134,7 +137,7 @@ def select(
         By field, with ``__`` or a dot between names: a value, a text as in the words of a command, a
         collection of alternatives, a ``range``, a :class:`Range` or a :class:`Where`; ``since`` and
         ``until`` with a moment.
-    untold : callable
+    is_outside_table : callable
         Tells whether a field's values are in the records but not in the table.
     look : callable
         Returns such a field's value of the record of a row.
@@ -150,7 +153,7 @@ def select(
         check_field(name)
         tests[name] = _test(name, wanted)
     rows: Iterable[int] = range(len(table))
-    opened = {name for name in tests if name not in TIMES and untold(name)}
+    opened = {name for name in tests if name not in TIMES and is_outside_table(name)}
     # Those that open records come last, when few are left.
     for name in sorted(tests, key=opened.__contains__):
         test = tests[name]
@@ -259,11 +262,11 @@ def _check_value(name: str, value: Any) -> None:
     of = member.value
     if of.json_type == "object":
         members = members_of(of.group) if of.group else {}
-        told_by = next((known for known in STANDS_FOR if known in members), None)
-        if told_by is None:
+        stand_in = next((known for known in STANDS_FOR if known in members), None)
+        if stand_in is None:
             _check_group(name, of, value)
         else:
-            _check_value(f"{name}.{told_by}", value)
+            _check_value(f"{name}.{stand_in}", value)
     elif of.choices:
         if not any(map(matches(value), of.choices)):
             near = nearest(value, of.choices)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -13,11 +13,10 @@ from benchmarker.analysis.results.collection import Results, load_results
 from benchmarker.errors import StoreError, UsageError, printable
 from benchmarker.files import publish_with, remove
 from benchmarker.records.attachments import named_by, naming, trace_name
+from benchmarker.records.files import OnProgress
 from benchmarker.records.reading import DamagedError, parse_record, read_bytes
 from benchmarker.records.schema import Record
 from benchmarker.records.store import add_record, read_record
-
-Told = Callable[[int, int], None]
 
 
 @dataclass
@@ -42,7 +41,9 @@ class Merge:
     damaged: dict[Path, str] = field(default_factory=dict)
 
 
-def plan_merge(sources: Sequence[Path], into: Path, told: Told = lambda done, total: None) -> Merge:
+def plan_merge(
+    sources: Sequence[Path], into: Path, on_progress: OnProgress = lambda done, total: None
+) -> Merge:
     """Return what merging folders into one will do.
 
     Parameters
@@ -51,7 +52,7 @@ def plan_merge(sources: Sequence[Path], into: Path, told: Told = lambda done, to
         Folders of records, or single records; nothing in them is changed.
     into : Path
         The folder that takes them, which need not exist. It keeps their subfolders.
-    told : callable
+    on_progress : callable
         Called with how many files were read, of how many.
 
     Raises
@@ -63,7 +64,7 @@ def plan_merge(sources: Sequence[Path], into: Path, told: Told = lambda done, to
     folders = [(source, load_results(source)) for source in sources]
     there = load_results(into) if into.exists() else None
     total = sum(len(results) for _, results in folders) + (len(there) if there else 0)
-    files = _counted(_files(folders, there), total, told)
+    files = _counted(_files(folders, there), total, on_progress)
     known: dict[str, tuple[Path, str]] = {}
     for source, file in files:
         try:
@@ -96,12 +97,12 @@ def _files(
 
 
 def _counted(
-    files: Iterable[tuple[Path | None, Path]], total: int, told: Told
+    files: Iterable[tuple[Path | None, Path]], total: int, on_progress: OnProgress
 ) -> Iterator[tuple[Path | None, Path]]:
     for index, found in enumerate(files):
-        told(index, total)
+        on_progress(index, total)
         yield found
-    told(total, total)
+    on_progress(total, total)
 
 
 def _content(record: Mapping[str, object]) -> str:
@@ -114,7 +115,7 @@ def _place(source: Path, file: Path, into: Path) -> Path:
     return into / file.relative_to(source).parent if source.is_dir() else into
 
 
-def carry_out(merge: Merge, told: Told = lambda done, total: None) -> dict[Path, Path]:
+def carry_out(merge: Merge, on_progress: OnProgress = lambda done, total: None) -> dict[Path, Path]:
     """Add the new records of a merge, each with its log and its trace; return where each went.
 
     A name that is taken by another record gets an addition.
@@ -129,7 +130,7 @@ def carry_out(merge: Merge, told: Told = lambda done, total: None) -> dict[Path,
         for index, (file, folder) in enumerate(merge.new.items()):
             record = read_record(file)
             added[file] = _add(file, record, folder)
-            told(index + 1, len(merge.new))
+            on_progress(index + 1, len(merge.new))
         if added and hasattr(os, "sync"):
             os.sync()  # once for all: waiting for the disk after each takes most of the time
     except BaseException as error:

@@ -127,5 +127,5 @@ def _plain(value: Any) -> Any:
 def _in_words(error: Exception) -> UsageError:
     """Return DuckDB's message as one sentence, without its drawing of the statement."""
     lines = [line.strip() for line in str(error).splitlines()]
-    told = [line for line in lines if line and not line.startswith(("LINE ", "^"))]
-    return UsageError(f"the query fails: {printable(' '.join(told))}")
+    message_lines = [line for line in lines if line and not line.startswith(("LINE ", "^"))]
+    return UsageError(f"the query fails: {printable(' '.join(message_lines))}")

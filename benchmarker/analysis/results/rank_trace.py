@@ -92,8 +92,8 @@ def _run(record: Record, who: str) -> Iterator[dict[str, Any]]:
     for number, (seconds, count, end) in enumerate(zip(samples, counts, ends)):
         first = number * block
         name = f"step {first}" if count == 1 else f"steps {first} to {first + count - 1}"
-        told = {"steps": count, "seconds_per_step": seconds, "steady": number >= steady}
-        yield span_event(name, "step", _RUN, end - seconds * count, seconds * count, told)
+        arguments = {"steps": count, "seconds_per_step": seconds, "steady": number >= steady}
+        yield span_event(name, "step", _RUN, end - seconds * count, seconds * count, arguments)
 
 
 def _steps(members: list[Mapping[str, Any]], who: str) -> Iterator[dict[str, Any]]:
@@ -119,21 +119,21 @@ def _step(members: list[Mapping[str, Any]], who: str) -> Iterator[dict[str, Any]
         parts = {name: seconds for name, seconds in member["part_seconds"].items() if name != _ALONE}
         alone = member["part_seconds"].get(_ALONE)
         whole = sum(parts.values()) or member["step_seconds"] or alone or 0.0
-        told = {
+        arguments = {
             "median_timed_step_seconds": member["step_seconds"],
             "compute_without_exchange_seconds": alone,
         }
-        yield span_event("step", "step", track, 0.0, whole, told)
+        yield span_event("step", "step", track, 0.0, whole, arguments)
         begun = 0.0
         for name, seconds in parts.items():
             yield span_event(name, "part", track, begun, seconds, {"median_seconds": seconds})
             begun += seconds
         if not parts and alone:
-            told = {
+            arguments = {
                 "median_seconds": alone,
                 "note": "measured separately; exchange and update are not distinguished",
             }
-            yield span_event("compute, without an exchange", "part", track, 0.0, min(alone, whole), told)
+            yield span_event("compute, without an exchange", "part", track, 0.0, min(alone, whole), arguments)
 
 
 def _title(member: Mapping[str, Any]) -> str:

@@ -128,8 +128,8 @@ def _alike(record: Record) -> str:
 
 def _baseline(cell: Cell, singles: Sequence[Cell]) -> Cell | None:
     record = cell.first
-    asked, ranks = specification_of(record), ranks_of(record)
-    rows = record["batch_size"] // ranks if asked.get("scaling") == "weak" else record["batch_size"]
+    specification, ranks = specification_of(record), ranks_of(record)
+    rows = record["batch_size"] // ranks if specification.get("scaling") == "weak" else record["batch_size"]
     fitting = [one for one in singles if one.first["batch_size"] == rows]
     threads = record["execution"]["threads"]
     return max(

@@ -42,9 +42,9 @@ def _exchanged(found: Mapping[str, Any]) -> str:
 def _bandwidths(metrics: Mapping[str, Any]) -> str:
     if metrics.get("algorithmic_bandwidth") is None:
         return ""
-    told = [f"algorithmic {rate(metrics['algorithmic_bandwidth'])}", f"bus {rate(metrics['bus_bandwidth'])}"]
+    parts = [f"algorithmic {rate(metrics['algorithmic_bandwidth'])}", f"bus {rate(metrics['bus_bandwidth'])}"]
     one_way = metrics.get("one_way_seconds")
-    return ", ".join(told if one_way is None else [*told, f"one way {duration(one_way, 3)}"])
+    return ", ".join(parts if one_way is None else [*parts, f"one way {duration(one_way, 3)}"])
 
 
 def rate(bytes_per_second: float) -> str:

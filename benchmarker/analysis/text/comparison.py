@@ -178,8 +178,8 @@ def _notes(comparison: Comparison, rows: Sequence[Row]) -> list[str]:
 def _without(rows: Sequence[Row]) -> str:
     """Return how many rows have no verdict, by the reason."""
     counts = Counter(map(_reason, rows)).most_common()
-    told = ", ".join(f"{count} {reason}" for reason, count in counts)
-    return f"{len(rows)} rows without a verdict are not shown: {told}; --json has them all."
+    reasons = ", ".join(f"{count} {reason}" for reason, count in counts)
+    return f"{len(rows)} rows without a verdict are not shown: {reasons}; --json has them all."
 
 
 def _reason(row: Row) -> str:

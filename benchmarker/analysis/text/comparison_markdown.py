@@ -33,12 +33,12 @@ def comparison_markdown(
         Whether a row of which nothing can be told does not pass.
     """
     found = parts(comparison)
-    told = [f"- {escaped(sentence)}" for sentence in gate_sentences(passed)] if passed else []
+    sentences = [f"- {escaped(sentence)}" for sentence in gate_sentences(passed)] if passed else []
     notes = [f"- {escaped(note)}" for note in found.notes]
     blocks = [
         TITLE,
         _outcome(comparison, passed, require_conclusive=require_conclusive),
-        "\n".join(told),
+        "\n".join(sentences),
         escaped(found.heading),
         markdown_table(found.columns),
         "\n".join(["<details><summary>How to read this</summary>", "", *notes, "", "</details>"]),
@@ -70,8 +70,8 @@ def text_markdown(text: str, outcome: str = "") -> str:
 
 def troubles_markdown(troubles: Sequence[str]) -> str:
     """Return which new records are not in the results folder, for which the command fails."""
-    told = "\n".join(f"- {escaped(trouble)}" for trouble in troubles)
-    return f"**Failed**: not all new records are in the results folder.\n\n{told}\n\n"
+    bullets = "\n".join(f"- {escaped(trouble)}" for trouble in troubles)
+    return f"**Failed**: not all new records are in the results folder.\n\n{bullets}\n\n"
 
 
 def refusal_markdown(sentence: str) -> str:

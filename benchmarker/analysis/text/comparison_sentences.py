@@ -111,9 +111,9 @@ def _known(row: Row) -> str:
 def gate_sentences(passed: Gate) -> Iterator[str]:
     """Yield what is to be said of rows that are too slow, or of which that cannot be told."""
     works = _works([*passed.slower, *passed.untold])
-    told = ["slower by more than"] * len(passed.slower)
-    told += ["cannot tell whether it is slower by more than"] * len(passed.untold)
-    for row, work, how in zip((*passed.slower, *passed.untold), works, told):
+    phrases = ["slower by more than"] * len(passed.slower)
+    phrases += ["cannot tell whether it is slower by more than"] * len(passed.untold)
+    for row, work, how in zip((*passed.slower, *passed.untold), works, phrases):
         yield f"{how} {percent_text(_bound(row, passed))}: {work}: {sentence(row)}"
 
 

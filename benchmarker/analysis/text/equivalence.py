@@ -65,9 +65,9 @@ def _label(verdict: FrameworkVerdict) -> str:
 def with_changed_options(framework: str, options: Mapping[str, Any], version: str | None = None) -> str:
     """Return a framework's name, its version and, in brackets, the options that are not as by default."""
     changed = changed_options(registry.framework(framework), options)
-    told = ", ".join(f"{name}={as_text(value)}" for name, value in changed.items())
+    options_text = ", ".join(f"{name}={as_text(value)}" for name, value in changed.items())
     name = f"{framework} {version}" if version else framework
-    return f"{name} ({told})" if told else name
+    return f"{name} ({options_text})" if options_text else name
 
 
 def _quantity(verdict: FrameworkVerdict, kind: str) -> Quantity | None:

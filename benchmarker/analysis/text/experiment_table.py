@@ -106,9 +106,9 @@ def _usable(above: str) -> str:
 
 def _precision(rows: Sequence[Cell]) -> Factor:
     """Return how well each number was to be known."""
-    asked_for = [_replication(cell) for cell in rows]
-    texts = tuple(map(_within, asked_for))
-    profile = "profile " if asked_for[0].get("profile") else ""
+    replications = [_replication(cell) for cell in rows]
+    texts = tuple(map(_within, replications))
+    profile = "profile " if replications[0].get("profile") else ""
     caption = f"{profile}{texts[0]}" if texts[0] != _NONE else ""
     return Factor("precision asked", texts, len(set(texts)) > 1, caption)
 

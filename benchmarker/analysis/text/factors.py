@@ -83,10 +83,10 @@ _FOUND = (
 
 def environment_factors(records: Sequence[Record]) -> list[Factor]:
     """Return the factors of what only the runs found out; what a run did not is no variation."""
-    return [_asked_version(records), *(_found(records, *row) for row in _FOUND)]
+    return [_requested_version(records), *(_found(records, *row) for row in _FOUND)]
 
 
-def _asked_version(records: Sequence[Record]) -> Factor:
+def _requested_version(records: Sequence[Record]) -> Factor:
     """Tell runs that asked for a version from those that got the same one unasked."""
     texts = tuple(str(value_at(record, "framework.requested_version") or "any") for record in records)
     return Factor("version asked", texts, differ(texts, list(map(framework_label, records))))
@@ -208,11 +208,11 @@ class _Settings:
     def factor(self, rows: Sequence[Specification]) -> Factor:
         settings, owners = [row[self.name] for row in rows], [row[self.owner] for row in rows]
         usual = {owner: self._usual(owner) for owner in set(owners)}
-        told = [
+        non_defaults = [
             [name for name, value in row.items() if value != usual[owner].get(name, value)]
             for owner, row in zip(owners, settings)
         ]
-        texts = tuple(setting_texts(settings, owners, told))
+        texts = tuple(setting_texts(settings, owners, non_defaults))
         return Factor(self.title, texts, differ(settings, owners), texts[0] if len(usual) == 1 else "")
 
     def _usual(self, owner: str) -> Mapping[str, Any]:
@@ -319,8 +319,8 @@ _SHARED = "shared"
 
 def _network(specification: Specification) -> str:
     """Return the network of ranks; an emulated one is called so wherever it is told of."""
-    asked = specification["network"]
-    return "" if asked is None else str(asked) if asked == _SHARED else f"emulated {asked}"
+    network = specification["network"]
+    return "" if network is None else str(network) if network == _SHARED else f"emulated {network}"
 
 
 def _monitors(specification: Specification) -> str:

@@ -15,17 +15,18 @@ _NONE = "-"
 
 def lines(record: Record) -> Iterator[tuple[str, str]]:
     """Yield each label of a generation with its text; nothing of any other run."""
-    told, metrics = value_at(record, "timing.generation"), record["metrics"]
-    if not told:
+    generation, metrics = value_at(record, "timing.generation"), record["metrics"]
+    if not generation:
         return
-    asked = record["specification"]
+    specification = record["specification"]
     yield (
         "tokens",
         (
-            f"{significant(metrics['tokens_per_second'])} tokens/s, {asked['output_length']} after prompts of "
-            f"{asked['prompt_length']}; the first after {duration(metrics['time_to_first_token'])}, each further one "
-            f"{duration(metrics['time_per_output_token'])} (median {duration(told['token_median_seconds'])}, 99th "
-            f"percentile {duration(told['token_p99_seconds'])})"
+            f"{significant(metrics['tokens_per_second'])} tokens/s, {specification['output_length']} after prompts of "
+            f"{specification['prompt_length']}; the first after {duration(metrics['time_to_first_token'])}, each "
+            f"further one {duration(metrics['time_per_output_token'])} "
+            f"(median {duration(generation['token_median_seconds'])}, 99th percentile "
+            f"{duration(generation['token_p99_seconds'])})"
         ),
     )
 

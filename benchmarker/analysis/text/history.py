@@ -229,8 +229,8 @@ def _count(history: History) -> str:
 def _changes(history: History) -> str:
     if history.too_short:
         return "too few points"
-    told = (f"{_percent(c.ratio)} at {moment(history.points[c.point].time)[:10]}" for c in history.changes)
-    return ", ".join(told) or "none"
+    changes = (f"{_percent(c.ratio)} at {moment(history.points[c.point].time)[:10]}" for c in history.changes)
+    return ", ".join(changes) or "none"
 
 
 # --- JSON ------------------------------------------------------------------------------------------

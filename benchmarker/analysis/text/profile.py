@@ -42,8 +42,8 @@ def heading(profile: Mapping[str, Any]) -> str:
 def _exceeds(profile: Mapping[str, Any]) -> bool:
     """Whether the parts together are longer than the step by more than rounding would show."""
     update = (profile["update_seconds"] or 0.0) / profile["step_seconds"]
-    told = sum(node["share"] for node in profile["nodes"]) + update + profile["unexplained_share"]
-    return bool(told > 1.005)
+    total = sum(node["share"] for node in profile["nodes"]) + update + profile["unexplained_share"]
+    return bool(total > 1.005)
 
 
 def rows(profile: Mapping[str, Any], most: int) -> list[list[str]]:

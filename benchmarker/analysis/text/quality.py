@@ -76,14 +76,14 @@ def groups(records: Sequence[Record]) -> str | None:
 def groups_text(found: Groups) -> str:
     """Return how many processes are how fast, what tells them apart, and what to change."""
     fast, slow = found.fast, found.slow
-    told = ", ".join(
+    differences = ", ".join(
         f"{one.name} {_fact(one.fast, one.unit)} against {_fact(one.slow, one.unit)}"
         for one in found.differences
     )
     return (
         f"{len(fast.members)} of {found.processes} processes at {duration(fast.median_seconds, 3)}, "
         f"{len(slow.members)} at {duration(slow.median_seconds, 3)}; "
-        f"what differs: {told or 'nothing that is recorded'}{_advice(found)}"
+        f"what differs: {differences or 'nothing that is recorded'}{_advice(found)}"
     )
 
 

@@ -84,20 +84,20 @@ def _steps(found: Mapping[str, Any]) -> str:
     medians = [member["step_seconds"] for member in found["members"] if member["step_seconds"] is not None]
     if not medians:
         return ""
-    told = [f"medians from {duration(min(medians), 3)} to {duration(max(medians), 3)}"]
+    phrases = [f"medians from {duration(min(medians), 3)} to {duration(max(medians), 3)}"]
     if found["skew_seconds"] is not None:
-        told.append(f"apart by {duration(found['skew_seconds'], 3)} in a step")
+        phrases.append(f"apart by {duration(found['skew_seconds'], 3)} in a step")
     parts = found["parts"] or {}
     for name, words in (("compute", "compute"), ("exchange", "exchange and update"), ("waiting", "waiting")):
         seconds = parts.get(f"{name}_seconds")
         if seconds is not None:
-            told.append(f"{words} {duration(seconds, 3)}")
+            phrases.append(f"{words} {duration(seconds, 3)}")
     if parts.get("overlap") is not None:
-        told.append(
+        phrases.append(
             f"an all-reduce of as many bytes alone {duration(parts['exchange_alone_seconds'], 3)}, "
             f"{parts['overlap']:.0%} of it hidden"
         )
-    return ", ".join(told)
+    return ", ".join(phrases)
 
 
 def _volume(found: Mapping[str, Any]) -> str:
@@ -149,8 +149,8 @@ def ranks_table(records: Iterable[Record], *, width: int = 80) -> str:
         _numbers("bytes, formula", rows, lambda one: _bytes(one, "expected_bytes")),
         _numbers("bytes, wire", rows, lambda one: _bytes(one, "wire_bytes")),
     ]
-    told = (_SPEEDUP, _PARTS, *([_BETWEEN] if has_periods else []), _BYTES, *_emulated(rows))
-    notes = "\n".join(textwrap.fill(note, width) for note in told)
+    explanations = (_SPEEDUP, _PARTS, *([_BETWEEN] if has_periods else []), _BYTES, *_emulated(rows))
+    notes = "\n".join(textwrap.fill(note, width) for note in explanations)
     return f"{table([c for c in columns if any(cell != _NONE for cell in c.cells)], width)}\n\n{notes}"
 
 

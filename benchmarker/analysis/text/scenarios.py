@@ -18,31 +18,34 @@ _NONE = "-"
 
 def lines(record: Record) -> Iterator[tuple[str, str]]:
     """Yield each label of a scenario with its text; nothing where steps followed one another."""
-    told = value_at(record, "timing.scenario")
-    if not told:
+    scenario = value_at(record, "timing.scenario")
+    if not scenario:
         return
-    if told["name"] == OFFLINE:
-        asked = f"{told['queries']:,} queries of {plural(told['query_samples'], 'sample')} at once"
-        yield OFFLINE, f"{significant(record['metrics']['throughput'])} samples/s, {asked}"
+    if scenario["name"] == OFFLINE:
+        queries = f"{scenario['queries']:,} queries of {plural(scenario['query_samples'], 'sample')} at once"
+        yield OFFLINE, f"{significant(record['metrics']['throughput'])} samples/s, {queries}"
         return
-    if told["server"]:
-        yield SERVER, _server(told)
-    yield "latency", _percentile(told)
+    if scenario["server"]:
+        yield SERVER, _server(scenario)
+    yield "latency", _percentile(scenario)
 
 
-def _percentile(told: Mapping[str, Any]) -> str:
+def _percentile(scenario: Mapping[str, Any]) -> str:
     low, high = (
-        _NONE if told[name] is None else duration(told[name])
+        _NONE if scenario[name] is None else duration(scenario[name])
         for name in ("at_least_seconds", "at_most_seconds")
     )
-    found = f"{told['percentile']:g}th percentile {duration(told['percentile_seconds'])} of {told['queries']:,} queries"
-    return f"{found}, at least {low} and at most {high}, each with {told['confidence']:.0%} confidence"
+    found = (
+        f"{scenario['percentile']:g}th percentile {duration(scenario['percentile_seconds'])} of "
+        f"{scenario['queries']:,} queries"
+    )
+    return f"{found}, at least {low} and at most {high}, each with {scenario['confidence']:.0%} confidence"
 
 
-def _server(told: Mapping[str, Any]) -> str:
+def _server(scenario: Mapping[str, Any]) -> str:
     """Return the rate that was sustained with its interval, or why there is none."""
-    server, samples = told["server"], told["query_samples"]
-    bound = f"within {duration(told['latency_bound_seconds'])}"
+    server, samples = scenario["server"], scenario["query_samples"]
+    bound = f"within {duration(scenario['latency_bound_seconds'])}"
     tried = f"{plural(len(server['trials']), 'trial')}, one query after the other {significant(server['capacity'])}/s"
     if server["rate"] is None:
         return f"{server['outcome']}: {server['reason']} ({tried})"

@@ -15,7 +15,7 @@ Settings = Mapping[str, Any]
 
 
 def setting_texts(
-    rows: Sequence[Settings], owners: Sequence[Hashable], told: Sequence[Collection[str]]
+    rows: Sequence[Settings], owners: Sequence[Hashable], always_shown: Sequence[Collection[str]]
 ) -> list[str]:
     """Return ``name=value ...`` for each row.
 
@@ -25,7 +25,7 @@ def setting_texts(
         The settings of each row.
     owners : sequence
         Whose they are: settings of different owners are not compared.
-    told : sequence of collection of str
+    always_shown : sequence of collection of str
         Names that a row tells even if nothing differs.
     """
     found: dict[tuple[Hashable, str], list[str]] = defaultdict(list)
@@ -39,7 +39,7 @@ def setting_texts(
             for name, value in row.items()
             if name in names or len(short[owner, name]) > 1
         )
-        for owner, row, names in zip(owners, rows, told)
+        for owner, row, names in zip(owners, rows, always_shown)
     ]
 
 

@@ -48,8 +48,8 @@ def record_summary(
     """
     heading = f"{_subject(record)}, on {framework_label(record)}"
     lines = [f"{heading}: {record['status'].replace('_', ' ')}"]
-    told = (*summary_lines(record), ("groups", _groups(processes)), *profile.lines(record))
-    lines += labelled(told, _LABEL_WIDTH, width)
+    rows = (*summary_lines(record), ("groups", _groups(processes)), *profile.lines(record))
+    lines += labelled(rows, _LABEL_WIDTH, width)
     if path is not None:
         lines.append(labelled_path("record", os.fspath(path), _LABEL_WIDTH))
     trace = value_at(record, "profile.trace")
@@ -199,10 +199,10 @@ def _in_all(record: Record) -> str:
     if metrics.get("batches_per_second") is None:
         return ""
     window = timing.get("window_seconds")
-    asked = f", {window:g} s were asked for" if window else ""
+    requested = f", {window:g} s were asked for" if window else ""
     wall = duration(timing["wall_seconds"])
     unit = "exchanges" if collectives.is_collective(record) else "mini-batches"
-    return f"{significant(metrics['batches_per_second'])} {unit}/s over {wall}{asked}"
+    return f"{significant(metrics['batches_per_second'])} {unit}/s over {wall}{requested}"
 
 
 def _acceptance(acceptance: Mapping[str, Any] | None) -> str:

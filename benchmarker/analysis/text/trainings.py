@@ -82,11 +82,11 @@ def _block(
     width: int,
 ) -> str:
     """Return the heading of a recipe, a row per group, and notes."""
-    asked = record["specification"]["training"]
-    target = asked["target"]
+    training = record["specification"]["training"]
+    target = training["target"]
     better = "at least" if target["metric"] == "accuracy" else "at most"
     heading = (
-        f"{asked['name']} ({asked['division']}): {target['metric']} of {better} {target['value']:g} on the "
+        f"{training['name']} ({training['division']}): {target['metric']} of {better} {target['value']:g} on the "
         f"{target['split']} split"
     )
     columns = [
@@ -113,10 +113,10 @@ def ranking_rows(ranking: RecipeRanking) -> list[tuple[str, ...]]:
     """Return a row of texts for each framework of a recipe, the first at the target first."""
     first, *others = ranking.comparison.groups
     verdicts = [(_brief(row.steps_verdict), _brief(row.verdict)) for row in ranking.comparison.rows]
-    told = [(first, _NONE, "first"), *((group, *both) for group, both in zip(others, verdicts))]
+    rows = [(first, _NONE, "first"), *((group, *both) for group, both in zip(others, verdicts))]
     return [
         (ranking.recipe, group.label, _count(group), *_medians(group), steps, seconds)
-        for group, steps, seconds in told
+        for group, steps, seconds in rows
     ]
 
 
@@ -268,9 +268,9 @@ def _steps(group: TrainingGroup) -> str:
     return _whole(median_time(group.steps)) if group.well else _NONE
 
 
-def _interval(times: Sequence[Time], told: Callable[[float], str]) -> str:
+def _interval(times: Sequence[Time], text_of: Callable[[float], str]) -> str:
     found = median_interval(times)
-    return f"[{told(found[0])}, {told(found[1])}]" if found else _NONE
+    return f"[{text_of(found[0])}, {text_of(found[1])}]" if found else _NONE
 
 
 def _seconds(group: TrainingGroup) -> str:
@@ -317,10 +317,10 @@ def _every_time(groups: Sequence[TrainingGroup]) -> Iterator[str]:
         rows = zip(group.well, group.steps, group.every_seconds)
         seeds = sorted(rows, key=lambda row: int(row[0]["seed"]))
         if len(seeds) > 1:
-            told = ", ".join(
+            times = ", ".join(
                 _both(steps, seconds, counts=group.counts(record)) for record, steps, seconds in seeds
             )
-            yield f"{group.label}, steps in seconds of each seed: {told}."
+            yield f"{group.label}, steps in seconds of each seed: {times}."
 
 
 def _skipped(groups: Sequence[TrainingGroup]) -> Iterator[str]:
@@ -354,12 +354,12 @@ def _steps_compared(groups: Sequence[TrainingGroup]) -> Iterator[str]:
 
 def _convergence(groups: Sequence[TrainingGroup]) -> Iterator[str]:
     """Yield which groups of several trainings need other numbers of steps than the recipe's reference runs."""
-    told = [(group, reference_for(group)) for group in groups]
-    reference = next((runs for _, runs in told if runs is not None), None)
+    references = [(group, reference_for(group)) for group in groups]
+    reference = next((runs for _, runs in references if runs is not None), None)
     if reference is None:
         return
     which = f"the {len(reference.runs)} reference runs ({reference.framework})"
-    found = [(group, convergence(group, runs)) for group, runs in told if runs is not None]
+    found = [(group, convergence(group, runs)) for group, runs in references if runs is not None]
     for group, against in found:
         if against.finding is not None:
             p = min(against.faster_p, against.slower_p)

@@ -46,8 +46,8 @@ class Downloads:
 
     def __str__(self) -> str:
         known = [value for value in self.sizes.values() if value is not None]
-        told = "at least " if len(known) < len(self.sizes) else ""
-        whole = f"{told}{size(sum(known))}" if known else "an unknown size"
+        prefix = "at least " if len(known) < len(self.sizes) else ""
+        whole = f"{prefix}{size(sum(known))}" if known else "an unknown size"
         return f"{plural(len(self.sizes), 'package')} of {whole}"
 
 

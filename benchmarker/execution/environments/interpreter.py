@@ -288,11 +288,11 @@ def _require(
         if not python_suits(specifier, python):
             raise UsageError(f"--env: {who} needs Python {specifier}, '{choice}' is Python {python}")
     installed = next((facts["versions"][name] for name in distributions if name in facts["versions"]), None)
-    asked = f"=={version}" if version else ""
+    pin = f"=={version}" if version else ""
     if installed is None:
         raise UsageError(
             f"--env: '{choice}' has no {' or '.join(distributions)}, which '{plugin.name}' needs; "
-            f"install it there ({installing} '{distributions[0]}{asked}'), or use --env managed"
+            f"install it there ({installing} '{distributions[0]}{pin}'), or use --env managed"
         )
     if version and not satisfies_version(version, installed):
         raise UsageError(

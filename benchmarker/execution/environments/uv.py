@@ -208,7 +208,7 @@ def _follow(
 ) -> list[str]:
     lines, drawn = _listen(process, screen)
     printed: list[str] = []
-    started = told = time.monotonic()
+    started = last_report = time.monotonic()
     status, summary = Status(), ""
     while True:
         try:
@@ -230,11 +230,11 @@ def _follow(
         elif drawn.status != status:
             status = drawn.status
             progress(status)
-        elif now - told >= QUIET_SECONDS:
+        elif now - last_report >= QUIET_SECONDS:
             progress(Status(f"{doing} ({now - started:.0f} s so far)"))
         else:
             continue
-        told = now
+        last_report = now
     if screen is not None:
         progress(Status())
     return printed

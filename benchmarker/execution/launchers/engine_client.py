@@ -62,7 +62,7 @@ class EngineClient(GuardedProcess):
                 raise EnvironmentCreationError(
                     f"'{arguments[0]}' could not be started: {error.strerror}"
                 ) from error
-        self._guard = Guard(self.process.pid, self._mark, asks=True)
+        self._guard = Guard(self.process.pid, self._mark, graceful=True)
 
     def leave(self) -> int:
         """Let it end by itself, for a while; return its exit status."""

@@ -136,10 +136,10 @@ class EngineLauncher(Launcher):
         with temporary_folder() as folder:
             log = folder / "engine.log"
             with self.open_engine(processes, log, (TELL,)) as engine:
-                told = _rank_reports(engine.incoming, processes)
-            if len(told) < processes:
+                reports = _rank_reports(engine.incoming, processes)
+            if len(reports) < processes:
                 raise self._not_started(processes, log)
-        self._places = [place_of(json.loads(told[rank])) for rank in range(processes)]
+        self._places = [place_of(json.loads(reports[rank])) for rank in range(processes)]
         return self._places
 
     def rank_end(self, where: str, doing: Sequence[str]) -> list[str]:
@@ -163,7 +163,7 @@ class EngineLauncher(Launcher):
         cleanup: contextlib.ExitStack,
     ) -> WorkerProcess:
         rank.connect(command, events, control)
-        told = {
+        request = {
             "host": place.host,
             "boot": place.machine["boot"],
             "kept": self.kept,
@@ -172,7 +172,7 @@ class EngineLauncher(Launcher):
             "sockets": command.descriptors,
             "message": starting_message(command, job=command.job),
         }
-        rank.tell(frames.BEGIN, (json.dumps(told) + "\n").encode())
+        rank.tell(frames.BEGIN, (json.dumps(request) + "\n").encode())
         return rank
 
 
@@ -208,20 +208,22 @@ def through_streams(start: Callable[[int, int], EngineClient], processes: int) -
 def _rank_reports(incoming: Sequence[int], processes: int) -> dict[int, bytes]:
     """Return what each rank says of its place, as far as they do before the engine ends."""
     readers = {descriptor: frames.FrameReader() for descriptor in incoming}
-    told: dict[int, bytes] = {}
+    reports: dict[int, bytes] = {}
     with selectors.DefaultSelector() as selector:
         for descriptor in incoming:
             selector.register(descriptor, selectors.EVENT_READ)
-        while selector.get_map() and sum(text.endswith(b"\n") for text in told.values()) < processes:
+        while selector.get_map() and sum(text.endswith(b"\n") for text in reports.values()) < processes:
             for key, _ in selector.select():
                 data = os.read(key.fd, _CHUNK)
                 if not data:
                     selector.unregister(key.fd)
                 for frame in readers[key.fd].take(data):
-                    told[frame.rank] = told.get(frame.rank, b"") + frame.payload
-    return {rank: text for rank, text in told.items() if text.endswith(b"\n")}
+                    reports[frame.rank] = reports.get(frame.rank, b"") + frame.payload
+    return {rank: text for rank, text in reports.items() if text.endswith(b"\n")}
 
 
-def place_of(told: Mapping[str, Any]) -> RankPlace:
+def place_of(report: Mapping[str, Any]) -> RankPlace:
     """Return a place from what was told of it."""
-    return RankPlace(told["host"], told["network"], told["addresses"], told["port"], told["machine"])
+    return RankPlace(
+        report["host"], report["network"], report["addresses"], report["port"], report["machine"]
+    )

@@ -33,21 +33,25 @@ def read_line() -> bytes:
 
 def main() -> None:
     """Run the worker to its end, and end as it does."""
-    told = json.loads(read_line())
+    request = json.loads(read_line())
     here = socket.gethostname()
-    if told["host"] not in (None, here):
+    if request["host"] not in (None, here):
         sys.exit(
             f"srun: error: the worker was placed on '{here}', but benchmarker describes the machine that it runs on, "
-            f"'{told['host']}'; run benchmarker itself inside the job, on that node"
+            f"'{request['host']}'; run benchmarker itself inside the job, on that node"
         )
     events, control = os.dup(1), os.dup(0)
     os.dup2(2, 1)
     os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
-    kept = {name: value for name, value in os.environ.items() if told["kept"] is None or name in told["kept"]}
+    kept = {
+        name: value
+        for name, value in os.environ.items()
+        if request["kept"] is None or name in request["kept"]
+    }
     mark = new_mark()
     worker = subprocess.Popen(
-        [*told["arguments"], str(events), str(control), str(os.getpid())],
-        env=marked({**kept, **told["environment"]}, mark),
+        [*request["arguments"], str(events), str(control), str(os.getpid())],
+        env=marked({**kept, **request["environment"]}, mark),
         pass_fds=(events, control),
         start_new_session=True,
     )

@@ -34,7 +34,7 @@ class Guard:
         The process group.
     mark : str
         In the environment of what has left it.
-    asks : bool
+    graceful : bool
         Whether it asks the group to end first, so that a client of an engine ends what that has started.
 
     Raises
@@ -43,10 +43,10 @@ class Guard:
         If no process can be started.
     """
 
-    def __init__(self, group: int, mark: str, *, asks: bool = False) -> None:
+    def __init__(self, group: int, mark: str, *, graceful: bool = False) -> None:
         try:
             self._process = subprocess.Popen(
-                [SHELL, "-c", ASK_BEFORE if asks else END_AFTER_US, "guard", str(group), mark],
+                [SHELL, "-c", ASK_BEFORE if graceful else END_AFTER_US, "guard", str(group), mark],
                 stdin=subprocess.PIPE,
                 stdout=subprocess.DEVNULL,
                 stderr=subprocess.DEVNULL,

@@ -88,12 +88,12 @@ def is_open_mpi(program: str) -> bool:
         If it is neither's.
     """
     try:
-        told = subprocess.run(
+        completed = subprocess.run(
             [program, "--version"], capture_output=True, text=True, timeout=VERSION_SECONDS, check=False
         )
     except (OSError, subprocess.TimeoutExpired) as error:
         raise EnvironmentCreationError(f"'{program} --version' could not be run: {error}") from error
-    said = told.stdout + told.stderr
+    said = completed.stdout + completed.stderr
     if "Open MPI" in said or "OpenRTE" in said:
         return True
     if "HYDRA" in said or "MPICH" in said:

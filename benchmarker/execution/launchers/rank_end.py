@@ -39,10 +39,10 @@ def main() -> None:
     if sys.argv[3:] == ["tell"]:
         _tell(link)
         return
-    told = json.loads(_beginning(link))
-    if boot_here() != told["boot"]:
-        sys.exit(f"error: rank {rank} was placed on '{host_here()}' instead of '{told['host']}'")
-    _RankEnd(link, told).run()
+    request = json.loads(_beginning(link))
+    if boot_here() != request["boot"]:
+        sys.exit(f"error: rank {rank} was placed on '{host_here()}' instead of '{request['host']}'")
+    _RankEnd(link, request).run()
 
 
 def _tell(link: Link) -> None:
@@ -68,21 +68,21 @@ def _beginning(link: Link) -> bytes:
 class _RankEnd:
     """Passes on what a worker and benchmarker say to each other, until one of them is gone."""
 
-    def __init__(self, link: Link, told: Mapping[str, Any]) -> None:
+    def __init__(self, link: Link, request: Mapping[str, Any]) -> None:
         self._link = link
-        self._tunnel, theirs = _tunnel(told["sockets"])
+        self._tunnel, theirs = _tunnel(request["sockets"])
         self._selector = selectors.DefaultSelector()
         if self._tunnel is not None:
             self._selector.register(self._tunnel, selectors.EVENT_READ, frames.SOCKET)
         events, events_in = os.pipe()
         control_out, self._control = os.pipe()
         log, log_in = os.pipe()
-        message = {**told["message"], "spawned_ns": time.monotonic_ns()}
-        kept = {name: os.environ[name] for name in told["kept"] if name in os.environ}
+        message = {**request["message"], "spawned_ns": time.monotonic_ns()}
+        kept = {name: os.environ[name] for name in request["kept"] if name in os.environ}
         self._mark = new_mark()
         self._worker = subprocess.Popen(
-            [*told["arguments"], str(events_in), str(control_out), str(os.getpid())],
-            env=marked({**kept, **told["environment"]}, self._mark),
+            [*request["arguments"], str(events_in), str(control_out), str(os.getpid())],
+            env=marked({**kept, **request["environment"]}, self._mark),
             stdin=subprocess.DEVNULL,
             stdout=log_in,
             stderr=log_in,

@@ -111,8 +111,8 @@ def admit(connection: socket.socket, secret: bytes) -> int:
     """
     own = secrets.token_bytes(PROOF_BYTES)
     connection.sendall(own)
-    told = receive_exactly(connection, PROOF_BYTES + 4 + PROOF_BYTES)
-    theirs, number, proof = told[:PROOF_BYTES], told[PROOF_BYTES:-PROOF_BYTES], told[-PROOF_BYTES:]
+    reply = receive_exactly(connection, PROOF_BYTES + 4 + PROOF_BYTES)
+    theirs, number, proof = reply[:PROOF_BYTES], reply[PROOF_BYTES:-PROOF_BYTES], reply[-PROOF_BYTES:]
     if not hmac.compare_digest(proof, answer(secret, b"rank", own + number)):
         raise PermissionError("whoever connected does not know the secret")
     connection.sendall(answer(secret, b"home", theirs))

@@ -59,12 +59,12 @@ def _read(path: str) -> str:
 
 def _addresses() -> Iterator[tuple[str, str]]:
     """Yield each network interface that is up, with its address, the loopback interface last."""
-    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as asked:
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
         for _, name in sorted(socket.if_nameindex(), key=lambda one: (one[1] == "lo", one[0])):
             request = struct.pack("256s", name.encode())
             try:
-                flags = struct.unpack("H", fcntl.ioctl(asked, _SIOCGIFFLAGS, request)[16:18])[0]
-                address = socket.inet_ntoa(fcntl.ioctl(asked, _SIOCGIFADDR, request)[20:24])
+                flags = struct.unpack("H", fcntl.ioctl(probe, _SIOCGIFFLAGS, request)[16:18])[0]
+                address = socket.inet_ntoa(fcntl.ioctl(probe, _SIOCGIFADDR, request)[20:24])
             except OSError:
                 continue  # it has none
             if flags & _UP:

@@ -141,13 +141,13 @@ def _start(
     spawned_ns = time.monotonic_ns()
     worker = Spawned(EngineClient(step, control, events, command.log))
     cleanup.callback(worker.close)
-    told = {
+    request = {
         "host": socket.gethostname(),
         "kept": KEPT,
         "environment": dict(command.environment),
         "arguments": [*command.prefix, command.interpreter, "-s", "-u", str(BOOTSTRAP)],
     }
-    ours.write((json.dumps(told) + "\n").encode())
+    ours.write((json.dumps(request) + "\n").encode())
     send_message(ours, command, job=command.job, spawned_ns=spawned_ns)
     return worker
 

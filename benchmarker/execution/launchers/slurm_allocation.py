@@ -51,9 +51,9 @@ class Allocation:
                 "'salloc' was not found; the launcher 'slurm' needs it on the PATH"
             )
         named = ("time", "partition", "account", "qos", "constraint", "reservation", "gres")
-        asked = [f"--{name}={value}" for name in named if (value := getattr(self, name))]
+        options = [f"--{name}={value}" for name in named if (value := getattr(self, name))]
         size = [f"--nodes={self.nodes}", *([f"--mincpus={self.cpus}"] if self.cpus else [])]
         alone = ["--exclusive"] if self.exclusive else []
         step = ["srun", "--nodes=1", "--ntasks=1", "--overlap", "--cpu-bind=none", "--mpi=none", "--quiet"]
         terminal = ["--pty"] if sys.stdout.isatty() and sys.stdin.isatty() else []
-        return [salloc, "--quiet", *size, *asked, *alone, *step, *terminal, *program]
+        return [salloc, "--quiet", *size, *options, *alone, *step, *terminal, *program]

@@ -44,11 +44,11 @@ def send_start(control: ControlPipe, command: WorkerCommand, spawned_ns: int) ->
     spawned_ns : int
         When the client was started.
     """
-    told = {
+    request = {
         "host": None,  # this one
         "kept": None,  # all that the image sets
         "environment": dict(command.environment),
         "arguments": [command.interpreter, "-s", "-u", str(BOOTSTRAP)],
     }
-    control.write((json.dumps(told) + "\n").encode())
+    control.write((json.dumps(request) + "\n").encode())
     send_message(control, command, job=command.job, spawned_ns=spawned_ns)

@@ -224,9 +224,9 @@ def _not_there(document: Document) -> list[tuple[str, ...]]:
 
 
 def _missing(document: Document) -> Iterator[BlueprintFault]:
-    told = {steps[0] for steps, _ in document.found}
+    faulty_fields = {steps[0] for steps, _ in document.found}
     for name, *_ in _not_there(document):
-        if not {name, _RYSIA_NAMES[name]} & told:
+        if not {name, _RYSIA_NAMES[name]} & faulty_fields:
             text = f"{name} is missing: {FIELDS[name].description}"
             yield BlueprintFault(document.path, None, name, text)
 

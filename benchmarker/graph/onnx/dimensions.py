@@ -64,9 +64,9 @@ class Dimensions:
             )
         missing = [field for field in self.fields.values() if not sizes[field]]
         if missing:
-            asked = " ".join(f"--set {field}=N" for field in missing)
+            options = " ".join(f"--set {field}=N" for field in missing)
             raise UsageError(
-                f"'{self.owner}' has symbolic dimensions, which need sizes of at least 1: {asked}"
+                f"'{self.owner}' has symbolic dimensions, which need sizes of at least 1: {options}"
             )
         known = {symbol: sizes[field] for symbol, field in self.fields.items()}
         known.update(dict.fromkeys(self.batch, batch_size))

@@ -110,11 +110,12 @@ def throttling(root: Path = ROOT) -> Throttling | None:
     else:
         folders = list(_controller(root, groups, "cpu"))
     tables = [table for folder in folders if (table := read_pairs(folder / "cpu.stat", " "))]
-    told = [table for table in tables if "nr_throttled" in table]
-    if not told:
+    throttle_tables = [table for table in tables if "nr_throttled" in table]
+    if not throttle_tables:
         return None
     return Throttling(
-        sum(integer(table["nr_throttled"]) or 0 for table in told), sum(map(_throttled_seconds, told))
+        sum(integer(table["nr_throttled"]) or 0 for table in throttle_tables),
+        sum(map(_throttled_seconds, throttle_tables)),
     )
 
 

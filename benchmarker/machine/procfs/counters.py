@@ -17,7 +17,7 @@ SECTOR_BYTES = 512
 """The unit of ``/proc/diskstats``, whatever the disk's own sectors are."""
 _NO_DISK = ("loop", "ram", "zram", "dm-", "md", "sr", "fd")
 """Devices in memory, and those made of others, whose transfers would count twice."""
-MAX_CPUS_ASKED = 8
+MAX_CPUS_READ = 8
 """Reading a frequency may wake a core."""
 
 
@@ -120,7 +120,7 @@ def thermal_throttles(cpus: Sequence[int], root: Path = ROOT) -> int | None:
 
 def frequency_mhz(cpus: Sequence[int], root: Path = ROOT) -> float | None:
     """Return the mean frequency of the first of these cores in MHz; ``None`` where that is not told."""
-    files = [root / CPUS / f"cpu{cpu}/cpufreq/scaling_cur_freq" for cpu in cpus[:MAX_CPUS_ASKED]]
+    files = [root / CPUS / f"cpu{cpu}/cpufreq/scaling_cur_freq" for cpu in cpus[:MAX_CPUS_READ]]
     khz = [value for file in files if (value := read_integer(file)) is not None]
     return sum(khz) / len(khz) / 1000 if khz else None
 

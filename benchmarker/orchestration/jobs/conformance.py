@@ -138,14 +138,14 @@ class GradientRequest:
         if self.problem is None:
             return OperatorGradientsJob(framework, device, threads, SEED, framework_options=options)
         problem = registry.problem(self.problem)
-        (asked,) = choices(Request(problem.name), settings, problem.name, problem.parameters)
+        (chosen,) = choices(Request(problem.name), settings, problem.name, problem.parameters)
         return ProblemGradientsJob(
             framework=framework,
             device=device,
             threads=threads,
             seed=SEED,
             problem=registry.find("problems", self.problem).value,
-            problem_parameters=problem.configure({**problem.reduced, **asked}),
+            problem_parameters=problem.configure({**problem.reduced, **chosen}),
             mode="gradient",
             batch_size=problem.reduced_batch_size,
             precision="fp64",
@@ -195,8 +195,8 @@ def check_framework(
     options = _options(plugin, device, gradients, settings)
     cuda = device == "cuda"
     interpreter = resolve(plugin, choice=environment, version=version, cuda=cuda, progress=note)
-    asked = (Device(device), threads, settings, options)
-    job = _job(plugin, *asked, onnx=onnx, gradients=gradients, only=only, note=note)
+    job_arguments = (Device(device), threads, settings, options)
+    job = _job(plugin, *job_arguments, onnx=onnx, gradients=gradients, only=only, note=note)
     results: list[dict[str, Any]] = []
 
     def handle(event: Event) -> None:
@@ -211,8 +211,8 @@ def check_framework(
 
     answer = _over_all_tests(job, ask, results, note) if isinstance(job, NodeTestsJob) else ask(job)
     failed = answer.failure_unless_interrupted()
-    told, why = answer.events.get("result", {}).get("version"), failed.message if failed else None
-    return CheckReport(plugin.name, told, tuple(results), why, answer.log_tail, options)
+    reported_version, why = answer.events.get("result", {}).get("version"), failed.message if failed else None
+    return CheckReport(plugin.name, reported_version, tuple(results), why, answer.log_tail, options)
 
 
 def _over_all_tests(

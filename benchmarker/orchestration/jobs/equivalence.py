@@ -87,10 +87,10 @@ class _Verifier:
 
     def parameters(self, size: str) -> dict[str, Any]:
         reduced = self._problem.reduced if size == "reduced" else {}
-        (asked,) = choices(
+        (chosen,) = choices(
             Request(self._problem.name), self._request.settings, self._problem.name, self._problem.parameters
         )
-        return self._problem.configure({**reduced, **asked})
+        return self._problem.configure({**reduced, **chosen})
 
     def batch_size(self, size: str) -> int:
         if size == "reduced":

@@ -19,7 +19,7 @@ BATCH_ENGINES = ("slurm", "pbs", "pbs_classic", "lsf")
 ENGINES = (*BATCH_ENGINES, "flux")
 ARRAY_ENGINES = ("slurm",)
 """Engines that take all parts as one array."""
-_NOT_TOLD = {
+_UNSUPPORTED_RESOURCES = {
     "slurm": (),
     "pbs": ("gpus", "parallel"),
     "pbs_classic": ("parallel",),
@@ -70,7 +70,7 @@ def check_resources(name: str, resources: Resources) -> None:
         If something of it would be dropped.
     """
     default = Resources()
-    for wrong in _NOT_TOLD.get(name, ()):
+    for wrong in _UNSUPPORTED_RESOURCES.get(name, ()):
         if getattr(resources, wrong) != getattr(default, wrong):
             flag = "option" if wrong == "options" else wrong.replace("_", "-")
             raise UsageError(f"--{flag} does not apply to --to={name}: leave it out")
@@ -113,7 +113,7 @@ class Engine:
 
     def _job(self, script: Path, arguments: Sequence[str], resources: Resources, name: str) -> Any:
         psij = self._psij
-        asked = psij.ResourceSpecV1(
+        resource_spec = psij.ResourceSpecV1(
             **processes(self.name, resources),
             gpu_cores_per_process=resources.gpus,
             exclusive_node_use=resources.exclusive,
@@ -130,7 +130,7 @@ class Engine:
             executable="/bin/bash",
             arguments=[str(script), *arguments],
             directory=script.parent,
-            resources=asked,
+            resources=resource_spec,
             attributes=attributes,
             launcher="single",
         )
@@ -199,8 +199,8 @@ class Engine:
         if self.name not in BATCH_ENGINES:
             return {}
         with self._engine_errors():
-            told = self._call(self._executor.get_status_command(jobs))
-            found = self._executor.parse_status_output(0, told)
+            status_output = self._call(self._executor.get_status_command(jobs))
+            found = self._executor.parse_status_output(0, status_output)
         return {
             job: EngineState(status.state.name, status.message or "")
             for job, status in found.items()
@@ -209,8 +209,10 @@ class Engine:
 
     def _slurm_states(self, jobs: Sequence[str]) -> dict[str, EngineState]:
         # PSI/J's own reading knows no arrays, and has no reason of a job that waits.
-        told = self._call(["squeue", "--noheader", "--array", "--states=all", "--me", "--format=%i|%T|%r"])
-        lines = [line.split("|", 2) for line in told.splitlines() if line.count("|") >= 2]
+        squeue_output = self._call(
+            ["squeue", "--noheader", "--array", "--states=all", "--me", "--format=%i|%T|%r"]
+        )
+        lines = [line.split("|", 2) for line in squeue_output.splitlines() if line.count("|") >= 2]
         found = {job: EngineState(state, "" if reason == "None" else reason) for job, state, reason in lines}
         missing = [job for job in jobs if job not in found]
         if missing:
@@ -222,10 +224,10 @@ class Engine:
         whole = sorted({job.partition("_")[0] for job in jobs})
         command = ["sacct", "--noheader", "--parsable2", "--allocations", f"--jobs={','.join(whole)}"]
         try:
-            told = self._call([*command, "--format=JobID,State,Reason"])
+            sacct_output = self._call([*command, "--format=JobID,State,Reason"])
         except UsageError:
             return {}
-        lines = [line.split("|", 2) for line in told.splitlines() if line.count("|") >= 2]
+        lines = [line.split("|", 2) for line in sacct_output.splitlines() if line.count("|") >= 2]
         return {
             job: EngineState(state.partition(" ")[0], "" if reason == "None" else reason)
             for job, state, reason in lines

@@ -85,11 +85,11 @@ def _state(folder: Path, part: int, job: str, known: dict[str, EngineState]) -> 
             "" if status == 0 else f"exit status {status}: {_last_line(part_folder(folder, part) / 'output')}"
         )
         return PartState(part, job, "failed" if status else "done", reason, records)
-    told = known.get(job)
-    if told is None:
+    engine_state = known.get(job)
+    if engine_state is None:
         return PartState(part, job, "ended", _unknown_reason(folder, part, job), records)
-    words = f"{told.state} ({told.reason})" if told.reason else told.state
-    state = "ended" if told.is_over else "queued" if told.is_queued else "running"
+    words = f"{engine_state.state} ({engine_state.reason})" if engine_state.reason else engine_state.state
+    state = "ended" if engine_state.is_over else "queued" if engine_state.is_queued else "running"
     return PartState(part, job, state, words, records)
 
 

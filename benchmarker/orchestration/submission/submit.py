@@ -185,12 +185,12 @@ def _batches(
     submission: Submission, parts: tuple[int, ...]
 ) -> list[tuple[tuple[int, ...], list[str], Resources]]:
     """Return what is given to the engine at once: parts, the script's arguments, and what is asked for."""
-    asked = submission.resources
+    resources = submission.resources
     if submission.engine not in ARRAY_ENGINES:
-        return [((part,), [str(part)], asked) for part in parts]
-    limit = f"%{asked.parallel}" if asked.parallel else ""
-    options = {**asked.options, "array": _ranges(parts) + limit}
-    return [(parts, [], msgspec.structs.replace(asked, options=options))]
+        return [((part,), [str(part)], resources) for part in parts]
+    limit = f"%{resources.parallel}" if resources.parallel else ""
+    options = {**resources.options, "array": _ranges(parts) + limit}
+    return [(parts, [], msgspec.structs.replace(resources, options=options))]
 
 
 def _ranges(numbers: Sequence[int]) -> str:

@@ -90,8 +90,8 @@ class RestorableProgram(RuleProgram):
     ) -> Iterator[tuple[str, Any, Array]]:
         natives = {p.name: self._native[p.name] for p in self._graph.trainable}
         for letter, kept in slots.items():
-            told = state.optimizer[letter]
-            pairs = restored_arrays(natives, kept, told, lambda name, a: self._layouts[name].encode(a))
+            arrays = state.optimizer[letter]
+            pairs = restored_arrays(natives, kept, arrays, lambda name, a: self._layouts[name].encode(a))
             yield from ((letter, slot, array) for slot, array in pairs)
 
     def _keys(self) -> list[tuple[str, Any]]:

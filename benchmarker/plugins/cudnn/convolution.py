@@ -61,9 +61,9 @@ class ConvolutionOperators(ProductOperators):
     def conv(self, x: Any, w: Any, b: Any = None, *, window: Window) -> Call:
         place = self._place
         library, output = place.library, place.memory(place.results[0])
-        told = _described(place, window)
-        algorithm, size, math = _chosen(place, told)
-        library.call("cudnnSetConvolutionMathType", told.how.pointer, math)
+        conv = _described(place, window)
+        algorithm, size, math = _chosen(place, conv)
+        library.call("cudnnSetConvolutionMathType", conv.how.pointer, math)
         workspace = Buffer(library, size)
         one, zero = place.factor(1.0), place.factor(0.0)
         channels = (1, place.results[0][1], *(1,) * (len(place.results[0]) - 2))
@@ -72,8 +72,8 @@ class ConvolutionOperators(ProductOperators):
         def call(x: Buffer, w: Buffer, b: Buffer | None = None) -> Buffer:
             library.call(
                 "cudnnConvolutionForward",
-                *(library.cudnn, one, told.x.pointer, x.address, told.filters.pointer, w.address),
-                *(told.how.pointer, algorithm, workspace.address, size, zero, told.y.pointer, output.address),
+                *(library.cudnn, one, conv.x.pointer, x.address, conv.filters.pointer, w.address),
+                *(conv.how.pointer, algorithm, workspace.address, size, zero, conv.y.pointer, output.address),
             )
             if add is not None and b is not None:
                 add(b.address, output.address)
@@ -113,22 +113,22 @@ def _with_rank(shape: Shape, missing: int) -> Sequence[int]:
     return (*shape[:2], *(1,) * missing, *shape[2:])
 
 
-def _chosen(place: Place, told: _Convolution) -> tuple[int, int, int]:
+def _chosen(place: Place, conv: _Convolution) -> tuple[int, int, int]:
     """Return the algorithm, the bytes that it works in, and the units that it takes."""
     found, count = (_Performance * len(_ALGORITHMS))(), ctypes.c_int()
     results = len(found), ctypes.byref(count), found
     library = place.library
     if not place.times_algorithms:
-        library.call("cudnnGetConvolutionForwardAlgorithm_v7", library.cudnn, *told.described, *results)
+        library.call("cudnnGetConvolutionForwardAlgorithm_v7", library.cudnn, *conv.described, *results)
     else:
-        workspace = Buffer(library, max(_workspaces(place, told)))
+        workspace = Buffer(library, max(_workspaces(place, conv)))
         x, w, y = (place.memory(shape) for shape in (place.shape(0), place.shape(1), place.results[0]))
         for buffer in (x, w):
             library.call("cudaMemset", buffer.address, 0, buffer.size)
         library.call(
             "cudnnFindConvolutionForwardAlgorithmEx",
-            *(library.cudnn, told.x.pointer, x.address, told.filters.pointer, w.address, told.how.pointer),
-            *(told.y.pointer, y.address, *results, workspace.address, workspace.size),
+            *(library.cudnn, conv.x.pointer, x.address, conv.filters.pointer, w.address, conv.how.pointer),
+            *(conv.y.pointer, y.address, *results, workspace.address, workspace.size),
         )
     for one in found[: count.value]:
         # In fp32 another kind of units would round to TF32 first.
@@ -138,14 +138,14 @@ def _chosen(place: Place, told: _Convolution) -> tuple[int, int, int]:
     raise UnsupportedError("cuDNN has no algorithm for this convolution")
 
 
-def _workspaces(place: Place, told: _Convolution) -> list[int]:
+def _workspaces(place: Place, conv: _Convolution) -> list[int]:
     """Return the bytes that algorithms ask for, of those that can be had."""
     found, size = [1], ctypes.c_size_t()
     for algorithm in _ALGORITHMS:
         try:
             place.library.call(
                 "cudnnGetConvolutionForwardWorkspaceSize",
-                *(place.library.cudnn, *told.described, algorithm, ctypes.byref(size)),
+                *(place.library.cudnn, *conv.described, algorithm, ctypes.byref(size)),
             )
         except (UnsupportedError, RuntimeError):
             continue

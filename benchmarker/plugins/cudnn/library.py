@@ -100,8 +100,8 @@ class Library:
             function = getattr(library, name)
             function.argtypes = [_TYPES[letter] for letter in letters]
             self.functions[name] = function
-        self._told = by_prefix["cuda"].cudaGetErrorString
-        self._told.restype = ctypes.c_char_p
+        self._error_string = by_prefix["cuda"].cudaGetErrorString
+        self._error_string.restype = ctypes.c_char_p
         self._cudnn_version = by_prefix["cudnn"].cudnnGetVersion
         self._cudnn_version.restype = ctypes.c_size_t
 
@@ -122,8 +122,8 @@ class Library:
             raise UnsupportedError(
                 f"cuDNN has no implementation of what '{name}' was asked for (status {status})"
             )
-        told = self._told(status).decode() if name.startswith("cuda") else f"status {status}"
-        raise RuntimeError(f"{name}: {told}")
+        reason = self._error_string(status).decode() if name.startswith("cuda") else f"status {status}"
+        raise RuntimeError(f"{name}: {reason}")
 
     def start(self, index: int) -> str:
         """Choose a device, make the handles, and return its name.

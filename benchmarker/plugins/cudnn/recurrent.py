@@ -155,9 +155,9 @@ def _places(place: Place, cells: Handle, space: Buffer, direction: int, number: 
     library = place.library
     descriptors = library.blank("Tensor"), library.blank("Tensor")
     addresses = ctypes.c_void_p(), ctypes.c_void_p()
-    told = [item for d, a in zip(descriptors, addresses) for item in (d.pointer, ctypes.byref(a))]
+    results = [item for d, a in zip(descriptors, addresses) for item in (d.pointer, ctypes.byref(a))]
     given = direction, space.size, space.address, number
-    library.call("cudnnGetRNNWeightParams", library.cudnn, cells.pointer, *given, *told)
+    library.call("cudnnGetRNNWeightParams", library.cudnn, cells.pointer, *given, *results)
     return [address.value for address in addresses]
 
 

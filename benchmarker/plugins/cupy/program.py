@@ -22,11 +22,11 @@ class CupyProgram(NumpyProgram):
     def held(self, array: Array) -> Any:
         return devices.put(array)
 
-    def told(self, array: Any) -> Array:
+    def to_numpy(self, array: Any) -> Array:
         return devices.take(array)
 
     def fetch_gradients(self, gradients: dict[str, Any]) -> dict[str, Array]:
-        return {name: self.told(gradient) for name, gradient in gradients.items()}
+        return {name: self.to_numpy(gradient) for name, gradient in gradients.items()}
 
     def recording(self) -> Recording:
         return Recording(devices.wait, _SOURCE)

@@ -114,9 +114,9 @@ class _Reader:
 
     def _own(self, instruction: _Instruction) -> Origin | None:
         """Return the origin by the source, else by the root of what is called, else by anything in it."""
-        told = _origin_of(instruction.source)
-        if told:
-            return told
+        origin = _origin_of(instruction.source)
+        if origin:
+            return origin
         for name in instruction.called:
             computation = self._computations.get(name)
             root = computation.instructions.get(computation.root) if computation else None
@@ -128,6 +128,6 @@ class _Reader:
         for name in instruction.called:
             computation = self._computations.get(name, _Computation())
             for inner in reversed(list(computation.instructions.values())):
-                told = _origin_of(inner.source)
-                if told:
-                    yield told
+                origin = _origin_of(inner.source)
+                if origin:
+                    yield origin

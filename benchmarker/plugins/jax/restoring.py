@@ -57,11 +57,12 @@ class RestorableProgram(RuleProgram):
                 moved = self._state.moved._replace(key=self._placed(key))
                 self._state = self._state._replace(moved=moved)
 
-    def _slots(self, name: str, told: Mapping[str, Mapping[str, Array]]) -> tuple[Any, ...]:
+    def _slots(self, name: str, optimizer_state: Mapping[str, Mapping[str, Array]]) -> tuple[Any, ...]:
         """Return the state of a parameter as the steps take it."""
         kept = self._state.optimizer.slots[name]
         return tuple(
-            self._slot(name, told[letter][name], slot) for letter, slot in zip(self._letters(name), kept)
+            self._slot(name, optimizer_state[letter][name], slot)
+            for letter, slot in zip(self._letters(name), kept)
         )
 
     def _slot(self, name: str, array: Array, like: Any) -> Any:

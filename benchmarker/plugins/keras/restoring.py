@@ -54,9 +54,9 @@ class RestorableProgram(RuleProgram):
             kept.assign(np.array(state.native[_SEED], kept.dtype))
         self._steps.set_generator(state.native)
 
-    def _put_native(self, letter: str, variables: Sequence[Any], told: Mapping[str, Array]) -> None:
+    def _put_native(self, letter: str, variables: Sequence[Any], arrays: Mapping[str, Array]) -> None:
         for name, kept, shape in self._kept_by_parameter(letter, variables):
-            array = told[name]
+            array = arrays[name]
             native = self._encoded(name, array) if shape is None else np.reshape(array, tuple(kept.shape))
             kept.assign(self._loaded(native))
 
@@ -77,11 +77,11 @@ class RestorableProgram(RuleProgram):
     def _native_slots(self) -> dict[str, Sequence[Any]]:
         raise NotImplementedError
 
-    def _put_composed(self, told: Mapping[str, Mapping[str, Array]]) -> None:
+    def _put_composed(self, optimizer_state: Mapping[str, Mapping[str, Array]]) -> None:
         pairs = zip(self._graph.trainable, self._composed.states, self._model.trainable_variables)
         for p, state, variable in pairs:
             for letter, kept in state.items():
-                array = told[letter][p.name]
+                array = optimizer_state[letter][p.name]
                 alike = tuple(kept.shape) == tuple(variable.shape) and not self._composed.rule.uses_axes
                 native = self._encoded(p.name, array) if alike else np.reshape(array, tuple(kept.shape))
                 kept.assign(self._loaded(native))

@@ -99,7 +99,7 @@ class Steps(ABC):
         """Return the state of the backend's own generator, if dropout draws from that."""
         return {}
 
-    def set_generator(self, told: Mapping[str, Array]) -> None:  # noqa: B027 - most backends are given seeds
+    def set_generator(self, state: Mapping[str, Array]) -> None:  # noqa: B027 - most backends are given seeds
         """Put back what :meth:`generator` told, if it is there."""
 
     def synchronize(self, output: Any) -> None:  # noqa: B027 - a CPU is done when a function returns

@@ -107,11 +107,11 @@ class TorchSteps(Steps):
 
         return {_GENERATOR: torch.get_rng_state().numpy().copy()}
 
-    def set_generator(self, told: Mapping[str, Array]) -> None:
+    def set_generator(self, state: Mapping[str, Array]) -> None:
         import torch
 
-        if _GENERATOR in told:
-            torch.set_rng_state(torch.from_numpy(np.array(told[_GENERATOR], np.uint8)))
+        if _GENERATOR in state:
+            torch.set_rng_state(torch.from_numpy(np.array(state[_GENERATOR], np.uint8)))
 
     @cached_property
     def _called(self) -> Callable[..., Any]:

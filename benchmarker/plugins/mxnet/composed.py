@@ -148,10 +148,10 @@ class ComposedUpdates(ComposedState):
         """Return the state by letter and parameter."""
         return {letter: self._by_parameter(slots) for letter, slots in self.state().items()}
 
-    def put(self, told: Mapping[str, Mapping[str, Array]]) -> None:
+    def put(self, optimizer_state: Mapping[str, Mapping[str, Array]]) -> None:
         """Write a state over what there is."""
         for letter, slots in self.state().items():
-            arrays = dict(told[letter])
+            arrays = dict(optimizer_state[letter])
             for name, slot in self._together.items():
                 if arrays.keys() >= {member.name for member in slot.members}:
                     arrays[name] = slot.encode(arrays)

@@ -75,7 +75,7 @@ def make_updates(known: Hyperparameters, weights: Sequence[Any], gradients: Sequ
     return _UPDATES[known.optimizer.kind](known, pairs)
 
 
-def _told(letters: Mapping[str, Iterable[Any]], factor: float = 1.0) -> State:
+def _state_of(letters: Mapping[str, Iterable[Any]], factor: float = 1.0) -> State:
     return {letter: (list(arrays)[::-1], factor) for letter, arrays in letters.items()}
 
 
@@ -107,7 +107,7 @@ def _momentum(known: Hyperparameters, pairs: _Pairs) -> Updates:
             step(weight, gradient, buffer, out=weight, lr=rate, momentum=mu, wd=decay)
 
     def state() -> State:
-        return _told({"v": (buffer for _, _, buffer in states)}, folded.factor())
+        return _state_of({"v": (buffer for _, _, buffer in states)}, folded.factor())
 
     return Updates(update, state, folded=folded)
 
@@ -137,7 +137,7 @@ def _nesterov(known: Hyperparameters, pairs: _Pairs) -> Updates:
             step(weight, gradient, buffer, out=weight, lr=rate, momentum=mu, wd=0.0)
 
     def state() -> State:
-        return _told({"v": (buffer for _, _, buffer in states)}, folded.factor())
+        return _state_of({"v": (buffer for _, _, buffer in states)}, folded.factor())
 
     return Updates(update, state, folded=folded)
 
@@ -151,7 +151,7 @@ _Letters = Callable[[Iterable[Any], Iterable[Any], int], State]
 
 
 def _adam_letters(means: Iterable[Any], squares: Iterable[Any], steps: int) -> State:
-    return _told({"m": means, "v": squares})
+    return _state_of({"m": means, "v": squares})
 
 
 def _adaptive(known: Hyperparameters, pairs: _Pairs, constants: _Constants, letters: _Letters) -> Updates:
@@ -232,7 +232,7 @@ def _adamw(known: Hyperparameters, pairs: _Pairs) -> Updates:
             )
 
     def state() -> State:
-        return _told({"m": (m for _, _, m, _ in states), "v": (v for *_, v in states)})
+        return _state_of({"m": (m for _, _, m, _ in states), "v": (v for *_, v in states)})
 
     return Updates(update, state, count)
 
@@ -244,7 +244,7 @@ def _rmsprop(known: Hyperparameters, pairs: _Pairs) -> Updates:
         chosen: Optimizer = known.optimizer
         return chosen.learning_rate, 0.0, chosen.decay, chosen.epsilon
 
-    return _adaptive(known, pairs, constants, lambda _, squares, __: _told({"s": squares}))
+    return _adaptive(known, pairs, constants, lambda _, squares, __: _state_of({"s": squares}))
 
 
 def _adagrad(known: Hyperparameters, pairs: _Pairs) -> Updates:
@@ -258,7 +258,7 @@ def _adagrad(known: Hyperparameters, pairs: _Pairs) -> Updates:
         return known.optimizer.learning_rate / root, 0.0, (step - 1) / step, known.optimizer.epsilon / root
 
     def letters(_: Iterable[Any], means: Iterable[Any], steps: int) -> State:
-        return _told({"s": means}, float(steps))
+        return _state_of({"s": means}, float(steps))
 
     return _adaptive(known, pairs, constants, letters)
 
@@ -303,7 +303,7 @@ def _lamb(known: Hyperparameters, pairs: _Pairs) -> Updates:
             nd.lamb_update_phase2(weight, direction, *sizes, out=weight, lr=rate)
 
     def state() -> State:
-        return _told({"m": (m for _, _, m, _, _ in states), "v": (v for *_, v, _ in states)})
+        return _state_of({"m": (m for _, _, m, _, _ in states), "v": (v for *_, v, _ in states)})
 
     return Updates(update, state, count)
 
@@ -343,7 +343,7 @@ def _lars(known: Hyperparameters, pairs: _Pairs) -> Updates:
             )
 
     def state() -> State:
-        return _told({"v": (buffer for _, _, buffer, _ in states)}, -1.0)
+        return _state_of({"v": (buffer for _, _, buffer, _ in states)}, -1.0)
 
     return Updates(update, state)
 

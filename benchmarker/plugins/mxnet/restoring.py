@@ -71,10 +71,10 @@ class RestorableProgram(RuleProgram):
             else:
                 self._put(kept, factor, state.optimizer[letter])
 
-    def _put(self, kept: Sequence[Any], factor: float, told: Mapping[str, Array]) -> None:
+    def _put(self, kept: Sequence[Any], factor: float, arrays: Mapping[str, Array]) -> None:
         """Write a letter of the state, as it is told, over what is kept instead, which times a factor is it."""
         for slot, array in zip((slot for slot in self._slots if slot.trainable), kept):
-            array[:] = (slot.encode(told).astype(np.float64) / factor).astype(np.float32)
+            array[:] = (slot.encode(arrays).astype(np.float64) / factor).astype(np.float32)
 
     def _set_seed(self, seed: Array) -> None:
         self._mx.nd.waitall()

@@ -150,10 +150,10 @@ class Ledger:
             self._gradient = pushed[HEADER:].copy()
             self._updates = make_updates(self._known, [stored[HEADER:]], [self._gradient])
         pushed[HEADER:].copyto(self._gradient)
-        worker, told = map(int, pushed[:HEADER].asnumpy())
+        worker, read = map(int, pushed[:HEADER].asnumpy())
         version = len(self._log)
         made = self._made.get(worker, 0)
-        self._log.append(Update(worker, made, version - (version - told) % VERSIONS))
+        self._log.append(Update(worker, made, version - (version - read) % VERSIONS))
         self._made[worker] = made + 1
         self._updates.update()
         stored[:1] = (version + 1) % VERSIONS

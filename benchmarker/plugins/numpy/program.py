@@ -135,7 +135,7 @@ class NumpyProgram(RuleProgram):
         """Return an array of NumPy's as steps compute with it."""
         return array
 
-    def told(self, array: Any) -> Array:
+    def to_numpy(self, array: Any) -> Array:
         """Return a copy of an array that steps computed with, contiguous and NumPy's."""
         copy: Array = np.array(array, order="C")
         return copy
@@ -236,7 +236,7 @@ class NumpyProgram(RuleProgram):
         if self._update is None:
             raise UnsupportedError("a program built for inference has no optimizer")
         return {
-            letter: {name: self.told(array) for name, array in arrays.items()}
+            letter: {name: self.to_numpy(array) for name, array in arrays.items()}
             for letter, arrays in self._state.items()
         }
 
@@ -277,7 +277,7 @@ class NumpyProgram(RuleProgram):
 
     def value(self, name: str) -> Array:
         """Return a copy of a parameter or running statistic, in the program's floating type."""
-        return self.told(self._parameters[name])
+        return self.to_numpy(self._parameters[name])
 
     def gradients(self, batch: dict[str, Array]) -> tuple[float, dict[str, Array]]:
         """Return loss and gradients in the program's floating type; nothing changes."""
@@ -310,7 +310,7 @@ class NumpyProgram(RuleProgram):
 
     def parameters(self) -> dict[str, Array]:
         """Return copies of all parameters and running statistics, in the program's floating type."""
-        return {name: self.told(p) for name, p in self._parameters.items()}
+        return {name: self.to_numpy(p) for name, p in self._parameters.items()}
 
     def output_tensors(self, output: Any) -> Sequence[Any]:
         return tuple(output)
@@ -321,7 +321,7 @@ class NumpyProgram(RuleProgram):
     def fetch(self, output: Any) -> tuple[Array, ...]:
         """Return copies, contiguous and in the program's floating type."""
         outputs = output if isinstance(output, tuple) else (output,)
-        return tuple(map(self.told, outputs))
+        return tuple(map(self.to_numpy, outputs))
 
     def synchronize(self, output: Any) -> None:
         """Return at once: NumPy has finished when its calls return."""

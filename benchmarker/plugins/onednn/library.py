@@ -106,8 +106,8 @@ class Library:
 
     def version(self) -> str:
         """Return the library's own version, which its distribution does not have."""
-        told = self._library.dnnl_version().contents
-        return f"{told.major}.{told.minor}.{told.patch} ({(told.hash or b'').decode()[:12]})"
+        version = self._library.dnnl_version().contents
+        return f"{version.major}.{version.minor}.{version.patch} ({(version.hash or b'').decode()[:12]})"
 
     def set_threads(self, threads: int) -> None:
         """Have primitives that are made from now on run on so many threads."""
@@ -221,5 +221,5 @@ def _check(status: int, function: str) -> None:
     if status == _UNIMPLEMENTED:
         raise UnsupportedError(f"oneDNN has no implementation of what 'dnnl_{function}' was asked for")
     if status:
-        told = _STATUS[status] if status < len(_STATUS) else str(status)
-        raise RuntimeError(f"dnnl_{function}: {told}")
+        reason = _STATUS[status] if status < len(_STATUS) else str(status)
+        raise RuntimeError(f"dnnl_{function}: {reason}")

@@ -109,14 +109,14 @@ class Sessions:
     def _session_options(self) -> Any:
         import onnxruntime
 
-        asked = self.setting.options
+        options = self.setting.options
         settings = onnxruntime.SessionOptions()
         settings.intra_op_num_threads = self.setting.threads
         settings.inter_op_num_threads = 1
         settings.log_severity_level = ERRORS_ONLY
-        level = _LEVELS[asked.optimization]
+        level = _LEVELS[options.optimization]
         settings.graph_optimization_level = getattr(onnxruntime.GraphOptimizationLevel, level)
-        if asked.denormals_as_zero:
+        if options.denormals_as_zero:
             settings.add_session_config_entry("session.set_denormal_as_zero", "1")
         if self.setting.is_chosen:
             # What it does not take would run in ONNX Runtime's own kernels, and be measured as its.
@@ -136,21 +136,21 @@ class Sessions:
     def _chosen(self) -> tuple[str, dict[str, str]]:
         import onnxruntime
 
-        asked = self.setting.options.provider
-        provider = _PROVIDERS[asked]
+        requested = self.setting.options.provider
+        provider = _PROVIDERS[requested]
         here = onnxruntime.get_available_providers()
         if provider not in here or self.setting.device.type != "cpu":
             raise UnsupportedError(
-                f"ONNX Runtime {onnxruntime.__version__} has no execution provider '{asked}' for the device "
+                f"ONNX Runtime {onnxruntime.__version__} has no execution provider '{requested}' for the device "
                 f"'{self.setting.device.type}' here, its package has {', '.join(here)}; use provider=device, or --env "
                 "with a package that has it"
             )
         threads = self.setting.threads
-        if asked == "openvino":
+        if requested == "openvino":
             # Where the processor has bfloat16, OpenVINO would compute in it.
             properties = {"INFERENCE_PRECISION_HINT": "f32", "INFERENCE_NUM_THREADS": str(threads)}
             return provider, {"device_type": "CPU", "load_config": json.dumps({"CPU": properties})}
-        return provider, {"intra_op_num_threads": str(threads)} if asked == "xnnpack" else {}
+        return provider, {"intra_op_num_threads": str(threads)} if requested == "xnnpack" else {}
 
 
 def _last_line(error: Exception) -> str:

@@ -39,8 +39,8 @@ class Library:
 
     def build(self) -> str:
         """Return version, options and the kernels chosen for this processor, as it tells them."""
-        told = self._function("get_config")(), self._function("get_corename")()
-        return ", kernels ".join(text.decode() for text in told)
+        texts = self._function("get_config")(), self._function("get_corename")()
+        return ", kernels ".join(text.decode() for text in texts)
 
     def product(self, precision: str) -> Product:
         """Return ``cblas_sgemm``, or ``cblas_dgemm`` for ``fp64``."""

@@ -20,10 +20,10 @@ def integer_products(compiled: Any) -> int:
 
 
 def _within(op: Any) -> int:
-    told = op.get_rt_info()
-    kind = info_text(told, "layerType")
+    info = op.get_rt_info()
+    kind = info_text(info, "layerType")
     if kind in _PRODUCTS:
-        return int(info_text(told, "primitiveType").endswith(_INTEGER_KERNEL))
+        return int(info_text(info, "primitiveType").endswith(_INTEGER_KERNEL))
     if kind != "Subgraph":
         return 0
     makers = [operand.get_source_output() for operand in op.inputs() if _holds_bytes(operand)]

@@ -78,17 +78,17 @@ def _kernels(compiled: Any) -> list[Kernel]:
     """Return the kernels in the order in which they run."""
     found = []
     for op in compiled.get_runtime_model().get_ordered_ops():
-        told = op.get_rt_info()
-        joined = tuple(name.strip() for name in info_text(told, "originalLayersNames").split(","))
+        info = op.get_rt_info()
+        joined = tuple(name.strip() for name in info_text(info, "originalLayersNames").split(","))
         readers = [target.get_node() for output in op.outputs() for target in output.get_target_inputs()]
         names = tuple(reader.get_friendly_name() for reader in readers)
-        found.append(Kernel(op.get_friendly_name(), info_text(told, "layerType"), joined, names))
+        found.append(Kernel(op.get_friendly_name(), info_text(info, "layerType"), joined, names))
     return found
 
 
-def info_text(told: Any, name: str) -> str:
+def info_text(info: Any, name: str) -> str:
     """Return what a node of the runtime model tells under a name, empty if it tells nothing."""
-    return str(told[name].astype(str)) if name in told else ""
+    return str(info[name].astype(str)) if name in info else ""
 
 
 def origins_of(kernels: Sequence[Kernel], lowered: Lowered) -> dict[str, str]:
@@ -123,14 +123,14 @@ class _Names:
         """Find the node of a kernel; those of the kernels before it were."""
         kinds = _KINDS.get(kernel.kind, ())
         own = self._joined[kernel.name]
-        told = next((node for node in own if node.kind in kinds), None)
-        if told is None and kinds:
-            told = self._lost(kernel, kinds)
-        told = told or next(iter(own), None)
-        if told is not None:
-            self.found[kernel.name] = told
-            if told not in own:
-                own.append(told)
+        origin = next((node for node in own if node.kind in kinds), None)
+        if origin is None and kinds:
+            origin = self._lost(kernel, kinds)
+        origin = origin or next(iter(own), None)
+        if origin is not None:
+            self.found[kernel.name] = origin
+            if origin not in own:
+                own.append(origin)
 
     def _lost(self, kernel: Kernel, kinds: Sequence[str]) -> OnnxNode | None:
         start = self._joined[kernel.name] or self._nearest(self._readers, kernel.name)

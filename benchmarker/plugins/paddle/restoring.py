@@ -43,8 +43,10 @@ class RestorableProgram(RuleProgram):
         update.resume_from(state.steps, state.numbers)
         natives = {p.name: self._native[p.name] for p in self._graph.trainable}
         for letter, slots in update.state().items():
-            told = state.optimizer[letter]
-            for slot, array in restored_arrays(natives, slots, told, lambda n, a: self._layouts[n].encode(a)):
+            arrays = state.optimizer[letter]
+            for slot, array in restored_arrays(
+                natives, slots, arrays, lambda n, a: self._layouts[n].encode(a)
+            ):
                 slot.set_value(np.array(array, np.float32))
         for name, slots in update.extra_state().items():
             for place, slot in enumerate(slots):

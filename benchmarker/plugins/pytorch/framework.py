@@ -175,7 +175,7 @@ def _training_program(
         ),
         functools.partial(state_of, optimizer, update, tensors.trainable),
         Constants(known, update),
-        restoring.told,
+        restoring.native_state,
         restoring.put,
         restoring.skipped,
         restoring.note,
@@ -183,8 +183,8 @@ def _training_program(
         known.built_rule if optimizer.modifiers.ema and not isinstance(update, ComposedOptimizer) else None,
         exchanged.exchanged if exchanged else None,
     )
-    asked = (distributed.everywhere,) if scheme else ()
-    gradients = _verified_gradients(graph, tensors, functions, loss_of, scaler, *asked)
+    everywhere = (distributed.everywhere,) if scheme else ()
+    gradients = _verified_gradients(graph, tensors, functions, loss_of, scaler, *everywhere)
     gradients = skips.may_lower(gradients) if skips else gradients
     further = (options.compile, with_ranges, gradients, _evaluated(graph, functions))
     return TrainingProgram(steps, graph, tensors, device, *further)
@@ -217,7 +217,7 @@ def _sharded_program(
         micro_training_step(loss, update, None, loss.quiet),
         functools.partial(whole_state, optimizer, update, loss),
         Constants(known, update),
-        restoring.told,
+        restoring.native_state,
         restoring.put,
         restoring.skipped,
         restoring.note,

@@ -58,12 +58,12 @@ def _held(x: Tensor) -> _Held | None:
         return None
     import torch
 
-    q, *told = node.args
+    q, *rest = node.args
     proxy = torch.fx.Proxy(q, x.tracer)
     return (
-        _Held(proxy, told[0], told[1], None)
+        _Held(proxy, rest[0], rest[1], None)
         if node.target is dequantized
-        else _Held(proxy, told[0], 0, told[1])
+        else _Held(proxy, rest[0], 0, rest[1])
     )
 
 

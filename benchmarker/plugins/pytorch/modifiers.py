@@ -15,10 +15,10 @@ _DECAYS, _AVERAGES = "benchmarker_decays", "benchmarker_averages"
 
 def native_kind(optimizer: Optimizer) -> str:
     """Return the optimizer that decays in the kind that is asked for; empty if there is none."""
-    kind, asked = optimizer.kind, optimizer.modifiers.decay_kind
-    if asked in (OWN, rules()[kind].decay_kind) or not optimizer.weight_decay:
+    kind, decay_kind = optimizer.kind, optimizer.modifiers.decay_kind
+    if decay_kind in (OWN, rules()[kind].decay_kind) or not optimizer.weight_decay:
         return kind
-    return _OTHERS.get((kind, asked), "")
+    return _OTHERS.get((kind, decay_kind), "")
 
 
 def grouped(parameters: Sequence[Any], undecayed: Sequence[Any]) -> Any:

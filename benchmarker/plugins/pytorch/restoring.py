@@ -60,7 +60,7 @@ class Restoring:
     scaler: Any
     skips: SkippedUpdates | None = None
 
-    def told(self) -> dict[str, Array]:
+    def native_state(self) -> dict[str, Array]:
         """Return the native state: statistics as they are kept, generator, loss scale, and updates that were made."""
         found = native_statistics({name: [to_numpy(t) for t in kept] for name, kept in self._statistics()})
         if "dropout" in self.graph.operators:

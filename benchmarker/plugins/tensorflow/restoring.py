@@ -44,8 +44,10 @@ class RestorableProgram(RuleProgram):
                 variable.assign(array)
         natives = {p.name: self._variables[p.name] for p in self._graph.trainable}
         for letter, slots in update.state().items():
-            told = state.optimizer[letter]
-            for slot, array in restored_arrays(natives, slots, told, lambda n, a: self._layouts[n].encode(a)):
+            arrays = state.optimizer[letter]
+            for slot, array in restored_arrays(
+                natives, slots, arrays, lambda n, a: self._layouts[n].encode(a)
+            ):
                 slot.assign(self._tf.cast(array, slot.dtype))
         powers = [float(power) for power in np.asarray(state.native.get(_POWERS, ()))]
         update.resume_from(state.steps, state.numbers, powers)

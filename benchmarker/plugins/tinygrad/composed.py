@@ -80,9 +80,9 @@ class ComposedUpdate:
         """Use other constants from the next update on."""
         self._known.take(values)
 
-    def resume_from(self, told: TrainingState) -> None:
+    def resume_from(self, state: TrainingState) -> None:
         """Have the next update be that after a state's."""
-        self._steps.resume_from(told.steps, told.numbers)
+        self._steps.resume_from(state.steps, state.numbers)
         for name, kept in self.state.items():
             for letter, tensor in kept.items():
-                host(tensor)[...] = np.reshape(told.optimizer[letter][name], tensor.shape)
+                host(tensor)[...] = np.reshape(state.optimizer[letter][name], tensor.shape)

@@ -59,5 +59,5 @@ class Tinygrad(Framework):
         return TinygradProgram(graph, parameters, mode, optimizer)
 
     def libraries(self) -> dict[str, str]:
-        told = subprocess.run([COMPILER, "--version"], capture_output=True, text=True, check=False).stdout
-        return {"clang": told.partition("\n")[0], "threads": "1"}
+        output = subprocess.run([COMPILER, "--version"], capture_output=True, text=True, check=False).stdout
+        return {"clang": output.partition("\n")[0], "threads": "1"}

@@ -206,13 +206,13 @@ class TinygradProgram(RuleProgram):
         found, gradients, _ = self._differentiated(batch, dropout=False)
         count = len(found)
         computed = self._given([*found, *gradients])
-        told = self.fetch_gradients(computed[count:])
+        fetched = self.fetch_gradients(computed[count:])
         if self._graph.loss is not None:
-            return float(_array(computed[0])), told
+            return float(_array(computed[0])), fetched
         given = dict(zip((i.name for i in self._graph.inputs), batch))
         upstream = [host(given[name]) for name in self._graph.upstream.values()]
         pairs = zip(map(host, computed), upstream)
-        return float(sum((y.astype(np.float64) * dy).sum() for y, dy in pairs)), told
+        return float(sum((y.astype(np.float64) * dy).sum() for y, dy in pairs)), fetched
 
     def fetch_gradients(self, gradients: Any) -> dict[str, Array]:
         return dict(zip(self._trained, map(_array, gradients)))

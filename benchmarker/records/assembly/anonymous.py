@@ -55,5 +55,5 @@ def anonymous_trace(data: bytes, problem: Path | None) -> bytes | None:
         return None
     if document is None:
         return None
-    told = json.dumps(without_names(document, problem), separators=(",", ":"))
-    return gzip.compress(told.encode("ascii"), mtime=0)
+    anonymous_text = json.dumps(without_names(document, problem), separators=(",", ":"))
+    return gzip.compress(anonymous_text.encode("ascii"), mtime=0)

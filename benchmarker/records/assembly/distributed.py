@@ -105,22 +105,22 @@ def _began(results: Sequence[Event]) -> float:
 
 
 def _member(result: Event, first: float, known: RankFacts) -> RankMember:
-    told = result["rank"]
+    rank = result["rank"]
     # Clocks of several machines have nothing in common.
-    spans = told["part_spans"] if known.one_clock else ()
+    spans = rank["part_spans"] if known.one_clock else ()
     return RankMember(
-        rank=told["rank"],
-        cpus=told["cpus"],
+        rank=rank["rank"],
+        cpus=rank["cpus"],
         step_seconds=statistics.median(_step_seconds(result)),
         part_seconds={
-            name: statistics.median(seconds) for name, seconds in told["part_seconds"].items() if seconds
+            name: statistics.median(seconds) for name, seconds in rank["part_seconds"].items() if seconds
         },
         part_spans=[
             PartSpan(step=step, part=part, began_seconds=began - first, seconds=seconds)
             for step, part, began, seconds in spans
         ],
-        report=told["report"],
-        node=known.nodes[told["rank"]] if known.nodes else None,
+        report=rank["report"],
+        node=known.nodes[rank["rank"]] if known.nodes else None,
     )
 
 

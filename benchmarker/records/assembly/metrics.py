@@ -71,26 +71,26 @@ def _to_target(training: Mapping[str, Any] | None) -> dict[str, float | None]:
 
 def _of_tokens(facts: RunFacts, timing: Timing) -> dict[str, float | None]:
     """Return what is known of a generation's tokens; null of anything else."""
-    told, spec = timing.generation, facts.spec
-    if told is None or not timing.total_seconds:
+    generation, spec = timing.generation, facts.spec
+    if generation is None or not timing.total_seconds:
         return {}
     tokens = spec.batch_size * spec.output_length * (timing.steps or 0)
     return {
-        "time_to_first_token": percentile(sorted(told.first_token_seconds), 50),
-        "time_per_output_token": percentile(sorted(told.output_token_seconds), 50),
+        "time_to_first_token": percentile(sorted(generation.first_token_seconds), 50),
+        "time_per_output_token": percentile(sorted(generation.output_token_seconds), 50),
         "tokens_per_second": tokens / timing.total_seconds,
     }
 
 
 def _of_load(timing: Timing) -> dict[str, float | None]:
     """Return the one number of a scenario; of load that is there all at once it is the throughput."""
-    told = timing.scenario
-    if told is None:
+    scenario = timing.scenario
+    if scenario is None:
         return {}
-    if told.server is not None:
-        rate = told.server.rate
-        return {"latency_bounded_throughput": None if rate is None else rate * told.query_samples}
-    return {} if told.percentile is None else {"single_stream_latency": told.percentile_seconds}
+    if scenario.server is not None:
+        rate = scenario.server.rate
+        return {"latency_bounded_throughput": None if rate is None else rate * scenario.query_samples}
+    return {} if scenario.percentile is None else {"single_stream_latency": scenario.percentile_seconds}
 
 
 def peaks_of(facts: RunFacts) -> tuple[Peaks | None, str | None]:

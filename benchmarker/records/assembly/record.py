@@ -108,8 +108,8 @@ def make_record(facts: RunFacts, failed: Failure | None, log_tail: str = "") -> 
 
 def _publishable(record: dict[str, Any], spec: RunSpec) -> dict[str, Any]:
     """Return the record without secrets, and without names if it is to be anonymous."""
-    told: dict[str, Any] = without_secrets(record)
-    return anonymised(told, spec.problem.file) if spec.anonymous else told
+    redacted: dict[str, Any] = without_secrets(record)
+    return anonymised(redacted, spec.problem.file) if spec.anonymous else redacted
 
 
 def plain(group: Struct) -> dict[str, Any]:

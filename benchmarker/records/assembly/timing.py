@@ -67,16 +67,16 @@ def _steady_state(samples: Sequence[float], result: Mapping[str, Any]) -> Steady
     return SteadyState(kind=found.kind, start=found.start, segments=segments, reason=found.reason)  # type: ignore[arg-type]
 
 
-def _generation(told: Mapping[str, Any] | None) -> Generation | None:
-    return Generation(**told) if told else None
+def _generation(generation: Mapping[str, Any] | None) -> Generation | None:
+    return Generation(**generation) if generation else None
 
 
-def _scenario(told: Mapping[str, Any] | None) -> Scenario | None:
-    if not told:
+def _scenario(scenario: Mapping[str, Any] | None) -> Scenario | None:
+    if not scenario:
         return None
-    found = told["server"]
+    found = scenario["server"]
     server = found and Server(**{**found, "trials": [Trial(**trial) for trial in found["trials"]]})
-    return Scenario(**{**told, "server": server})
+    return Scenario(**{**scenario, "server": server})
 
 
 def statistics_of(samples: Sequence[float], block_steps: int) -> StepStatistics | None:

@@ -9,11 +9,13 @@ from benchmarker.records.schema.training import Recipe, Target, Training
 
 def training_of(facts: RunFacts) -> Training | None:
     """Return the training of a run; None without a recipe, or if the run ended before its result."""
-    asked, found = facts.spec.training, facts.event("result").get("training")
-    if asked is None or found is None:
+    requested, found = facts.spec.training, facts.event("result").get("training")
+    if requested is None or found is None:
         return None
     return Training(
-        recipe=Recipe(name=asked["name"], digest=recipe_digest(facts.spec), division=asked["division"]),
-        target=Target(**asked["target"]),
+        recipe=Recipe(
+            name=requested["name"], digest=recipe_digest(facts.spec), division=requested["division"]
+        ),
+        target=Target(**requested["target"]),
         **found,
     )

@@ -69,8 +69,8 @@ def compute_probes(job: ProbesJob, channel: Channel, stages: Stages) -> None:
     check_operators(graph, framework.operators, plugin.name)
     units = LOW_PRECISION_MOVED if job.precision in FRACTION_BITS else MOVED
     moved = units * EPSILON[job.precision] if job.moved else 0.0
-    asked = ProbeSpec(graph, job.seed, tuple(job.probes), job.steps, own, moved, seeds=job.seeds)
-    spec = affordable(asked)
+    requested = ProbeSpec(graph, job.seed, tuple(job.probes), job.steps, own, moved, seeds=job.seeds)
+    spec = affordable(requested)
     builder = ProgramBuilder.of(job, plugin, framework, job.precision, job.framework_options)
 
     with stages.stage("compute"):
@@ -85,7 +85,7 @@ def compute_probes(job: ProbesJob, channel: Channel, stages: Stages) -> None:
         ties = _ties(job, graph, framework, builder.build)
         judged = replace(spec, precision=job.precision)
         wanted = job.what == "found" and not job.moved
-        found = list(checks(asked, judged, builder.build, job.device.type)) if wanted else []
+        found = list(checks(requested, judged, builder.build, job.device.type)) if wanted else []
     channel.send(
         "result",
         seconds=stages.seconds,

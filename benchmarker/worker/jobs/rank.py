@@ -49,7 +49,7 @@ def run_rank(job: RankJob, channel: Channel, stages: Stages) -> None:
         group.leave_unfinished()
         return
     rank.leave()
-    told = result_of(
+    result = result_of(
         measured,
         rank.prepared.framework,
         stages,
@@ -57,4 +57,4 @@ def run_rank(job: RankJob, channel: Channel, stages: Stages) -> None:
         data=taken,
         rank=rank.facts(parts.seconds, parts.spans),
     )
-    channel.send("result", **told)
+    channel.send("result", **result)

@@ -65,7 +65,7 @@ def train_rank(job: RankTrainJob, channel: Channel, stages: Stages) -> None:
         again = proof.after_timing(measured, session.rates.numbers(loop.step))
     channel.send("proof", **replace(again, checks=(*again.checks, *checks)).to_json())
     rank.leave()
-    told = result_of(
+    result = result_of(
         measured,
         prepared.framework,
         stages,
@@ -75,7 +75,7 @@ def train_rank(job: RankTrainJob, channel: Channel, stages: Stages) -> None:
         training={**session.record(final, weights, feed), "skipped_steps": skipped, "divergence": None},
         rank=rank.facts(parts),
     )
-    channel.send("result", **told)
+    channel.send("result", **result)
 
 
 def _parts(job: RankTrainJob, rank: Rank, step_seconds: float) -> dict[str, list[float]]:

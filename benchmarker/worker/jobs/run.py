@@ -55,7 +55,7 @@ def run(job: RunJob, channel: Channel, stages: Stages) -> None:
         return
     breakdown, profile = _untimed_passes(job, prepared, measured.samples, channel, stages)
     operator = _operator(job, prepared, stages)
-    told = result_of(
+    result = result_of(
         measured,
         prepared.framework,
         stages,
@@ -67,7 +67,7 @@ def run(job: RunJob, channel: Channel, stages: Stages) -> None:
         operator=operator,
         generation=generation,
     )
-    channel.send("result", **told)
+    channel.send("result", **result)
 
 
 def _generation(prepared: Prepared, measured: Measured) -> dict[str, Any] | None:

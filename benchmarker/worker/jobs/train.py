@@ -51,7 +51,7 @@ def train(job: TrainJob, channel: Channel, stages: Stages) -> None:
         proof = Proof(proof.seconds, (*proof.checks, judged, meant))
     channel.send("proof", **proof.to_json())
     diverging = None if job.divergence is None else _divergence(session, job.divergence, stages)
-    told = result_of(
+    result = result_of(
         measured,
         prepared.framework,
         stages,
@@ -60,7 +60,7 @@ def train(job: TrainJob, channel: Channel, stages: Stages) -> None:
         accuracy=final.correct / final.samples if final else None,
         training={**session.record(final, weights, feed), "skipped_steps": skipped, "divergence": diverging},
     )
-    channel.send("result", **told)
+    channel.send("result", **result)
 
 
 def _resume(session: Session, stages: Stages) -> None:

@@ -84,21 +84,21 @@ def contradictions(
     device_seconds : float, optional
         What the device's own clock says that the steps took together.
     """
-    told = last.clock - first.clock
+    elapsed = last.clock - first.clock
     reading = first.lasted + last.lasted
     if first.uptime is not None and last.uptime is not None:
         kernel = last.uptime - first.uptime
-        if abs(told - kernel) > MAX_CLOCK_SLACK_SECONDS + reading + MAX_CLOCK_SHARE * max(told, kernel):
+        if abs(elapsed - kernel) > MAX_CLOCK_SLACK_SECONDS + reading + MAX_CLOCK_SHARE * max(elapsed, kernel):
             yield (
-                f"the clock that times steps advanced {told:.4g} s in the timed part, the kernel's {kernel:.4g} s"
+                f"the clock that times steps advanced {elapsed:.4g} s in the timed part, the kernel's {kernel:.4g} s"
             )
     cores, used = os.cpu_count() or 1, last.cpu - first.cpu
-    if used > MAX_CPU_SLACK_SECONDS + (1 + MAX_CPU_SHARE) * cores * (told + reading):
+    if used > MAX_CPU_SLACK_SECONDS + (1 + MAX_CPU_SHARE) * cores * (elapsed + reading):
         yield (
-            f"the worker used {used:.4g} s of CPU time in {told:.4g} s of the clock that times steps, which is more "
+            f"the worker used {used:.4g} s of CPU time in {elapsed:.4g} s of the clock that times steps, which is more "
             f"than {cores} cores can give"
         )
-    if sampled_seconds > told + MAX_CLOCK_SLACK_SECONDS:
-        yield f"the samples add up to {sampled_seconds:.4g} s, but the timed part lasted {told:.4g} s"
-    if device_seconds is not None and device_seconds > (1 + MAX_DEVICE_SHARE) * told + RESOLUTION_SECONDS:
-        yield f"the steps took {device_seconds:.4g} s by the device's clock and {told:.4g} s by the host's"
+    if sampled_seconds > elapsed + MAX_CLOCK_SLACK_SECONDS:
+        yield f"the samples add up to {sampled_seconds:.4g} s, but the timed part lasted {elapsed:.4g} s"
+    if device_seconds is not None and device_seconds > (1 + MAX_DEVICE_SHARE) * elapsed + RESOLUTION_SECONDS:
+        yield f"the steps took {device_seconds:.4g} s by the device's clock and {elapsed:.4g} s by the host's"

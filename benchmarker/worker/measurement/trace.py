@@ -56,7 +56,7 @@ def _events(profile: Profile, graph: Graph, title: str) -> Iterator[dict[str, An
 
 
 def _call(call: Call, operator: str | None) -> dict[str, Any]:
-    told = {
+    arguments = {
         "node": call.node,
         "operator": operator,
         "phase": call.phase,
@@ -64,7 +64,7 @@ def _call(call: Call, operator: str | None) -> dict[str, Any]:
         "native": call.native,
     }
     name = f"{call.node} ({operator})" if operator else call.native
-    return span_event(name, call.phase, _track(call.thread), call.start_seconds, call.seconds, told)
+    return span_event(name, call.phase, _track(call.thread), call.start_seconds, call.seconds, arguments)
 
 
 def _track(thread: int) -> tuple[int, int]:
@@ -78,7 +78,12 @@ def name_event(kind: str, track: tuple[int, int], name: str) -> dict[str, Any]:
 
 
 def span_event(
-    name: str, category: str, track: tuple[int, int], start: float, seconds: float, told: Mapping[str, Any]
+    name: str,
+    category: str,
+    track: tuple[int, int],
+    start: float,
+    seconds: float,
+    arguments: Mapping[str, Any],
 ) -> dict[str, Any]:
     """Return what stands on a track for some seconds."""
     process, thread = track
@@ -90,5 +95,5 @@ def span_event(
         "tid": thread,
         "ts": round(start * _MICRO, 3),
         "dur": round(seconds * _MICRO, 3),
-        "args": dict(told),
+        "args": dict(arguments),
     }

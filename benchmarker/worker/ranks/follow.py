@@ -140,12 +140,12 @@ class Follower:
         """
         graph, size = rank.prepared.built, rank.group.size
         sampled = _can_be_sampled(rank.scheme.model(size), optimizer)
-        layout, told = Layout(graph, sampled=sampled), rank.view.optimizer_state()
+        layout, optimizer_state = Layout(graph, sampled=sampled), rank.view.optimizer_state()
         state = {
             letter: {
                 name: np.array(_of_vector(layout, name, array), np.float64) for name, array in arrays.items()
             }
-            for letter, arrays in told.items()
+            for letter, arrays in optimizer_state.items()
         }
         replicas = Replicas(graph, optimizer, size, state, steps, numbers, sampled)
         return cls(rank, optimizer, precision, replicas)

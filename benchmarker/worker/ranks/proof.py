@@ -218,10 +218,12 @@ class RankProof:
 def _checks_of_all(checks: list[Check], found: list[list[list[str]]]) -> Iterator[Check]:
     """Yield the checks; where that of a rank failed, its verdict with its name, the same on all ranks."""
     for number, check in enumerate(checks):
-        failed = [(rank, told[number]) for rank, told in enumerate(found) if told[number][1] == FAILED]
+        failed = [
+            (rank, outcomes[number]) for rank, outcomes in enumerate(found) if outcomes[number][1] == FAILED
+        ]
         if not failed:
             yield check
             continue
         rank, (name, status, detail) = failed[0]
-        is_joint = [told[number][2] for told in found] == [detail] * len(found)
+        is_joint = [outcomes[number][2] for outcomes in found] == [detail] * len(found)
         yield Check(name, status, detail if is_joint else f"rank {rank}: {detail}")

@@ -55,8 +55,8 @@ class RanksTogether(Together):
 
     def evaluation(self, evaluator: Evaluator) -> Evaluation:
         own = evaluator.evaluate(first=self._group.rank, stride=self._group.size)
-        told: tuple[Any, ...] = (own.correct, own.total, _finite(own.loss_sum))
-        parts = self._group.gather("evaluation", told)
+        sums: tuple[Any, ...] = (own.correct, own.total, _finite(own.loss_sum))
+        parts = self._group.gather("evaluation", sums)
         found = (Evaluation(correct, total, _number(loss)) for correct, total, loss in parts)
         return sum(found, Evaluation())
 
@@ -66,5 +66,5 @@ def _finite(value: float) -> Optional[float]:
     return value if math.isfinite(value) else None
 
 
-def _number(told: Optional[float]) -> float:
-    return math.nan if told is None else told
+def _number(value: Optional[float]) -> float:
+    return math.nan if value is None else value

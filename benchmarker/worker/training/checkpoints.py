@@ -236,9 +236,9 @@ class Checkpoints:
     def _lost(self, checkpoint: Checkpoint) -> Optional[dict[str, Any]]:
         """Return how far the training was seen to be that wrote the checkpoint; None if it was not told."""
         try:
-            told = load_json(checkpoint.path.parent / REACHED)
-            is_same = told["recipe"] == self._settings.recipe_digest
-            return dict(told) if is_same and told["step"] >= checkpoint.about.place.step else None
+            reached = load_json(checkpoint.path.parent / REACHED)
+            is_same = reached["recipe"] == self._settings.recipe_digest
+            return dict(reached) if is_same and reached["step"] >= checkpoint.about.place.step else None
         except (KeyError, TypeError):
             return None
 
@@ -257,11 +257,11 @@ def _spent(place: Place) -> float:
     return (place.clocks["training"] + place.clocks["loading"]) / 1e9
 
 
-def _require_letters(path: Path, told: States, known: States) -> None:
+def _require_letters(path: Path, saved: States, known: States) -> None:
     """Refuse an optimizer's state that is not of this program's parameters."""
     for letter, arrays in known.items():
         for name, array in arrays.items():
-            found = told.get(letter, {}).get(name)
+            found = saved.get(letter, {}).get(name)
             if found is None or found.size != array.size:
                 shape = "none" if found is None else str(found.shape)
                 raise CheckpointError(

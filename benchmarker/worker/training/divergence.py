@@ -225,7 +225,7 @@ def divergence(trained: Trained, steps: int) -> Divergence:
     began = time.perf_counter()
     graph, program = trained.graph, trained.program
     names = [p.name for p in graph.trainable]
-    told = frozenset(recorded_steps(steps))
+    recorded = frozenset(recorded_steps(steps))
     has_state = tells_state(program, trained.optimizer)
     free = reference.build("fp64")(graph, trained.parameters, "training", trained.optimizer)
     followed = FollowedReference(graph, trained.parameters, trained.optimizer, trained.rates)
@@ -242,7 +242,7 @@ def divergence(trained: Trained, steps: int) -> Divergence:
         after = program.parameters()
         if not all(np.isfinite(after[name]).all() for name in names):
             break
-        if index + 1 in told:
+        if index + 1 in recorded:
             found.step.append(index + 1)
             origin, own = _float64(before, names), _float64(after, names)
             _note(found.parameters, "followed", own, expected, origin)

@@ -139,8 +139,8 @@ class Evaluator:
 
     def take(self) -> None:
         """Take the weights as they are now."""
-        told = self._weights()
-        own = {p.name: told[p.name] for p in self._graph.parameters}
+        weights = self._weights()
+        own = {p.name: weights[p.name] for p in self._graph.parameters}
         if self._program is not None:
             try:
                 self._program.assign(own)

@@ -91,14 +91,14 @@ def recomputed(
     counts = np.zeros(6, np.int64)
     for number, batch in enumerate(evaluator.batches):
         labels = batch.labels[: batch.count]
-        told_class = np.asarray(evaluator.scores(number))[: batch.count].argmax(axis=1)
-        counts[:2] += np.array([np.count_nonzero(told_class == labels), batch.count])
+        predicted = np.asarray(evaluator.scores(number))[: batch.count].argmax(axis=1)
+        counts[:2] += np.array([np.count_nonzero(predicted == labels), batch.count])
         if number and time.monotonic() > deadline:
             continue
         arrays = {i.name: batch.arrays[i.name] for i in inference.inputs}
         exact = program.fetch(program.infer(program.load(arrays)))[0][: batch.count]
         found, undecided = exact.argmax(axis=1), _undecided(exact, margin(precision))
-        right, differing = found == labels, (found != told_class) & ~undecided
+        right, differing = found == labels, (found != predicted) & ~undecided
         counts[2:] += np.array([right.sum(), batch.count, undecided.sum(), differing.sum()])
     return Recomputed(*map(int, counts))
 

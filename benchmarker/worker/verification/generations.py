@@ -117,7 +117,7 @@ def verified_generation(
     -------
     tensors : list of TensorVerdict
         Of scores and tokens.
-    told : str
+    detail : str
         How the tokens compare.
     """
     known = reference.tokens_of(path)

@@ -76,13 +76,13 @@ def _verdicts(
         program.synchronize(output)
         # What is asked for next may write to the same memory.
         returned = {name: np.array(array) for name, array in program.fetch_gradients(output[1]).items()}
-        told = program.gradients(native)[1]
-        missing = [e.name for e in expected if e.name not in returned or e.name not in told]
+        gradients = program.gradients(native)[1]
+        missing = [e.name for e in expected if e.name not in returned or e.name not in gradients]
         if missing:
             raise _NoGradientError(", ".join(missing))
         for wanted in expected:
             name, limit = wanted.name, limits[wanted.name]
-            own = Expected(name, "gradient", tensor_sample(name, told[name]), NO_ERRORS)
+            own = Expected(name, "gradient", tensor_sample(name, gradients[name]), NO_ERRORS)
             yield judge(own, returned[name], limit)
             if number == LATER_CALLS - 1:
                 yield replace(judge(wanted, returned[name], limit), name=f"{name} by the reference")

@@ -29,11 +29,11 @@ def quantization_errors(job: RunJob, prepared: Prepared, found: Sequence[Array])
     graph = problem_graph(replace(job, precision="fp32"), samples)
     batch = prepared.batch if samples == job.batch_size else values.first_samples(prepared.batch, samples)
     exact = reference.results(graph, dict(prepared.parameters), batch, "inference", "fp64")
-    told = [
+    output_errors = [
         errors(tensor_sample(name, array), tensor_sample(name, exact[name][1]))
         for name, array in zip(graph.outputs, found)
     ]
-    worst = largest(told)
+    worst = largest(output_errors)
     products = len(quantized_operands(graph))
     computed = prepared.program.integer_products()
     if computed == 0 < products:

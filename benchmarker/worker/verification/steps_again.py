@@ -322,7 +322,7 @@ class StepsAgain:
                 step.gradients,
                 self._own_limits,
                 self._job.precision,
-                state_told=False,
+                has_state=False,
             )
             moment = predicted(self._optimizer, before, step.gradients)
         what = (

@@ -130,8 +130,8 @@ def sampled_state(
     program: Program, optimizer: Optimizer, names: Iterable[str], *, whole: bool = False
 ) -> dict[str, dict[str, Array]]:
     """Return samples of the state that a program tells; nothing of an optimizer that has none."""
-    told = program.optimizer_state() if optimizer.rule.state else {}
-    return {letter: sampled(arrays, names, whole=whole) for letter, arrays in told.items()}
+    state = program.optimizer_state() if optimizer.rule.state else {}
+    return {letter: sampled(arrays, names, whole=whole) for letter, arrays in state.items()}
 
 
 def start(
@@ -173,7 +173,7 @@ def update_verdicts(
     limits: Mapping[str, Tolerance],
     precision: str,
     *,
-    state_told: bool = True,
+    has_state: bool = True,
 ) -> Iterator[TensorVerdict]:
     """Judge one update: the change of each parameter and, where it is told, the state after it.
 
@@ -189,7 +189,7 @@ def update_verdicts(
         Tolerance of each gradient.
     precision : str
         Of the run: weights are float64 in ``fp64``, else float32.
-    state_told : bool
+    has_state : bool
         Whether ``after`` holds a state that the framework told.
     """
     expected = predicted(optimizer, before, gradients)
@@ -201,7 +201,7 @@ def update_verdicts(
         bend = max(_bend(each.weights[name], expected.weights[name]) for each in bent)
         rounded = STORED_ROUNDINGS * _norm(weight) + _arithmetic(optimizer) * _norm(change)
         yield _judged(name, "update", change, moved, bend + unit * rounded)
-    if not state_told:
+    if not has_state:
         return
     for letter, arrays in expected.state.items():
         for name, array in arrays.items():
@@ -281,8 +281,8 @@ def implied_gradients(optimizer: Optimizer, before: Moment, after: Moment) -> di
 
 def _is_coupled(optimizer: Optimizer, before: Moment, name: str) -> bool:
     """Tell whether a parameter's decay is part of the gradient that the state is made of."""
-    asked = optimizer.modifiers.decay_kind
-    kind = optimizer.rule.decay_kind if asked == OWN else asked
+    decay_kind = optimizer.modifiers.decay_kind
+    kind = optimizer.rule.decay_kind if decay_kind == OWN else decay_kind
     return kind == COUPLED and all(place.decays for place in before.where or () if place.name == name)
 
 

@@ -124,18 +124,18 @@ def judge_scale(
         One; none of fewer than two tensors, or without trials.
     """
     typical = float(np.median([largest_element(e.tensor_sample) for e in expected])) if expected else 0.0
-    told = [e for e in expected if e.trials and largest_element(e.tensor_sample) > VANISHING * typical]
-    if len(told) < 2:
+    significant = [e for e in expected if e.trials and largest_element(e.tensor_sample) > VANISHING * typical]
+    if len(significant) < 2:
         return []
-    trials = np.array([e.trials for e in told])
+    trials = np.array([e.trials for e in significant])
     least = MODELLED_FLOOR[precision]
     weights = 1.0 / (np.square(trials).max(axis=1) + least**2)
     weights /= weights.sum()
     tolerance = max(least, SCALE_MARGIN * float(np.abs(weights @ trials).max()))
-    error = abs(float(weights @ [scale_error(found[e.name], e.tensor_sample) for e in told]))
+    error = abs(float(weights @ [scale_error(found[e.name], e.tensor_sample) for e in significant]))
     error = error if math.isfinite(error) else math.inf
-    elements = sum(e.tensor_sample.elements for e in told)
-    compared = sum(e.tensor_sample.values.size for e in told)
-    name, kind = f"scale of all {told[0].kind}s", told[0].kind
+    elements = sum(e.tensor_sample.elements for e in significant)
+    compared = sum(e.tensor_sample.values.size for e in significant)
+    name, kind = f"scale of all {significant[0].kind}s", significant[0].kind
     numbers = (error, error, tolerance, error, tolerance)
     return [TensorVerdict(name, kind, elements, compared, *numbers, error <= tolerance)]

@@ -144,9 +144,11 @@ def _generation(
     with stages.stage("verify"):
         scores, tokens = (array[: job.verification_samples] for array in prepared.program.fetch(output))
         first = Generation(values.first_samples(prepared.batch, job.verification_samples), scores, tokens)
-        tensors, told = verified_generation(job, prepared, first, expected[0], limits[expected[0].name], path)
+        tensors, detail = verified_generation(
+            job, prepared, first, expected[0], limits[expected[0].name], path
+        )
     verification = _verdict(job, prepared, expected, tensors)
-    return output, replace(verification, reason=f"{verification.reason}; {told}")
+    return output, replace(verification, reason=f"{verification.reason}; {detail}")
 
 
 def _gradient(
@@ -275,11 +277,11 @@ def _judge_updates(
     gradients = {
         name: thinned(e.tensor_sample.values) for name, e in expected.items() if e.kind == "gradient"
     }
-    told = tells_state(prepared.program, job.optimizer)
-    state = sampled_state(prepared.program, job.optimizer, gradients) if told else {}
+    has_state = tells_state(prepared.program, job.optimizer)
+    state = sampled_state(prepared.program, job.optimizer, gradients) if has_state else {}
     moved = Moment(1, sampled(after, gradients), state)
     where = tuple(places(prepared.graph, job.optimizer.modifiers.decay_of).values())
     moment = start(job.optimizer, sampled(before, gradients), where)
     return list(
-        update_verdicts(job.optimizer, moment, moved, gradients, limits, job.precision, state_told=told)
+        update_verdicts(job.optimizer, moment, moved, gradients, limits, job.precision, has_state=has_state)
     )

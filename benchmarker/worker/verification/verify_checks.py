@@ -55,12 +55,12 @@ def affordable(spec: ProbeSpec) -> ProbeSpec:
     return replace(spec, probes=probes, calls=calls)
 
 
-def checks(asked: ProbeSpec, spec: ProbeSpec, build: Build, device_type: str) -> Iterator[Check]:
+def checks(requested: ProbeSpec, spec: ProbeSpec, build: Build, device_type: str) -> Iterator[Check]:
     """Compare dropout's own masks and steps of mode gradient, and tell what was left out of what was asked.
 
     Parameters
     ----------
-    asked, spec : ProbeSpec
+    requested, spec : ProbeSpec
         Before and after :func:`affordable`.
     build : callable
         Makes a program of the framework.
@@ -72,7 +72,7 @@ def checks(asked: ProbeSpec, spec: ProbeSpec, build: Build, device_type: str) ->
         yield _too_long(LATER_CALLS_NAME, LATER_CALLS, calls_seconds(graph.without_loss()))
     if graph.loss is None:
         return
-    if LATER in asked.probes and LATER not in spec.probes:
+    if LATER in requested.probes and LATER not in spec.probes:
         yield _too_long(LATER_STEPS_NAME, UNFOLLOWED + LATER_STEPS, steps_seconds(graph))
     yield gradient_steps_check(spec, build, device_type)
     if "dropout" in graph.operators:

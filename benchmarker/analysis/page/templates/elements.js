@@ -12,10 +12,10 @@ const unpacked = async (packed) => {
   return JSON.parse(await new Response(stream).text());
 };
 // The sections of all runs are most of the page: unpacked once, when the first run is opened.
-let told = null;
+let unpacking = null;
 const tellRuns = () => {
-  told ??= unpacked(data.told).then((sections) => Object.assign(data, sections));
-  return told;
+  unpacking ??= unpacked(data.told).then((sections) => Object.assign(data, sections));
+  return unpacking;
 };
 
 const copyButton = (text) => {

@@ -141,9 +141,11 @@ class StreamingEngine(Engine):
 
         name = f"benchmarker-{secrets.token_hex(8)}"
         # The image's own search path is the right one, which is not known here.
-        told = {one: value for one, value in variables.items() if one != "PATH"}
-        command = self.command(image, mounts, tuple(told), cuda=cuda, name=name)
-        yield Enclosure(tuple(command), False, False, self.client_variables(told), self.ending(name))
+        container_variables = {one: value for one, value in variables.items() if one != "PATH"}
+        command = self.command(image, mounts, tuple(container_variables), cuda=cuda, name=name)
+        yield Enclosure(
+            tuple(command), False, False, self.client_variables(container_variables), self.ending(name)
+        )
 
 
 def mount(path: str, *, read_only: bool) -> str:
