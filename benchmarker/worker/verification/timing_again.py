@@ -21,8 +21,10 @@ from benchmarker.worker.verification.further_steps import FurtherSteps
 
 UNSEEN_TIME, WAITED_FOR = "time of unseen mini-batches", "synchronisation"
 UNSEEN_ROUNDS, UNSEEN_BATCHES = 10, 5
-"""Rounds until something is believed, and mini-batches of each; the fastest of them counts. Where cores are short, steps
-of two threads wait for one most of the time, but never in so many rows of five."""
+"""Rounds until something is believed, and mini-batches of each; the fastest of them counts.
+
+Where cores are short, most steps of two threads wait for one, but never in so many rounds.
+"""
 MAX_RATIO = 3.0
 """How much longer than a timed step one of an unseen mini-batch may take; a kept result is quicker by far more."""
 MIN_DIFFERENCE_SECONDS = 5e-5
