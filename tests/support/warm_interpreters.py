@@ -191,7 +191,7 @@ def of_many_runs(environment: Mapping[str, str], framework: str) -> dict[str, st
 
 
 def use_warm_interpreters(folder: Path) -> None:
-    """Have this process start workers of managed environments so, with sockets in a folder."""
+    """Have this process start workers of managed environments and of its own so, with sockets in a folder."""
     usual = spawned._start
     spawned._start = _warm_start(usual, folder)
 
