@@ -318,17 +318,8 @@ class Network(Declarations):
 
         Parameters
         ----------
-        name : str
-            Of the layer; its parameters are ``name.w``, ``(D, 4H, I)``, ``name.r``, ``(D, 4H, H)``, and ``name.b``,
-            ``(D, 8H)``, where ``D`` is the number of directions.
-        x : Value
-            ``(T, N, I)``: time, batch, features.
-        units : int
-            ``H``, the size of the hidden state.
-        direction : {"forward", "bidirectional"}
-            Whether a second layer goes back in time.
-        start : Distribution, optional
-            How the weights are drawn, where the biases then are 0; by default all are uniform in ``±1/sqrt(H)``.
+        name, x, units, direction, start
+            As of :meth:`rnn_layer`, but for ``name.w (D, 4H, I)``, ``name.r (D, 4H, H)`` and ``name.b (D, 8H)``.
 
         Returns
         -------
@@ -355,17 +346,8 @@ class Network(Declarations):
 
         Parameters
         ----------
-        name : str
-            Of the layer; its parameters are ``name.w``, ``(D, 3H, I)``, ``name.r``, ``(D, 3H, H)``, and ``name.b``,
-            ``(D, 6H)``, where ``D`` is the number of directions.
-        x : Value
-            ``(T, N, I)``: time, batch, features.
-        units : int
-            ``H``, the size of the hidden state.
-        direction : {"forward", "bidirectional"}
-            Whether a second layer goes back in time.
-        start : Distribution, optional
-            How the weights are drawn, where the biases then are 0; by default all are uniform in ``±1/sqrt(H)``.
+        name, x, units, direction, start
+            As of :meth:`rnn_layer`, but for ``name.w (D, 3H, I)``, ``name.r (D, 3H, H)`` and ``name.b (D, 6H)``.
 
         Returns
         -------

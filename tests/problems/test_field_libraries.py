@@ -217,11 +217,12 @@ Run = Callable[[str, str, Mapping[str, Any], Path, Path], str]
 def run(cache_home: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Run]:
     """Start a library's program when it first is asked for: to import one takes longer than most models."""
     programs: dict[str, subprocess.Popen[str]] = {}
+    logs = tmp_path_factory.mktemp("logs")
     with contextlib.ExitStack() as opened:
 
         def ask(library: str, model: str, values: Mapping[str, Any], source: Path, target: Path) -> str:
+            log = logs / library
             if library not in programs:
-                log = tmp_path_factory.mktemp(library) / "log"
                 programs[library] = opened.enter_context(
                     started(library, opened.enter_context(log.open("w")))
                 )
@@ -230,7 +231,9 @@ def run(cache_home: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[
             assert program.stdout
             print(json.dumps([model, values, str(source), str(target)]), file=program.stdin, flush=True)
             answer = program.stdout.readline()
-            return str(json.loads(answer)) if answer else f"the program ended with {program.wait()}"
+            if answer:
+                return str(json.loads(answer))
+            return f"the program ended with {program.wait()}: {log.read_text()[-3000:]}"
 
         yield ask
         for program in programs.values():
