@@ -112,19 +112,25 @@ def domain(joules: float, seconds: float, method: str, unit_joules: float, idle:
     Raises
     ------
     ValueError
-        If the window is too short for its counter.
+        If the window is too short for its counter, or drew less than the idle machine did.
     """
     if seconds < MIN_UPDATES * idle.update_seconds:
         raise ValueError(
             f"the timed part of {seconds:.3f} s is shorter than {MIN_UPDATES} updates of its counter, "
             f"one every {idle.update_seconds:.3f} s"
         )
+    net, resolution = joules - idle.watts * seconds, max(unit_joules, joules / seconds * idle.update_seconds)
+    if net < -resolution:
+        raise ValueError(
+            f"the timed part drew {joules / seconds:.4g} W and the idle machine {idle.watts:.4g} W before it, so what "
+            "the steps drew is not known"
+        )
     return Domain(
         joules=joules,
         idle_watts=idle.watts,
-        joules_net=joules - idle.watts * seconds,
+        joules_net=net,
         method=method,
-        resolution_joules=max(unit_joules, joules / seconds * idle.update_seconds),
+        resolution_joules=resolution,
         update_seconds=idle.update_seconds,
         window_seconds=seconds,
         idle_seconds=idle.seconds,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import random
 import time
 from collections.abc import Callable
 from dataclasses import replace
@@ -263,6 +264,47 @@ def test_cores_that_are_short_do_not_feign_kept_results(held_up: int, status: st
     steps: Any = SimpleNamespace(load=lambda batch: batch, step=step, program=program)
     unseen: Any = lambda: next(numbers)  # noqa: E731
     assert timing_again.unseen_check(steps, unseen, 1e-4, budget.Budget(0.0)).status == status
+
+
+class SharedDevice:
+    """A device that others use: results come home after 1 or 10 ms, whatever has been waited for.
+
+    Parameters
+    ----------
+    waits : bool
+        Whether a synchronisation waits for the steps, 1 ms each.
+    """
+
+    def __init__(self, waits: bool) -> None:
+        self._waits, self._delays, self._ready = waits, random.Random(0), 0.0
+        self.program: Any = self
+
+    def step(self, batch: int) -> float:
+        self._ready = max(self._ready, time.perf_counter()) + 0.001
+        return self._ready
+
+    def synchronize(self, output: float) -> None:
+        if self._waits:
+            _until(output)
+
+    def collect(self, output: float) -> list[Any]:
+        _until(output)
+        time.sleep(self._delays.choice((0.001, 0.01)))
+        return [np.zeros(1 << 25, np.int8)]
+
+    def returned(self, output: float) -> list[Any]:
+        return self.collect(output)
+
+
+def _until(moment: float) -> None:
+    time.sleep(max(0.0, moment - time.perf_counter()))
+
+
+@pytest.mark.parametrize("kept", [0, 2])
+@pytest.mark.parametrize("waits", [True, False])
+def test_others_on_a_gpu_neither_hide_nor_feign_what_is_not_waited_for(waits: bool, kept: int) -> None:
+    steps: Any = SharedDevice(waits)
+    assert timing_again.waiting_check(steps, 0, kept).status == ("passed" if waits else "failed")
 
 
 def test_a_wrong_last_sample_is_found_where_only_some_are_verified_first(tmp_path: Path) -> None:
