@@ -157,6 +157,17 @@ def check_a_step_is_compiled_once() -> None:
     assert program.compilations() == 1
 
 
+def check_what_is_compiled_names_nodes_and_no_line_of_python() -> None:
+    """The names are those of a profile; with lines, too, no other command would find what this one has compiled."""
+    import jax
+
+    program = build(images().without_loss(), "inference")
+    lowered = jax.jit(program._steps.infer).lower(program._all(), program._shapes())
+    text = lowered.as_text(debug_info=True)
+    assert "conv1" in text
+    assert ".py" not in text
+
+
 def check_a_profile_names_the_nodes() -> None:
     graph = images()
     program = build(graph, "training")

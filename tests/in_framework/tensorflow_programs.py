@@ -56,7 +56,7 @@ def build(
 
 def operations(program: TensorFlowProgram) -> list[Any]:
     """Return the operations of a program's step, those inside loops too."""
-    step: Any = getattr(program, "_train", None) or getattr(program, "_infer", None)
+    step: Any = getattr(program, "_infer", None) or program._train
     graph = step.graph
     inner = [graph._get_function(name).graph for name in graph._functions]
     return [operation for part in (graph, *inner) for operation in part.get_operations()]

@@ -39,6 +39,8 @@ def benchmarker_framework() -> FrameworkPlugin:
             "JAX_COMPILATION_CACHE_INCLUDE_METADATA_IN_KEY": "true",
             # Else a compilation below a second would be made anew by every process.
             "JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS": "0",
+            # Else nothing is found again once a line of whoever calls has moved, or another command calls.
+            "JAX_TRACEBACK_IN_LOCATIONS_LIMIT": "0",
             "XLA_PYTHON_CLIENT_PREALLOCATE": "false",
         },
         recorded_variables=recorded_variables.JAX,

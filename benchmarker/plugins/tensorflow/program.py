@@ -100,7 +100,6 @@ class TensorFlowProgram(RestorableProgram):
                 tensorflow, optimizer, graph, self._variables, self._layouts, options.xla
             )
             self.composed_rule = self._update.rule
-            self._train = self._trace(self._on_replica(self._step), self._update.given)
             self._run = self._train_next
         elif mode == "gradient":
             self._run = self._differentiated = self._trace(self._half_step)
@@ -294,6 +293,10 @@ class TensorFlowProgram(RestorableProgram):
         )
         concrete: Callable[..., Any] = traced.get_concrete_function()
         return concrete
+
+    @cached_property
+    def _train(self) -> Callable[..., Any]:
+        return self._trace(self._on_replica(self._step), self._updating().given)
 
     @cached_property
     def _gradients(self) -> Callable[..., Any]:
