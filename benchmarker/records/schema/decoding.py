@@ -10,12 +10,16 @@ from typing import Any
 
 import msgspec
 
+from benchmarker.machine.interruptions import interruptions_later
 from benchmarker.records.schema.kinds import MEMBERS, NARROWED, REQUIRED
 from benchmarker.records.schema.members import Group, Value, members_of
 from benchmarker.records.schema.record import Record
 from benchmarker.records.schema.versions import VERSIONS, is_since
 
-_decode = msgspec.json.Decoder(Record).decode
+with (
+    interruptions_later()
+):  # msgspec drops what types' own __hash__ raises: a command would not end when interrupted
+    _decode = msgspec.json.Decoder(Record).decode
 
 
 def decode(data: bytes) -> Record | None:
