@@ -16,9 +16,8 @@ from benchmarker.records.schema.members import Group, Value, members_of
 from benchmarker.records.schema.record import Record
 from benchmarker.records.schema.versions import VERSIONS, is_since
 
-with (
-    interruptions_later()
-):  # msgspec drops what types' own __hash__ raises: a command would not end when interrupted
+# msgspec drops what the types' own __hash__ raises: an interrupted command would go on.
+with interruptions_later():
     _decode = msgspec.json.Decoder(Record).decode
 
 
