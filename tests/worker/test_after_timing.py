@@ -267,7 +267,7 @@ def test_cores_that_are_short_do_not_feign_kept_results(held_up: int, status: st
 
 
 class SharedDevice:
-    """A device that others use: results come home after 1 or 10 ms, whatever has been waited for.
+    """A device that others use: results come home after 1 or 20 ms, whatever has been waited for.
 
     Parameters
     ----------
@@ -276,7 +276,7 @@ class SharedDevice:
     """
 
     def __init__(self, waits: bool) -> None:
-        self._waits, self._delays, self._ready = waits, random.Random(0), 0.0
+        self._waits, self._delays, self._ready = waits, random.Random(1), 0.0
         self.program: Any = self
 
     def step(self, batch: int) -> float:
@@ -289,7 +289,7 @@ class SharedDevice:
 
     def collect(self, output: float) -> list[Any]:
         _until(output)
-        time.sleep(self._delays.choice((0.001, 0.01)))
+        time.sleep(self._delays.choice((0.001, 0.02)))
         return [np.zeros(1 << 25, np.int8)]
 
     def returned(self, output: float) -> list[Any]:
