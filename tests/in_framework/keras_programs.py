@@ -24,7 +24,7 @@ from benchmarker.plugins.keras import Options
 from benchmarker.plugins.keras import framework as frameworks
 from benchmarker.plugins.keras.framework import JIT
 from benchmarker.plugins.keras.program import KerasProgram
-from benchmarker.worker.conformance import Subject, conformance_checks
+from benchmarker.worker.conformance import Subject, conformance_checks, run_each
 from benchmarker.worker.conformance.subject import draw_batch, draw_parameters, reference_program
 from tests.in_framework.comparing import refusal
 from tests.in_framework.derivative_subset import chosen
@@ -309,10 +309,9 @@ def main(backend: str, *groups: str) -> None:
         print(json.dumps([name, _why_it_failed(check, framework, backend)]))
     subject = Subject(framework, plugin, Device("cpu"), 0)
     conformance_of = [c for c in conformance_checks() if not groups or c.name.split("/")[0] in groups]
-    for conformance in (*conformance_of, *chosen()):
-        result = conformance.run(subject)
+    for result in run_each((*conformance_of, *chosen()), subject):
         failed = result.status == "failed"
-        print(json.dumps([conformance.name, f"{result.detail} {result.error}" if failed else ""]), flush=True)
+        print(json.dumps([result.name, f"{result.detail} {result.error}" if failed else ""]), flush=True)
 
 
 if __name__ == "__main__":

@@ -10,7 +10,7 @@ from __future__ import annotations
 import importlib
 import sys
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 from unittest import mock
 
@@ -27,7 +27,8 @@ from benchmarker.graph.types import Distribution
 from benchmarker.plugins.common.composed import View, native_place
 from benchmarker.plugins.numpy.framework import NumpyFramework
 from benchmarker.plugins.numpy.program import NumpyProgram
-from benchmarker.worker.conformance.cases import OPERATOR_CASES
+from benchmarker.worker.conformance.case_checks import MAX_CASES_OF_A_PROGRAM, CaseProgram
+from benchmarker.worker.conformance.cases import OPERATOR_CASES, OperatorCase
 from benchmarker.worker.conformance.optimizers import optimizer_checks
 from benchmarker.worker.conformance.subject import Subject, draw_batch, draw_parameters, fetch_outputs
 from tests.in_framework.comparing import near
@@ -202,36 +203,49 @@ def check_operators_take_upstream_gradients(subject: Subject) -> None:
 
 
 def check_float64_operators(subject: Subject) -> None:
-    wrong = []
-    for case in OPERATOR_CASES:
-        if case.operator in OF_ENGINES:
-            continue
-        for training in (False, True):
-            try:
-                _operator_in_float64(subject, case, training=training)
-            except UnsupportedError as error:
-                if case.operator not in FLOAT32_ONLY:
-                    wrong.append(f"{case.path}: {error}")
-            except Exception as error:
-                wrong.append(f"{case.path} {'gradient' if training else 'forward'}: {error}"[:300])
+    cases = [case for case in OPERATOR_CASES if case.operator not in OF_ENGINES]
+    wrong = [
+        fault
+        for training in (False, True)
+        for first in range(0, len(cases), MAX_CASES_OF_A_PROGRAM)
+        for fault in _faults_in_float64(subject, cases[first : first + MAX_CASES_OF_A_PROGRAM], training)
+    ]
     assert not wrong, "\n".join(wrong)
 
 
-def _operator_in_float64(subject: Subject, case: Any, *, training: bool) -> None:
-    graph = case.graph(training=training)
-    parameters, batch = case.values(graph, 0)
+def _faults_in_float64(subject: Subject, cases: Sequence[OperatorCase], training: bool) -> list[str]:
+    """Return what is wrong with cases, in one program as long as nothing is."""
+    try:
+        _operators_in_float64(subject, cases, training)
+    except Exception as error:
+        if len(cases) > 1:
+            middle = len(cases) // 2
+            halves = (cases[:middle], cases[middle:])
+            return [fault for half in halves for fault in _faults_in_float64(subject, half, training)]
+        (case,) = cases
+        if isinstance(error, UnsupportedError) and case.operator in FLOAT32_ONLY:
+            return []
+        return [f"{case.path} {'gradient' if training else 'forward'}: {error}"[:300]]
+    return []
+
+
+def _operators_in_float64(subject: Subject, cases: Sequence[OperatorCase], training: bool) -> None:
+    graphs = [case.graph(training=training) for case in cases]
     mode = "training" if training else "inference"
-    program = subject.program(graph, parameters, mode, precision="fp64")
-    other = reference(graph, parameters, mode)
+    built = CaseProgram.build(cases, graphs, subject, mode, precision="fp64")
+    batches = built.batches(0)
+    loaded = built.load(batches)
     if not training:
-        found = fetch_outputs(program, graph, program.load(batch))
-        real = [array.dtype for array in found.values() if array.dtype.kind not in "biu"]
+        outputs = fetch_outputs(built.program, built.graph, loaded)
+        real = [array.dtype for array in outputs.values() if array.dtype.kind not in "biu"]
         assert set(real) <= {np.dtype(np.float64)}, "fetched in another type"
-        near(found, fetch_outputs(other, graph, other.load(batch)), EXACT)
+        for found, reference, graph, batch in zip(built.parts(outputs), built.references, graphs, batches):
+            near(found, fetch_outputs(reference, graph, reference.load(batch)), EXACT)
         return
-    _, gradients = program.gradients(program.load(batch))
+    _, gradients = built.program.gradients(loaded)
     assert all(array.dtype == np.float64 for array in gradients.values()), "gradients in another type"
-    near(gradients, other.gradients(other.load(batch))[1], EXACT)
+    for found, reference, batch in zip(built.parts(gradients), built.references, batches):
+        near(found, reference.gradients(reference.load(batch))[1], EXACT)
 
 
 def check_float64_all_the_way(subject: Subject) -> None:

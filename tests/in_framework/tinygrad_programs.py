@@ -19,7 +19,7 @@ from benchmarker.graph.types import Distribution
 from benchmarker.plugins.tinygrad import benchmarker_framework
 from benchmarker.plugins.tinygrad.framework import Tinygrad
 from benchmarker.plugins.tinygrad.program import TinygradProgram
-from benchmarker.worker.conformance import Subject, conformance_checks
+from benchmarker.worker.conformance import Subject, conformance_checks, run_each
 from benchmarker.worker.conformance.subject import draw_batch, draw_parameters, reference_program
 from tests.in_framework.comparing import refusal
 from tests.in_framework.verdicts import checks_of, tell
@@ -86,7 +86,7 @@ def chosen_rows() -> Graph:
 def check_a_sample_of_the_conformance_suite() -> None:
     subject = Subject(framework(), benchmarker_framework(), Device("cpu"), 0)
     chosen = [check for check in conformance_checks() if check.name.startswith(SAMPLE)]
-    found = [check.run(subject) for check in chosen]
+    found = list(run_each(chosen, subject))
     assert len(found) > 40, len(found)
     failed = [f"{result.name}: {result.detail}" for result in found if result.status == "failed"]
     assert failed == [], failed

@@ -20,6 +20,7 @@ from typing import Any
 
 from benchmarker.api.framework import Device, Framework, FrameworkPlugin
 from benchmarker.worker.conformance.backward import backward_checks
+from benchmarker.worker.conformance.case_checks import run_each
 from benchmarker.worker.conformance.description import description_checks, packages_imported_by
 from benchmarker.worker.conformance.generation import generation_checks
 from benchmarker.worker.conformance.late import late_checks
@@ -35,7 +36,15 @@ from benchmarker.worker.conformance.subject import Check, Subject
 from benchmarker.worker.conformance.synchronization import synchronization_checks
 from benchmarker.worker.conformance.ties import tie_checks
 
-__all__ = ["Check", "CheckResult", "Subject", "conformance_checks", "packages_imported_by", "run_checks"]
+__all__ = [
+    "Check",
+    "CheckResult",
+    "Subject",
+    "conformance_checks",
+    "packages_imported_by",
+    "run_checks",
+    "run_each",
+]
 
 
 def conformance_checks() -> tuple[Check, ...]:
@@ -103,10 +112,8 @@ def run_checks(
     framework.configure(device, threads=threads, seed=seed)
     subject = Subject(framework, plugin, device, seed, options)
     results = []
-    for check in (*conformance_checks(), *further):
-        if only and not fits(check.name, only):
-            continue
-        result = check.run(subject)
+    chosen = (c for c in (*conformance_checks(), *further) if not only or fits(c.name, only))
+    for result in run_each(chosen, subject):
         results.append(result)
         if progress is not None:
             progress(result)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -9,10 +10,12 @@ import numpy as np
 
 from benchmarker.api.optimizer import Optimizer
 from benchmarker.api.profile import PHASES, Profile
+from benchmarker.api.program import Program
 from benchmarker.errors import UnsupportedError
 from benchmarker.graph.graph import Graph
 from benchmarker.graph.network import Network
 from benchmarker.graph.operators import STOPS
+from benchmarker.worker.conformance.case_checks import CaseMeasure, CaseProgram
 from benchmarker.worker.conformance.cases import OPERATOR_CASES, OperatorCase
 from benchmarker.worker.conformance.result import (
     NETWORK_TOLERANCE,
@@ -52,22 +55,27 @@ def _representatives() -> list[OperatorCase]:
     return list(found.values())
 
 
-def _upstream(case: OperatorCase, subject: Subject) -> Measurement:
+def _upstream(cases: Sequence[OperatorCase], subject: Subject) -> list[Measurement]:
     """The gradients of all operands must follow from those of the outputs, which the mini-batch holds."""
-    graph = case.graph(training=False).for_gradient()
-    parameters, batch = case.values(graph, subject.seed)
-    program = subject.program(graph, parameters, "gradient")
-    reference = reference_program(graph, parameters, "gradient")
-    _, found = program.gradients(program.load(batch))
-    _, expected = reference.gradients(reference.load(batch))
-    tolerance = subject.tolerance(graph)
-    backward = compare(found, expected, tolerance)
-    value, gradients = program.gradient_step(program.load(batch))
-    program.synchronize((value, gradients))
-    outputs, _ = reference.gradient_step(reference.load(batch))
-    forward = compare(
-        dict(zip(graph.outputs, program.fetch(value))), dict(zip(graph.outputs, outputs)), tolerance
-    )
+    graphs = [case.graph(training=False).for_gradient() for case in cases]
+    built = CaseProgram.build(cases, graphs, subject, "gradient")
+    batches = built.batches(subject.seed)
+    loaded = built.load(batches)
+    _, gradients = built.program.gradients(loaded)
+    value, kept = built.program.gradient_step(loaded)
+    built.program.synchronize((value, kept))
+    outputs = dict(zip(built.graph.outputs, built.program.fetch(value)))
+    given = zip(built.graphs, built.references, batches, built.parts(gradients), built.parts(outputs))
+    return [_compared_both_ways(*each, subject.tolerance(graph)) for graph, each in zip(graphs, given)]
+
+
+def _compared_both_ways(
+    graph: Graph, reference: Program, batch: Arrays, gradients: Arrays, outputs: Arrays, tolerance: float
+) -> Measurement:
+    _, exact_gradients = reference.gradients(reference.load(batch))
+    backward = compare(gradients, exact_gradients, tolerance)
+    exact_outputs, _ = reference.gradient_step(reference.load(batch))
+    forward = compare(outputs, dict(zip(graph.outputs, exact_outputs)), tolerance)
     return max((backward, forward), key=lambda found: found.error or 0.0)
 
 
@@ -209,7 +217,7 @@ def _require_profile(found: Profile, graph: Graph) -> set[str]:
 
 def backward_checks() -> tuple[Check, ...]:
     return (
-        *(Check(f"upstream/{case.path}", partial(_upstream, case)) for case in _representatives()),
+        *(Check(f"upstream/{case.path}", CaseMeasure(case, _upstream)) for case in _representatives()),
         Check("backward/nothing-updated", _nothing_updated),
         Check("backward/micro-batches", partial(_micro_batches, normalized=False)),
         Check("backward/micro-batches-normalized", partial(_micro_batches, normalized=True)),

@@ -2,83 +2,71 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from functools import partial
-from typing import TYPE_CHECKING, Any
+from collections.abc import Sequence
 
-from benchmarker.api.program import Program
-from benchmarker.graph.graph import Graph
+from benchmarker.worker.conformance.case_checks import CaseMeasure, CaseProgram
 from benchmarker.worker.conformance.cases import OPERATOR_CASES, OperatorCase
 from benchmarker.worker.conformance.result import Measurement, compare, worst
-from benchmarker.worker.conformance.subject import (
-    Check,
-    Subject,
-    fetch_outputs,
-    reference_program,
-    require_same_parameters,
-)
+from benchmarker.worker.conformance.subject import Check, Subject, fetch_outputs, require_same_parameters
 
-if TYPE_CHECKING:
-    import numpy.typing as npt
-
-    Array = npt.NDArray[Any]
-    Gradients = tuple[float, dict[str, Array]]
-    """The loss, and the gradient of each parameter."""
+_BATCHES = 2
+"""The second mini-batch shows what a program keeps of the first."""
 
 
-def _programs(case: OperatorCase, subject: Subject, mode: str) -> tuple[Graph, Program, Program]:
-    """Return the graph of a case with the framework's program and the reference's."""
-    graph = case.graph(training=mode == "training")
-    parameters, _ = case.values(graph, subject.seed)
-    program = subject.program(graph, parameters, mode)
-    require_same_parameters(program, graph, parameters)
-    return graph, program, reference_program(graph, parameters, mode)
+def _forward(cases: Sequence[OperatorCase], subject: Subject) -> list[Measurement]:
+    graphs = [case.graph(training=False) for case in cases]
+    built = CaseProgram.build(cases, graphs, subject, "inference")
+    require_same_parameters(built.program, built.graph, built.parameters)
+    rounds = [_outputs_compared(built, subject, subject.seed + number) for number in range(_BATCHES)]
+    return list(map(worst, zip(*rounds)))
 
 
-def _batches(case: OperatorCase, graph: Graph, seed: int) -> Iterator[dict[str, Array]]:
-    """Yield two mini-batches: the second shows what a program keeps of the first."""
-    for number in (seed, seed + 1):
-        _, batch = case.values(graph, number)
-        yield batch
+def _outputs_compared(built: CaseProgram, subject: Subject, seed: int) -> list[Measurement]:
+    batches = built.batches(seed)
+    found = built.parts(fetch_outputs(built.program, built.graph, built.load(batches)))
+    expected = [
+        fetch_outputs(reference, graph, reference.load(batch))
+        for reference, graph, batch in zip(built.references, built.graphs, batches)
+    ]
+    return list(map(compare, found, expected, map(subject.tolerance, built.graphs)))
 
 
-def _forward(case: OperatorCase, subject: Subject) -> Measurement:
-    graph, program, reference = _programs(case, subject, "inference")
-    tolerance = subject.tolerance(graph)
-    return worst(
-        compare(
-            fetch_outputs(program, graph, program.load(batch)),
-            fetch_outputs(reference, graph, reference.load(batch)),
-            tolerance,
-        )
-        for batch in _batches(case, graph, subject.seed)
-    )
+def _gradient(cases: Sequence[OperatorCase], subject: Subject) -> list[Measurement]:
+    graphs = [case.graph(training=True) for case in cases]
+    built = CaseProgram.build(cases, graphs, subject, "training")
+    require_same_parameters(built.program, built.graph, built.parameters)
+    rounds = [_gradients_compared(built, subject, subject.seed + number) for number in range(_BATCHES)]
+    return list(map(worst, zip(*rounds)))
 
 
-def _gradient(case: OperatorCase, subject: Subject) -> Measurement:
-    graph, program, reference = _programs(case, subject, "training")
-    tolerance = subject.tolerance(graph)
-    return worst(
-        _compared(
-            program.gradients(program.load(batch)), reference.gradients(reference.load(batch)), tolerance
-        )
-        for batch in _batches(case, graph, subject.seed)
-    )
+def _gradients_compared(built: CaseProgram, subject: Subject, seed: int) -> list[Measurement]:
+    batches = built.batches(seed)
+    loss, gradients = built.program.gradients(built.load(batches))
+    exact = [
+        reference.gradients(reference.load(batch)) for reference, batch in zip(built.references, batches)
+    ]
+    tolerances = list(map(subject.tolerance, built.graphs))
+    fault = _loss_fault(loss, [expected for expected, _ in exact], min(tolerances))
+    if fault is not None:
+        return [fault] * len(exact)
+    return list(map(compare, built.parts(gradients), (expected for _, expected in exact), tolerances))
 
 
-def _compared(found: Gradients, expected: Gradients, tolerance: float) -> Measurement:
-    off = abs(found[0] - expected[0]) / max(abs(expected[0]), 1.0)
-    if not off <= tolerance:
-        return Measurement(off, tolerance, f"the loss is {found[0]}, expected {expected[0]}")
-    return compare(found[1], expected[1], tolerance)
+def _loss_fault(loss: float, expected: Sequence[float], tolerance: float) -> Measurement | None:
+    """Return what is wrong with the sum of losses, which may be off by no more than any one of them may."""
+    total = sum(expected)
+    off = abs(loss - total) / min(max(abs(each), 1.0) for each in expected)
+    if off <= tolerance:
+        return None
+    return Measurement(off, tolerance, f"the loss is {loss}, expected {total}")
 
 
 def operator_checks() -> tuple[Check, ...]:
     """Return a forward and a gradient check for each case."""
-    forward = (Check(f"forward/{case.path}", partial(_forward, case)) for case in OPERATOR_CASES)
+    forward = (Check(f"forward/{case.path}", CaseMeasure(case, _forward)) for case in OPERATOR_CASES)
     # Where an operator bends any subgradient is right: see the checks of ties.
     unique = (
         case for case in OPERATOR_CASES if all(o.values != "zeros" for o in case.named_operands().values())
     )
-    gradient = (Check(f"gradient/{case.path}", partial(_gradient, case)) for case in unique)
+    gradient = (Check(f"gradient/{case.path}", CaseMeasure(case, _gradient)) for case in unique)
     return (*forward, *gradient)

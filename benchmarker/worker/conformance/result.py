@@ -78,6 +78,14 @@ class CheckResult:
     error: float | None = None
     tolerance: float | None = None
 
+    @classmethod
+    def of(cls, name: str, found: Measurement) -> CheckResult:
+        """Return the verdict on a measurement; one without an error has passed."""
+        if found.error is None or found.tolerance is None:
+            return cls(name, "passed", found.detail)
+        status = "passed" if found.error <= found.tolerance else "failed"
+        return cls(name, status, found.detail, found.error, found.tolerance)
+
 
 def relative_error(value: Array, reference: Array) -> float:
     """Return ``max|value - reference| / max|reference|``, infinite where ``value`` is not finite.

@@ -112,10 +112,7 @@ class Check:
         except Exception as error:
             place = own_place(error, subject.plugin.implementation.partition(":")[0])
             return CheckResult(self.name, "failed", f"{type(error).__name__}: {error}{place}")
-        if found.error is None or found.tolerance is None:
-            return CheckResult(self.name, "passed", found.detail)
-        status = "passed" if found.error <= found.tolerance else "failed"
-        return CheckResult(self.name, status, found.detail, found.error, found.tolerance)
+        return CheckResult.of(self.name, found)
 
 
 def reference_program(
