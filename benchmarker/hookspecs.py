@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import inspect
 from contextlib import AbstractContextManager
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
 import pluggy
@@ -212,15 +213,25 @@ def fault(plugin: Any, kind: str, name: str) -> str | None:
     for old, new in _RENAMED.items():
         if hasattr(plugin, old):
             return f"defines '{old}', a hook that is named '{new}' since 0.5: rename it"
-    manager = _PrefixPluginManager(PROJECT)
-    hooks, required = _HOOKS[kind]
-    manager.add_hookspecs(hooks)
+    manager = _manager(kind)
     try:
         manager.register(plugin, name)
         manager.check_pending()
+        if any(getattr(manager.hook, hook).get_hookimpls() for hook in _HOOKS[kind][1]):
+            return None
     except pluggy.PluginValidationError as error:
+        _manager.cache_clear()  # it may have half of the plugin
         # Its text has several lines, all of which matter.
         return f"does not match the hook specifications: {' '.join(str(error).split())}"
-    if not any(getattr(manager.hook, hook).get_hookimpls() for hook in required):
-        return f"defines no function {' or '.join(map(repr, required))}"
-    return None
+    finally:
+        if manager.has_plugin(name):
+            manager.unregister(name=name)
+    return f"defines no function {' or '.join(map(repr, _HOOKS[kind][1]))}"
+
+
+@cache
+def _manager(kind: str) -> pluggy.PluginManager:
+    """Return a manager that has the specifications of a kind, and no plugin yet."""
+    manager = _PrefixPluginManager(PROJECT)
+    manager.add_hookspecs(_HOOKS[kind][0])
+    return manager

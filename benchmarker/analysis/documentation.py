@@ -19,7 +19,15 @@ from benchmarker.analysis.text.markdown import markdown_row
 from benchmarker.analysis.text.onnx_nodes import node_test_page
 from benchmarker.analysis.text.plugins import MODE_MARKS
 from benchmarker.errors import BenchmarkerError
-from benchmarker.experiment.catalogue import CATALOGUE, compute_facts, kept, problem_facts, support
+from benchmarker.experiment.catalogue import (
+    CATALOGUE,
+    DESCRIPTIONS,
+    compute_facts,
+    kept,
+    kept_descriptions,
+    problem_facts,
+    support,
+)
 from benchmarker.orchestration.jobs.conformance import CheckReport, check_framework
 from benchmarker.orchestration.jobs.unpack_onnx import node_tests
 from benchmarker.orchestration.references import REFERENCE
@@ -53,7 +61,16 @@ def write_onnx() -> None:
     (DOCS / "onnx.md").write_text(node_test_page(reports, absent, tests), encoding="utf-8")
 
 
-PAGES: Mapping[str, Callable[[], None]] = {"problems": write_problems, "onnx": write_onnx}
+def write_descriptions() -> None:
+    """Write what built-in plug-ins say of themselves, which ``list`` shows without importing them."""
+    DESCRIPTIONS.write_text(kept_descriptions(), encoding="utf-8")
+
+
+PAGES: Mapping[str, Callable[[], None]] = {
+    "problems": write_problems,
+    "descriptions": write_descriptions,
+    "onnx": write_onnx,
+}
 
 
 def _note(text: str) -> None:

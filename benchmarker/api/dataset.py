@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -101,6 +100,8 @@ class Dataset:
     @property
     def digest(self) -> str:
         """SHA-256 of all that a mini-batch of training can have of it."""
+        import hashlib
+
         import numpy as np
 
         total = hashlib.sha256()
@@ -115,6 +116,8 @@ class Dataset:
     @property
     def test_digest(self) -> str | None:
         """SHA-256 of the published test set; None without one."""
+        import hashlib
+
         import numpy as np
 
         if not self.tested:

@@ -6,11 +6,10 @@ from abc import ABC, abstractmethod
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Mapping, Optional, Sequence, Tuple
 
-from benchmarker.api.optimizer import Optimizer
-
 if TYPE_CHECKING:
     import numpy.typing as npt
 
+    from benchmarker.api.optimizer import Optimizer
     from benchmarker.api.scheme import Update
 
     Array = npt.NDArray[Any]

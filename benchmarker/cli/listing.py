@@ -62,15 +62,11 @@ def _looked_at(entry: registry.PluginEntry, row: PluginRow) -> PluginRow:
         from benchmarker.experiment.catalogue import problem_facts
 
         return replace(row, facts=problem_facts(entry))
-    if entry.kind == "datasets":
-        return replace(row, description=registry.dataset(entry.name).description)
-    if entry.kind == "recipes":
-        return replace(row, description=registry.recipe(entry.name).description)
-    if entry.kind == "schemes":
-        scheme = registry.scheme(entry.name)
-        return replace(row, description=scheme.description, source=scheme.source)
-    if entry.kind == "charts":
-        return replace(row, description=registry.chart(entry.name).description)
+    if entry.kind in registry.DESCRIBED_KINDS:
+        from benchmarker.experiment.catalogue import description
+
+        text, source = description(entry)
+        return replace(row, description=text, source=source)
     if entry.is_ours:
         return row  # whether they load does not depend on the machine, and would take longest to find out
     if entry.kind == "launchers":

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import gc
 import importlib
 import itertools
 import re
@@ -45,6 +46,8 @@ COMMANDS = {
     "calibrate": "measure this machine's peaks, which runs are then compared with",
     "completion": "print the completion script for bash, zsh or fish",
 }
+MIN_OBJECTS_TO_COLLECT = 50_000
+"""New objects after which garbage is looked for: what imports leave is none, and looking takes time of each start."""
 EXIT_INTERRUPTED = 130
 EXIT_BROKEN_PIPE = 141
 """As a shell tells of a program that SIGPIPE ended."""
@@ -211,6 +214,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     0: it went well; 1: a run, check or record did not; 2: what was asked for is wrong; 130: interrupted;
     141: whoever read the output has gone.
     """
+    gc.set_threshold(MIN_OBJECTS_TO_COLLECT)
     secure_streams()
     try:
         try:

@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from benchmarker.api.problem_scheme import ProblemReference
-from benchmarker.api.scheme import Scheme, named
 from benchmarker.errors import PluginError, UsageError, first_line
 from benchmarker.problems import files
+from benchmarker.registry.entry_points import DESCRIBED_KINDS as DESCRIBED_KINDS
 from benchmarker.registry.entry_points import KINDS as KINDS
 from benchmarker.registry.entry_points import PluginEntry as PluginEntry
 from benchmarker.registry.entry_points import entries as entries
@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from benchmarker.api.problem import Problem
     from benchmarker.api.problem_scheme import ProblemScheme
     from benchmarker.api.recipe import RecipeFile
+    from benchmarker.api.scheme import Scheme
     from benchmarker.api.suite import Suite
     from benchmarker.api.update_rule import UpdateRule
 
@@ -167,6 +168,8 @@ def rule_value(kind: str) -> str | None:
 
 def scheme(text: str) -> Scheme:
     """Return the scheme of that name or file, with its constant where one is given: ``averaging/16``."""
+    from benchmarker.api.scheme import Scheme, named
+
     name, constant = named(text)
     usual: Scheme = description(find("schemes", name), "benchmarker_scheme", Scheme)
     return usual if constant is None else usual.with_constant(constant)
@@ -174,6 +177,8 @@ def scheme(text: str) -> Scheme:
 
 def scheme_value(text: str) -> str:
     """Return the value of a scheme's entry, for a worker, which is told the constant beside it."""
+    from benchmarker.api.scheme import named
+
     return find("schemes", named(text)[0]).value
 
 

@@ -24,6 +24,8 @@ KINDS = (
     "charts",
     "problem_schemes",
 )
+DESCRIBED_KINDS = ("charts", "datasets", "recipes", "schemes")
+"""Kinds whose plug-ins say in a line what they are."""
 
 
 @dataclass(frozen=True)

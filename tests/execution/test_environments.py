@@ -33,9 +33,10 @@ from benchmarker.execution.environments import (
     resolve,
 )
 from benchmarker.execution.environments.interpreter import OLDEST_PYTHON
+from benchmarker.execution.environments.places import find_uv
 from benchmarker.execution.environments.recipe import make_recipe
 from benchmarker.execution.environments.requirements import MPI_REQUIREMENTS, current_python_version
-from benchmarker.execution.environments.uv import find_uv, run
+from benchmarker.execution.environments.uv import run
 
 PATIENCE_SECONDS = 60
 CHILD = """

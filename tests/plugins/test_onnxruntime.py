@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from benchmarker.execution.environments.uv import find_uv
+from benchmarker.execution.environments.places import find_uv
 from benchmarker.graph.graph import Graph
 from benchmarker.graph.network import Network
 from benchmarker.graph.onnx.writer.lowering import lower

@@ -12,7 +12,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from benchmarker.execution.environments.index_settings import index_settings
-from benchmarker.execution.environments.uv import find_uv
+from benchmarker.execution.environments.places import find_uv
 
 
 def make_venv(folder: Path) -> Path:

@@ -9,14 +9,13 @@ from typing import TYPE_CHECKING, Any
 
 from benchmarker.analysis.text.layout import Column, table
 from benchmarker.analysis.text.units import count
+from benchmarker.registry import DESCRIBED_KINDS
 
 if TYPE_CHECKING:
     from benchmarker.api.suite import Suite
     from benchmarker.experiment.catalogue import ProblemFacts, Support
 
 _MANY = 1000
-_DESCRIBED = ("recipes", "schemes", "datasets", "charts")
-"""Kinds whose plugins say in a line what they are."""
 
 
 @dataclass(frozen=True)
@@ -62,7 +61,7 @@ class PluginRow:
                 "source": suite and suite.source,
                 "configurations": suite and len(suite.requests),
             }
-        if self.kind in _DESCRIBED:
+        if self.kind in DESCRIBED_KINDS:
             source = {"source": self.source or None} if self.kind == "schemes" else {}
             return {**row, "description": self.description or None, **source}
         if self.kind != "problems":
@@ -96,7 +95,7 @@ def _of_kind(kind: str, rows: Sequence[PluginRow], width: int) -> str:
             columns.append(Column(title, texts))
     columns += _costs(rows) if kind == "problems" else []
     columns += _suites(rows) if kind == "suites" else []
-    if kind in _DESCRIBED:
+    if kind in DESCRIBED_KINDS:
         columns.append(Column("what", tuple(row.description or "-" for row in rows)))
     if kind == "schemes":
         columns.append(Column("source", tuple(row.source or "-" for row in rows)))

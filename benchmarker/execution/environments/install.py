@@ -16,8 +16,8 @@ from benchmarker.errors import EnvironmentCreationError
 from benchmarker.execution.environments.index_settings import IndexSettings, index_settings
 from benchmarker.execution.environments.integrity import find_damage
 from benchmarker.execution.environments.permission import OPTION, allows_cuda_build
-from benchmarker.execution.environments.places import python_of
-from benchmarker.execution.environments.uv import CommandFailedError, Progress, find_uv, run
+from benchmarker.execution.environments.places import find_uv, python_of
+from benchmarker.execution.environments.uv import CommandFailedError, Progress, run
 
 if TYPE_CHECKING:
     from benchmarker.execution.environments.downloads import Downloads

@@ -10,10 +10,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
-from benchmarker.execution.environments.places import environments_folder
+from benchmarker.execution.environments.places import MARK, environments_folder
 
-MARK = "damaged"
-"""A file of this name says that an environment is to be made anew."""
 _BLOCK = 1 << 20
 
 

@@ -14,10 +14,9 @@ from typing import TYPE_CHECKING, Any
 from benchmarker.api.given_values import expanded
 from benchmarker.errors import EnvironmentCreationError, UsageError, did_you_mean
 from benchmarker.execution.distributions import installed_version
-from benchmarker.execution.environments.containers.container import Container
 from benchmarker.execution.environments.containers.reference import is_container
 from benchmarker.execution.environments.managed import ManagedEnvironment, create, find_managed, managed_at
-from benchmarker.execution.environments.places import python_of
+from benchmarker.execution.environments.places import find_uv, python_of
 from benchmarker.execution.environments.recipe import make_recipe
 from benchmarker.execution.environments.requirements import (
     current_python_version,
@@ -32,6 +31,7 @@ from benchmarker.execution.environments.requirements import (
 
 if TYPE_CHECKING:
     from benchmarker.api.framework import FrameworkPlugin
+    from benchmarker.execution.environments.containers.container import Container
 
 CHOICES = ("auto", "current", "managed")
 OLDEST_PYTHON = ">=3.9"
@@ -194,8 +194,6 @@ def availability(plugin: FrameworkPlugin) -> Availability:
         return Availability(True, "current interpreter", "")
     if find_managed(make_recipe(plugin).name) is not None:
         return Availability(True, "managed environment", lacking)
-    from benchmarker.execution.environments.uv import find_uv
-
     try:
         find_uv()
     except EnvironmentCreationError as error:

@@ -20,8 +20,12 @@ from benchmarker.cache import (
     staged_folder,
 )
 from benchmarker.errors import EnvironmentCreationError, UsageError, did_you_mean
-from benchmarker.execution.environments.integrity import MARK
-from benchmarker.execution.environments.places import compile_caches_folder, environments_folder, python_of
+from benchmarker.execution.environments.places import (
+    MARK,
+    compile_caches_folder,
+    environments_folder,
+    python_of,
+)
 from benchmarker.files import publish
 
 if TYPE_CHECKING:

@@ -1,4 +1,4 @@
-"""Where the managed environments live, where their interpreters are, and what was compiled in them."""
+"""Where the managed environments live, where their interpreters are, what was compiled in them, and what makes them."""
 
 from __future__ import annotations
 
@@ -6,6 +6,10 @@ import sys
 from pathlib import Path
 
 from benchmarker.cache import home
+from benchmarker.errors import EnvironmentCreationError
+
+MARK = "damaged"
+"""A file of this name says that an environment is to be made anew."""
 
 
 def environments_folder() -> Path:
@@ -21,3 +25,22 @@ def compile_caches_folder() -> Path:
 def python_of(folder: Path) -> Path:
     """Return the path of the interpreter of a virtual environment."""
     return folder / ("Scripts/python.exe" if sys.platform == "win32" else "bin/python")
+
+
+def find_uv() -> str:
+    """Return the path of the ``uv`` that was installed with us.
+
+    Raises
+    ------
+    EnvironmentCreationError
+        If there is none.
+    """
+    try:
+        from uv import find_uv_bin
+
+        return find_uv_bin()
+    except (ImportError, FileNotFoundError):
+        raise EnvironmentCreationError(
+            f"managed environments are made with 'uv', which {sys.executable} lacks; "
+            "run 'python -m pip install uv', or give an interpreter that holds the framework with --env PATH"
+        ) from None

@@ -14,7 +14,6 @@ from pathlib import Path
 from typing import IO
 
 from benchmarker.api.given_values import expanded
-from benchmarker.errors import EnvironmentCreationError
 from benchmarker.execution.environments.screen import Screen, open_screen, read_lines
 from benchmarker.execution.environments.status import Status
 
@@ -45,25 +44,6 @@ _MESSAGE_LIMIT = 700
 
 class CommandFailedError(Exception):
     """uv, or a Python it made, ended with an error; the text is its message in one line."""
-
-
-def find_uv() -> str:
-    """Return the path of the ``uv`` that was installed with us.
-
-    Raises
-    ------
-    EnvironmentCreationError
-        If there is none.
-    """
-    try:
-        from uv import find_uv_bin
-
-        return find_uv_bin()
-    except (ImportError, FileNotFoundError):
-        raise EnvironmentCreationError(
-            f"managed environments are made with 'uv', which {sys.executable} lacks; "
-            "run 'python -m pip install uv', or give an interpreter that holds the framework with --env PATH"
-        ) from None
 
 
 def _python_folders() -> list[str]:
