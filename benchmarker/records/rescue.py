@@ -85,7 +85,8 @@ def _first_place(save: Callable[[Path, bool], Path], error: StoreError) -> Path:
             try:
                 return save(folder, whole)
             except (OSError, StoreError):
-                continue
+                with suppress(OSError):
+                    folder.rmdir()  # made for this record, and empty
     raise error
 
 

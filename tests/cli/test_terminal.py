@@ -7,6 +7,7 @@ import itertools
 import re
 import resource
 import signal
+from pathlib import Path
 
 import pytest
 
@@ -14,6 +15,7 @@ from benchmarker.analysis.text.tones import coloured
 from benchmarker.cli.main import COMMANDS
 from benchmarker.cli.terminal import end_as_interrupted
 from benchmarker.experiment.progress_lines import STAGES
+from benchmarker.records.rescue import FOLDER
 from benchmarker.records.store import Store
 from tests.conftest import Command
 from tests.support.package_sources import files, tree
@@ -244,9 +246,15 @@ def write_little() -> None:
 
 
 @pytest.mark.framework("numpy")
-def test_a_record_that_cannot_be_written_leaves_the_line_clean(command: Command) -> None:
+def test_a_record_that_cannot_be_written_leaves_the_line_clean_and_no_empty_folder(
+    command: Command, tmp_path: Path
+) -> None:
+    places = {name: tmp_path / name for name in ("HOME", "TMPDIR")}
+    for place in places.values():
+        place.mkdir()
     # Python would write half of the bytecode of a module that nobody imported before.
-    unwritten = Command(command.folder, {**command.environment, "PYTHONDONTWRITEBYTECODE": "1"})
+    own = {**{name: str(place) for name, place in places.items()}, "PYTHONDONTWRITEBYTECODE": "1"}
+    unwritten = Command(command.folder, {**command.environment, **own})
     terminal = Terminal(unwritten, *NUMPY, "--no-verify", before=write_little, columns=200)
     status, stdout = terminal.finish()
     assert status == 1
@@ -255,6 +263,7 @@ def test_a_record_that_cannot_be_written_leaves_the_line_clean(command: Command)
         "the record could not be written to 'results': File too large, nor could it be kept anywhere else: "
     )
     assert f"benchmarker: {sentence}only what is printed here is left of it" in terminal.left
+    assert [path for place in places.values() for path in place.glob(FOLDER)] == []
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
