@@ -120,7 +120,9 @@ def run_each(checks: Iterable[Check], subject: Subject) -> Iterator[CheckResult]
 def _groups(checks: Iterable[Check]) -> Iterator[list[Check]]:
     group: list[Check] = []
     for check in checks:
-        if group and not (_can_share(group[-1], check) and len(group) < MAX_CASES_OF_A_PROGRAM):
+        measured_by = _measured_by(check)
+        full = len(group) == MAX_CASES_OF_A_PROGRAM
+        if group and (full or measured_by is None or measured_by is not _measured_by(group[-1])):
             yield group
             group = []
         group.append(check)
@@ -128,11 +130,9 @@ def _groups(checks: Iterable[Check]) -> Iterator[list[Check]]:
         yield group
 
 
-def _can_share(one: Check, other: Check) -> bool:
-    measures = (one.measure, other.measure)
-    return all(isinstance(m, CaseMeasure) for m in measures) and (
-        one.measure.measure_cases is other.measure.measure_cases  # type: ignore[attr-defined]
-    )
+def _measured_by(check: Check) -> MeasureCases | None:
+    """Return what measures the case of a check, and others beside it; None if the check is of no case."""
+    return check.measure.measure_cases if isinstance(check.measure, CaseMeasure) else None
 
 
 def _results(group: Sequence[Check], subject: Subject) -> list[CheckResult]:
