@@ -137,6 +137,7 @@ def gradient_check(
     directions: int = DIRECTIONS,
     tolerance: float = DERIVATIVE_TOLERANCE,
     seed: int = 0,
+    program: Program | None = None,
 ) -> GradientCheck:
     """Compare a program's gradients with the differences of its own values.
 
@@ -154,6 +155,8 @@ def gradient_check(
         Largest error that passes.
     seed : int
         Of the directions.
+    program : Program, optional
+        What ``build`` has made of these parameters, as making it may take long.
 
     Raises
     ------
@@ -167,7 +170,7 @@ def gradient_check(
     names = [p.name for p in graph.trainable]
     if not names:
         raise Skipped("there is no floating-point operand to differentiate with respect to")
-    program = build(exact)
+    program = build(exact) if program is None else program
     _, gradients = program.gradients(program.load(batch))
     _require_shapes({name: exact[name] for name in names}, gradients)
     groups = [[name] for name in names] if len(names) <= _MAX_GROUPS else [names]
@@ -289,13 +292,16 @@ def _derivatives(
     """Check the value against the reference's, then the gradients against differences of the value."""
     build = _build(subject, graph)
     subject.require(graph, "gradient")
-    program, reference = build(start), reference_program(graph, start, "gradient")
+    exact = {name: _exact(value) for name, value in start.items()}
+    program, reference = build(exact), reference_program(graph, start, "gradient")
     found, _ = program.gradients(program.load(batch))
     expected, _ = reference.gradients(reference.load(batch))
     off = abs(found - expected) / max(abs(expected), 1.0)
     if not off <= max(_VALUE_TOLERANCE, tolerance * 1e-3):
         return Measurement(off, _VALUE_TOLERANCE, f"the value is {found:.12g}, expected {expected:.12g}")
-    checked = gradient_check(build, graph, start, batch, tolerance=tolerance, seed=subject.seed)
+    checked = gradient_check(
+        build, graph, start, batch, tolerance=tolerance, seed=subject.seed, program=program
+    )
     return Measurement(checked.worst.error, tolerance, checked.sentence())
 
 
