@@ -29,7 +29,7 @@ from in_experiment import measure_in_experiment
 from rows import ROOT, Row, finish, make_parser, seconds
 
 BARE = Path(__file__).resolve().parent / "bare"
-GOAL_FIRST, GOAL_FURTHER, GOAL_LIGHT = 0.3, 0.15, 0.15
+GOAL_FIRST, GOAL_FURTHER, GOAL_LIGHT = 0.3, 0.15, 0.1
 STAGES = ("process_start", "import", "device", "initialise", "build", "verify", "compile", "warmup", "total")
 BARE_PROCESS, LEAN, VERIFIED, UNVERIFIED = "bare", "lean bare", "verified", "not verified"
 Turns = dict[str, list["Timed"]]

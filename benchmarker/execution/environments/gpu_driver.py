@@ -17,9 +17,8 @@ def nvidia_driver_present(root: Path = ROOT) -> bool:
         return Path(folder, "System32", "nvcuda.dll").exists()
     if any((root / sign).exists() for sign in _SIGNS):
         return True
-    import shutil
-
-    return shutil.which("nvidia-smi") is not None
+    # As shutil has it, whose import takes with it the compression that its archives need.
+    return any(os.access(Path(folder, "nvidia-smi"), os.X_OK) for folder in os.get_exec_path())
 
 
 def driver_fault(device: str) -> str | None:
