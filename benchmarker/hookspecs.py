@@ -217,16 +217,15 @@ def fault(plugin: Any, kind: str, name: str) -> str | None:
     try:
         manager.register(plugin, name)
         manager.check_pending()
-        if any(getattr(manager.hook, hook).get_hookimpls() for hook in _HOOKS[kind][1]):
+        required = _HOOKS[kind][1]
+        if any(getattr(manager.hook, hook).get_hookimpls() for hook in required):
             return None
+        return f"defines no function {' or '.join(map(repr, required))}"
     except pluggy.PluginValidationError as error:
-        _manager.cache_clear()  # it may have half of the plugin
         # Its text has several lines, all of which matter.
         return f"does not match the hook specifications: {' '.join(str(error).split())}"
     finally:
-        if manager.has_plugin(name):
-            manager.unregister(name=name)
-    return f"defines no function {' or '.join(map(repr, _HOOKS[kind][1]))}"
+        manager.unregister(name=name)
 
 
 @cache

@@ -23,8 +23,8 @@ from benchmarker.experiment.catalogue import (
     CATALOGUE,
     DESCRIPTIONS,
     compute_facts,
+    descriptions_text,
     kept,
-    kept_descriptions,
     problem_facts,
     support,
 )
@@ -63,7 +63,7 @@ def write_onnx() -> None:
 
 def write_descriptions() -> None:
     """Write what built-in plug-ins say of themselves, which ``list`` shows without importing them."""
-    DESCRIPTIONS.write_text(kept_descriptions(), encoding="utf-8")
+    DESCRIPTIONS.write_text(descriptions_text(), encoding="utf-8")
 
 
 PAGES: Mapping[str, Callable[[], None]] = {

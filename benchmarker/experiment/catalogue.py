@@ -106,7 +106,7 @@ _DESCRIBING: Mapping[str, Callable[[str], Any]] = {
 }
 
 
-def describe(entry: registry.PluginEntry) -> Described:
+def asked_description(entry: registry.PluginEntry) -> Described:
     """Ask a plug-in of one of these kinds what it is.
 
     Raises
@@ -140,16 +140,17 @@ def description(entry: registry.PluginEntry) -> Described:
     if entry.name in kept:
         text, source = kept[entry.name]
         return text, source
-    return describe(entry)
+    return asked_description(entry)
 
 
-def kept_descriptions() -> str:
+def descriptions_text() -> str:
     """Return the text of the file: what the built-in plug-ins say of themselves."""
     entries = [
         entry for entry in registry.entries() if entry.kind in registry.DESCRIBED_KINDS and entry.is_ours
     ]
     found = {
-        kind: {e.name: describe(e) for e in entries if e.kind == kind} for kind in registry.DESCRIBED_KINDS
+        kind: {e.name: asked_description(e) for e in entries if e.kind == kind}
+        for kind in registry.DESCRIBED_KINDS
     }
     return json.dumps(found, indent=1, ensure_ascii=False) + "\n"
 

@@ -117,7 +117,7 @@ def test_a_broken_problem_has_no_facts_and_says_why() -> None:
 
 def test_what_plugins_say_of_themselves_is_kept() -> None:
     hint = "run python -m benchmarker.analysis.documentation descriptions"
-    assert catalogue.DESCRIPTIONS.read_text(encoding="utf-8") == catalogue.kept_descriptions(), hint
+    assert catalogue.DESCRIPTIONS.read_text(encoding="utf-8") == catalogue.descriptions_text(), hint
 
 
 @pytest.mark.parametrize("kind", registry.DESCRIBED_KINDS)

@@ -20,17 +20,17 @@ from benchmarker.api.framework import Device, FrameworkPlugin
 from benchmarker.api.optimizer import OPTIMIZERS, Optimizer
 from benchmarker.api.profile import PHASES, Profile
 from benchmarker.api.program import Program
-from benchmarker.errors import UnsupportedError
 from benchmarker.graph.graph import Graph
 from benchmarker.graph.network import Network
 from benchmarker.graph.types import Distribution
 from benchmarker.plugins.common.composed import View, native_place
 from benchmarker.plugins.numpy.framework import NumpyFramework
 from benchmarker.plugins.numpy.program import NumpyProgram
-from benchmarker.worker.conformance.case_checks import MAX_CASES_OF_A_PROGRAM, CaseProgram
+from benchmarker.worker.conformance.case_checks import CaseMeasure, CaseProgram, run_each
 from benchmarker.worker.conformance.cases import OPERATOR_CASES, OperatorCase
 from benchmarker.worker.conformance.optimizers import optimizer_checks
-from benchmarker.worker.conformance.subject import Subject, draw_batch, draw_parameters, fetch_outputs
+from benchmarker.worker.conformance.result import CheckFailed, Measurement, compare
+from benchmarker.worker.conformance.subject import Check, Subject, draw_batch, draw_parameters, fetch_outputs
 from tests.in_framework.comparing import near
 from tests.in_framework.verdicts import tell
 
@@ -204,48 +204,46 @@ def check_operators_take_upstream_gradients(subject: Subject) -> None:
 
 def check_float64_operators(subject: Subject) -> None:
     cases = [case for case in OPERATOR_CASES if case.operator not in OF_ENGINES]
+    checks = [
+        Check(f"{name}/{case.path}", CaseMeasure(case, measure))
+        for name, measure in (("forward", _outputs_in_float64), ("gradient", _gradients_in_float64))
+        for case in cases
+    ]
+    refused = tuple(f"{name}/{operator}/" for name in ("forward", "gradient") for operator in FLOAT32_ONLY)
     wrong = [
-        fault
-        for training in (False, True)
-        for first in range(0, len(cases), MAX_CASES_OF_A_PROGRAM)
-        for fault in _faults_in_float64(subject, cases[first : first + MAX_CASES_OF_A_PROGRAM], training)
+        f"{result.name}: {result.detail}"[:300]
+        for result in run_each(checks, subject)
+        if result.status == "failed" or (result.status == "skipped" and not result.name.startswith(refused))
     ]
     assert not wrong, "\n".join(wrong)
 
 
-def _faults_in_float64(subject: Subject, cases: Sequence[OperatorCase], training: bool) -> list[str]:
-    """Return what is wrong with cases, in one program as long as nothing is."""
-    try:
-        _operators_in_float64(subject, cases, training)
-    except Exception as error:
-        if len(cases) > 1:
-            middle = len(cases) // 2
-            halves = (cases[:middle], cases[middle:])
-            return [fault for half in halves for fault in _faults_in_float64(subject, half, training)]
-        (case,) = cases
-        if isinstance(error, UnsupportedError) and case.operator in FLOAT32_ONLY:
-            return []
-        return [f"{case.path} {'gradient' if training else 'forward'}: {error}"[:300]]
-    return []
-
-
-def _operators_in_float64(subject: Subject, cases: Sequence[OperatorCase], training: bool) -> None:
-    graphs = [case.graph(training=training) for case in cases]
-    mode = "training" if training else "inference"
-    built = CaseProgram.build(cases, graphs, subject, mode, precision="fp64")
+def _outputs_in_float64(cases: Sequence[OperatorCase], subject: Subject) -> list[Measurement]:
+    graphs = [case.graph(training=False) for case in cases]
+    built = CaseProgram.build(cases, graphs, subject, "inference", precision="fp64")
     batches = built.batches(0)
-    loaded = built.load(batches)
-    if not training:
-        outputs = fetch_outputs(built.program, built.graph, loaded)
-        real = [array.dtype for array in outputs.values() if array.dtype.kind not in "biu"]
-        assert set(real) <= {np.dtype(np.float64)}, "fetched in another type"
-        for found, reference, graph, batch in zip(built.parts(outputs), built.references, graphs, batches):
-            near(found, fetch_outputs(reference, graph, reference.load(batch)), EXACT)
-        return
-    _, gradients = built.program.gradients(loaded)
-    assert all(array.dtype == np.float64 for array in gradients.values()), "gradients in another type"
-    for found, reference, batch in zip(built.parts(gradients), built.references, batches):
-        near(found, reference.gradients(reference.load(batch))[1], EXACT)
+    outputs = fetch_outputs(built.program, built.graph, built.load(batches))
+    _require_float64(outputs)
+    exact = [fetch_outputs(r, g, r.load(b)) for r, g, b in zip(built.references, graphs, batches)]
+    return [compare(found, expected, EXACT) for found, expected in zip(built.parts(outputs), exact)]
+
+
+def _gradients_in_float64(cases: Sequence[OperatorCase], subject: Subject) -> list[Measurement]:
+    graphs = [case.graph(training=True) for case in cases]
+    built = CaseProgram.build(cases, graphs, subject, "training", precision="fp64")
+    batches = built.batches(0)
+    _, gradients = built.program.gradients(built.load(batches))
+    _require_float64(gradients)
+    exact = [r.gradients(r.load(b))[1] for r, b in zip(built.references, batches)]
+    return [compare(found, expected, EXACT) for found, expected in zip(built.parts(gradients), exact)]
+
+
+def _require_float64(arrays: Arrays) -> None:
+    others = {
+        name: a.dtype for name, a in arrays.items() if a.dtype.kind not in "biu" and a.dtype != np.float64
+    }
+    if others:
+        raise CheckFailed(f"in another type: {others}")
 
 
 def check_float64_all_the_way(subject: Subject) -> None:

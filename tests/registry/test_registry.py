@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import types
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -14,6 +15,7 @@ import pytest
 from benchmarker import registry
 from benchmarker.errors import PluginError, UsageError
 from benchmarker.graph.network import Network
+from benchmarker.hookspecs import fault
 from benchmarker.version import OWN_DISTRIBUTIONS
 from tests.conftest import Command
 
@@ -212,3 +214,20 @@ def test_a_hook_that_was_renamed_is_told_with_its_new_name(
     note = listed(command.with_path(folder), "collectors")["old"]["note"]
     assert "'benchmarker_watch_apart'" in note
     assert "'benchmarker_watch_untimed'" in note
+
+
+def test_a_fault_of_one_plugin_is_none_of_the_next() -> None:
+    def chart() -> None:
+        """What pictures are made of."""
+
+    good, wrong = types.ModuleType("good"), types.ModuleType("wrong")
+    good.benchmarker_chart = chart  # type: ignore[attr-defined]
+    wrong.benchmarker_chart = lambda more: more  # type: ignore[attr-defined]
+    wrong.benchmarker_other = chart  # type: ignore[attr-defined]
+    first = fault(wrong, "charts", "picture")
+    assert first is not None
+    assert "does not match" in first
+    assert fault(good, "charts", "picture") is None
+    assert fault(wrong, "charts", "picture") == first
+    assert fault(types.ModuleType("empty"), "charts", "picture") == "defines no function 'benchmarker_chart'"
+    assert fault(good, "charts", "other") is None

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
-from benchmarker.execution.environments.places import MARK, environments_folder
+from benchmarker.execution.environments.places import DAMAGE_MARK, environments_folder
 
 _BLOCK = 1 << 20
 
@@ -91,7 +91,7 @@ def mark_damaged(name: str, *, contents: bool = False) -> str | None:
     if not found:
         return None
     try:
-        (folder / MARK).touch()
+        (folder / DAMAGE_MARK).touch()
         then = "the next run, or 'benchmarker env create', recreates it"
     except OSError:
         then = f"remove it with 'benchmarker env remove {name}'"

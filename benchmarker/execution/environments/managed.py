@@ -21,7 +21,7 @@ from benchmarker.cache import (
 )
 from benchmarker.errors import EnvironmentCreationError, UsageError, did_you_mean
 from benchmarker.execution.environments.places import (
-    MARK,
+    DAMAGE_MARK,
     compile_caches_folder,
     environments_folder,
     python_of,
@@ -77,7 +77,7 @@ class ManagedEnvironment:
 
 def _read(folder: Path) -> ManagedEnvironment | None:
     """Return the finished environment in a folder; None if its Python has gone since, or it is damaged."""
-    if (folder / MARK).exists():
+    if (folder / DAMAGE_MARK).exists():
         return None
     try:
         facts = load_json(folder / METADATA)

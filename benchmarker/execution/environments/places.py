@@ -8,7 +8,7 @@ from pathlib import Path
 from benchmarker.cache import home
 from benchmarker.errors import EnvironmentCreationError
 
-MARK = "damaged"
+DAMAGE_MARK = "damaged"
 """A file of this name says that an environment is to be made anew."""
 
 

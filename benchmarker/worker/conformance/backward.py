@@ -65,8 +65,8 @@ def _upstream(cases: Sequence[OperatorCase], subject: Subject) -> list[Measureme
     value, kept = built.program.gradient_step(loaded)
     built.program.synchronize((value, kept))
     outputs = dict(zip(built.graph.outputs, built.program.fetch(value)))
-    given = zip(built.graphs, built.references, batches, built.parts(gradients), built.parts(outputs))
-    return [_compared_both_ways(*each, subject.tolerance(graph)) for graph, each in zip(graphs, given)]
+    parts = (built.references, batches, built.parts(gradients), built.parts(outputs))
+    return list(map(_compared_both_ways, graphs, *parts, map(subject.tolerance, graphs)))
 
 
 def _compared_both_ways(

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 
 from benchmarker.worker.conformance.case_checks import CaseMeasure, CaseProgram
 from benchmarker.worker.conformance.cases import OPERATOR_CASES, OperatorCase
@@ -13,11 +14,17 @@ _BATCHES = 2
 """The second mini-batch shows what a program keeps of the first."""
 
 
-def _forward(cases: Sequence[OperatorCase], subject: Subject) -> list[Measurement]:
-    graphs = [case.graph(training=False) for case in cases]
-    built = CaseProgram.build(cases, graphs, subject, "inference")
+def _over_batches(
+    compared: Callable[[CaseProgram, Subject, int], list[Measurement]],
+    mode: str,
+    cases: Sequence[OperatorCase],
+    subject: Subject,
+) -> list[Measurement]:
+    """Return the worst that was found of each case over the mini-batches."""
+    graphs = [case.graph(training=mode == "training") for case in cases]
+    built = CaseProgram.build(cases, graphs, subject, mode)
     require_same_parameters(built.program, built.graph, built.parameters)
-    rounds = [_outputs_compared(built, subject, subject.seed + number) for number in range(_BATCHES)]
+    rounds = [compared(built, subject, subject.seed + number) for number in range(_BATCHES)]
     return list(map(worst, zip(*rounds)))
 
 
@@ -29,14 +36,6 @@ def _outputs_compared(built: CaseProgram, subject: Subject, seed: int) -> list[M
         for reference, graph, batch in zip(built.references, built.graphs, batches)
     ]
     return list(map(compare, found, expected, map(subject.tolerance, built.graphs)))
-
-
-def _gradient(cases: Sequence[OperatorCase], subject: Subject) -> list[Measurement]:
-    graphs = [case.graph(training=True) for case in cases]
-    built = CaseProgram.build(cases, graphs, subject, "training")
-    require_same_parameters(built.program, built.graph, built.parameters)
-    rounds = [_gradients_compared(built, subject, subject.seed + number) for number in range(_BATCHES)]
-    return list(map(worst, zip(*rounds)))
 
 
 def _gradients_compared(built: CaseProgram, subject: Subject, seed: int) -> list[Measurement]:
@@ -61,12 +60,16 @@ def _loss_fault(loss: float, expected: Sequence[float], tolerance: float) -> Mea
     return Measurement(off, tolerance, f"the loss is {loss}, expected {total}")
 
 
+_FORWARD = partial(_over_batches, _outputs_compared, "inference")
+_GRADIENT = partial(_over_batches, _gradients_compared, "training")
+
+
 def operator_checks() -> tuple[Check, ...]:
     """Return a forward and a gradient check for each case."""
-    forward = (Check(f"forward/{case.path}", CaseMeasure(case, _forward)) for case in OPERATOR_CASES)
+    forward = (Check(f"forward/{case.path}", CaseMeasure(case, _FORWARD)) for case in OPERATOR_CASES)
     # Where an operator bends any subgradient is right: see the checks of ties.
     unique = (
         case for case in OPERATOR_CASES if all(o.values != "zeros" for o in case.named_operands().values())
     )
-    gradient = (Check(f"gradient/{case.path}", CaseMeasure(case, _gradient)) for case in unique)
+    gradient = (Check(f"gradient/{case.path}", CaseMeasure(case, _GRADIENT)) for case in unique)
     return (*forward, *gradient)
