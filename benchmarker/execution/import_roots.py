@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import importlib.util
 import re
+import sys
 from collections.abc import Iterable
+from functools import cache
 from pathlib import Path
 
 from benchmarker.errors import PluginError
@@ -29,17 +31,20 @@ def import_roots(values: Iterable[str]) -> dict[str, str]:
         If a package is not in an ordinary folder.
     """
     names = {"benchmarker", *(module_of(value).split(".")[0] for value in values)}
-    return {name: str(_folder(name)) for name in sorted(names | _siblings(names))}
+    siblings = _siblings(frozenset(names - {"benchmarker"}), tuple(sys.path))
+    return {name: str(_folder(name)) for name in sorted(names | siblings)}
 
 
-def _siblings(names: Iterable[str]) -> set[str]:
+@cache
+def _siblings(others: frozenset[str], path: tuple[str, ...]) -> set[str]:
     """Return the other top-level packages of the distributions that have these: a plug-in may consist of several.
 
     Left out are those that cannot be found and namespace packages, which the distribution may share with others.
+    Reading what all distributions hold takes longer than anything else before a worker, so it is done once for a path.
     """
-    others, found = set(names) - {"benchmarker"}, set[str]()
+    found = set[str]()
     for distribution in distributions() if others else ():
-        own = _top_level(distribution, others)
+        own = _top_level(distribution, set(others))
         if not own.isdisjoint(others):
             found |= {name for name in own if _is_ordinary(name)}
     return found

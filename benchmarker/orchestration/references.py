@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import os
 import re
 from collections.abc import Mapping
 from dataclasses import replace
@@ -129,7 +130,9 @@ def _code_digest(problem: str, packages: Mapping[str, str]) -> str:
 
 def _python_files(folder: Path) -> list[Path]:
     """Return the modules below a folder, which must have some: a renamed one would serve stale references."""
-    found = sorted(folder.rglob("*.py"))
+    # os.walk takes a third of the time of rglob, and each run asks.
+    walked = ((inner, names) for inner, _, names in os.walk(folder))
+    found = sorted(Path(inner, name) for inner, names in walked for name in names if name.endswith(".py"))
     if not found:
         raise FileNotFoundError(f"there are no modules below '{folder}', on which references depend")
     return found

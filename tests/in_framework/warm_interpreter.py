@@ -15,6 +15,7 @@ import contextlib  # noqa: E402
 import ctypes  # noqa: E402
 import fcntl  # noqa: E402
 import gc  # noqa: E402
+import importlib  # noqa: E402
 import json  # noqa: E402
 import os  # noqa: E402
 import runpy  # noqa: E402
@@ -28,6 +29,19 @@ from pathlib import Path  # noqa: E402
 from typing import Any  # noqa: E402
 
 CLONE_NEWNET = 0x40000000
+LATER_IMPORTS = (
+    "encodings.ascii",
+    "encodings.cp437",
+    "faulthandler",
+    "numpy.ma",
+    "pkgutil",
+    "benchmarker.plugins.numpy.framework",
+    "benchmarker.problems.mnist_mlp",
+    "benchmarker.worker.jobs.rank",
+    "benchmarker.worker.jobs.train",
+    "benchmarker.worker.training.session",
+)
+"""What many of the tests' workers import besides what a command's own server does."""
 MAX_IDLE_SECONDS = 240.0
 MAX_REQUEST_BYTES = 1 << 18
 MAX_DESCRIPTORS = 32
@@ -47,6 +61,8 @@ def warm_up(framework: str, folder: str) -> dict[str, int]:
     from tests.in_framework.rare_collections import collect_rarely
 
     import_framework(framework)
+    for name in LATER_IMPORTS:
+        importlib.import_module(name)
     sys.path[:] = usual
     gc.collect()
     collect_rarely()
