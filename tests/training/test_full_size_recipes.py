@@ -65,7 +65,13 @@ def trained(
     folder.mkdir()
     write(folder)
     finished = command(
-        "train", str(file or name), f"--data-dir={folder}", f"--max-steps={STEPS}", "--threads=1", "--json", *more
+        "train",
+        str(file or name),
+        f"--data-dir={folder}",
+        f"--max-steps={STEPS}",
+        "--threads=1",
+        "--json",
+        *more,
     )
     assert finished.status == 0, finished.stderr
     (record,) = finished.records
