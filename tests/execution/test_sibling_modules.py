@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from benchmarker.execution import import_roots as roots
+from benchmarker.execution.distributions import distributions
 from tests.conftest import Command
 
 PROBLEM = """
@@ -58,3 +60,25 @@ def test_modules_of_a_distribution(
         "first_problem": str(folder),
         "first_helpers": str(folder),
     }
+
+
+def test_distributions_are_read_once_for_a_path(
+    distribution: Distribution, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made = distribution("two", {}, {"first_problem": "import first_helpers", "first_helpers": ""})
+    monkeypatch.syspath_prepend(made)
+    read: list[int] = []
+
+    def counted() -> list[Any]:
+        found = [*distributions()]
+        read.append(len(found))
+        return found
+
+    monkeypatch.setattr(roots, "distributions", counted)
+    first, again = roots.import_roots(("first_problem:x",)), roots.import_roots(("first_problem:x",))
+    assert first == again
+    assert len(read) == 1
+    (made / "two-1.0.dist-info" / "top_level.txt").write_text("first_problem\n")
+    monkeypatch.syspath_prepend(made.parent)
+    assert "first_helpers" not in roots.import_roots(("first_problem:x",))
+    assert len(read) == 2
