@@ -488,3 +488,10 @@ def test_an_interrupt_is_one_of_all_ranks(tmp_path: Path) -> None:
     assert (failed.status, failed.message) == ("interrupted", "interrupted by the user")
     with pytest.raises(KeyboardInterrupt):
         answers[1].failure_unless_interrupted()
+
+
+def test_of_ranks_that_ended_at_once_the_one_that_was_killed_is_named() -> None:
+    """MPI aborts where another rank is gone, often before anyone has looked."""
+    seen = [1, -signal.SIGABRT, -signal.SIGKILL]
+    assert sorted(seen, key=event_loop.order_of_blame) == [-signal.SIGKILL, -signal.SIGABRT, 1]
+    assert event_loop.order_of_blame(-signal.SIGSEGV) == event_loop.order_of_blame(None) == 0

@@ -131,7 +131,7 @@ class EventLoop:
         bad = [number for number in ended if not self._is_good(number)]
         if bad:
             # Of those that were noticed at once, one that was killed is the cause rather than one that gave up.
-            first = min(bad, key=lambda number: (self._outcomes[number].exit_status or 0) > 0)
+            first = min(bad, key=lambda number: order_of_blame(self._outcomes[number].exit_status))
             for number in bad:
                 if number != first and self._ranks[number].last_event != "error":
                     self._outcomes[number] = _ended_with_others(self._outcomes[number])
@@ -219,6 +219,16 @@ class EventLoop:
             self._outcomes[number] = Outcome(
                 rank.worker.end(), ended_by.get(number, "group"), rank.unreadable
             )
+
+
+def order_of_blame(status: int | None) -> int:
+    """Return how early a process that ended so is named among those that were noticed at once.
+
+    First one that a signal hit, then one that aborted, as MPI does that has lost another rank, then one that left.
+    """
+    if status is not None and status > 0:
+        return 2
+    return int(status == -signal.SIGABRT)
 
 
 def _ended_with_others(outcome: Outcome) -> Outcome:
