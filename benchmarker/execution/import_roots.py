@@ -36,7 +36,7 @@ def import_roots(values: Iterable[str]) -> dict[str, str]:
 
 
 @cache
-def _siblings(others: frozenset[str], path: tuple[str, ...]) -> set[str]:
+def _siblings(others: frozenset[str], path: tuple[str, ...]) -> frozenset[str]:
     """Return the other top-level packages of the distributions that have these: a plug-in may consist of several.
 
     Left out are those that cannot be found and namespace packages, which the distribution may share with others.
@@ -44,13 +44,13 @@ def _siblings(others: frozenset[str], path: tuple[str, ...]) -> set[str]:
     """
     found = set[str]()
     for distribution in distributions() if others else ():
-        own = _top_level(distribution, set(others))
+        own = _top_level(distribution, others)
         if not own.isdisjoint(others):
             found |= {name for name in own if _is_ordinary(name)}
-    return found
+    return frozenset(found)
 
 
-def _top_level(distribution: Distribution, wanted: set[str]) -> set[str]:
+def _top_level(distribution: Distribution, wanted: frozenset[str]) -> set[str]:
     """Return the names that a distribution has at the top, by its list of files or what setuptools writes."""
     listed = distribution.read_text("top_level.txt")
     if listed is not None:
@@ -66,7 +66,7 @@ def _top_level(distribution: Distribution, wanted: set[str]) -> set[str]:
     return {name for name in tops if name.isidentifier() and name != "__pycache__"}
 
 
-def _only_distribution(distribution: Distribution, wanted: set[str]) -> list[str]:
+def _only_distribution(distribution: Distribution, wanted: frozenset[str]) -> list[str]:
     """Return what lies beside a distribution that lists no files, if it is the only one in its folder.
 
     Besides the modules that are wanted, only what a module there imports: all else may be anything.

@@ -130,7 +130,7 @@ def _code_digest(problem: str, packages: Mapping[str, str]) -> str:
 
 def _python_files(folder: Path) -> list[Path]:
     """Return the modules below a folder, which must have some: a renamed one would serve stale references."""
-    # os.walk takes a third of the time of rglob, and each run asks.
+    # By os.walk, which takes less time than rglob: each run asks.
     walked = ((inner, names) for inner, _, names in os.walk(folder))
     found = sorted(Path(inner, name) for inner, names in walked for name in names if name.endswith(".py"))
     if not found:

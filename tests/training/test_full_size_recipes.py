@@ -103,8 +103,9 @@ def test_the_recipes_of_cifar10_and_imdb_train(
     text = registry.recipe(name).file.read_text(encoding="utf-8")
     file = command.folder / f"{name}.toml"
     file.write_text(re.sub(r"^batch_size = \d+$", "batch_size = 8", text, flags=re.MULTILINE))
-    training = trained(command, name, write, "--framework=pytorch", file=file)["training"]
-    assert training["split_samples"]["train"] in (160, 200)
+    record = trained(command, name, write, "--framework=pytorch", file=file)
+    assert record["batch_size"] == 8
+    assert record["training"]["split_samples"]["train"] in (160, 200)
 
 
 @pytest.mark.framework("pytorch")
