@@ -265,6 +265,15 @@ def cold_interpreters(request: pytest.FixtureRequest) -> None:
 
 
 @pytest.fixture
+def warm_workers(session_folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Have runs that the test makes in this process start workers as forks too."""
+    from benchmarker.execution.launchers import spawned
+    from tests.support.warm_interpreters import warm_start
+
+    monkeypatch.setattr(spawned, "_start", warm_start(spawned._start, session_folder / "warm"))
+
+
+@pytest.fixture
 def own_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     """A cache of the test's own for what is read in this process, e.g. data sets."""
     from benchmarker.data.prepared import prepare

@@ -53,8 +53,14 @@ class Table(RuleOfParts):
 
 def field_rules(kind: type[Any]) -> Mapping[str, Rule]:
     """Return what each field of a dataclass may hold: its rule stands in the annotation."""
-    hints = typing.get_type_hints(kind, include_extras=True)
-    return {field.name: hints[field.name].__metadata__[0] for field in dataclasses.fields(kind)}
+    if kind not in _FIELD_RULES:
+        hints = typing.get_type_hints(kind, include_extras=True)
+        _FIELD_RULES[kind] = {f.name: hints[f.name].__metadata__[0] for f in dataclasses.fields(kind)}
+    return _FIELD_RULES[kind]
+
+
+_FIELD_RULES: dict[type[Any], Mapping[str, Rule]] = {}
+"""Of the dataclasses that were asked for: to evaluate their annotations takes a millisecond."""
 
 
 def required_fields(kind: type[Any]) -> list[str]:

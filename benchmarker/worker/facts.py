@@ -88,11 +88,17 @@ def _smaps_rollup() -> dict[str, int]:
 
 def _last_cpus() -> list[int]:
     """Return the CPUs on which the process's threads ran last."""
+    try:
+        with os.scandir("/proc/self/task") as entries:
+            threads = [entry.name for entry in entries]
+    except OSError:
+        return []
     found = set()
-    for stat in Path("/proc/self/task").glob("*/stat"):
+    for thread in threads:
         try:
-            # The name stands in parentheses and may hold any character; the CPU is the 37th word after it.
-            found.add(int(stat.read_text().rpartition(")")[2].split()[36]))
+            with open(f"/proc/self/task/{thread}/stat", "rb") as file:
+                # The name stands in parentheses and may hold any byte; the CPU is the 37th word after it.
+                found.add(int(file.read().rpartition(b")")[2].split()[36]))
         except (OSError, IndexError, ValueError):
             continue  # a thread that has ended
     return sorted(found)

@@ -42,6 +42,9 @@ OF_SUBMISSIONS = {"part"}
 """What the jobs of a submission add to the command."""
 
 
+pytestmark = pytest.mark.usefixtures("warm_workers")
+
+
 @pytest.fixture(autouse=True)
 def here(tmp_path: Path, cache_home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)

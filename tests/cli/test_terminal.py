@@ -66,7 +66,7 @@ def test_runs_at_once_have_a_bar_each(command: Command, columns: int) -> None:
     assert (
         command(
             *("--framework=numpy", "--problem=mnist_mlp", "--batch-size=32", "--threads=1"),
-            *("--seconds=1", "--warmup=3"),
+            *("--seconds=0.4", "--warmup=3"),
         ).status
         == 0
     )

@@ -91,7 +91,9 @@ def test_where_the_cache_folder_cannot_be_written_either_it_lies_beside_the_temp
 
 def shell(command: Command, redirections: str, *options: str) -> subprocess.CompletedProcess[str]:
     """Run NumPy in a shell that redirects as told."""
-    words = f"'{sys.executable}' -m benchmarker --framework=numpy {' '.join(QUICK)} {' '.join(options)}"
+    words = (
+        f"'{sys.executable}' -m tests.support.warm_command --framework=numpy {' '.join((*QUICK, *options))}"
+    )
     return subprocess.run(
         ["bash", "-c", f"{words} {redirections}"],
         cwd=command.folder,

@@ -22,7 +22,7 @@ from benchmarker.records.timestamps import from_record
 from benchmarker.records.validation import check_file
 from tests.conftest import Command
 
-pytestmark = pytest.mark.framework("numpy")
+pytestmark = [pytest.mark.framework("numpy"), pytest.mark.usefixtures("warm_workers")]
 
 QUICK = ("--problem=mnist_mlp", "--batch-size=2", "--steps=3", "--warmup=1", "--json", "--no-verify")
 LAUNCHER = """

@@ -55,7 +55,7 @@ class Terminal:
         self.chunks: list[bytes] = []
         inherited = {name: value for name, value in command.environment.items() if name != "NO_COLOR"}
         self.process = subprocess.Popen(
-            [sys.executable, "-m", "benchmarker", *arguments],
+            [sys.executable, "-m", "tests.support.warm_command", *arguments],
             cwd=command.folder,
             env={**inherited, "TERM": "xterm-256color", **environment},
             stdin=subprocess.DEVNULL,

@@ -193,10 +193,10 @@ def of_many_runs(environment: Mapping[str, str], framework: str) -> dict[str, st
 def use_warm_interpreters(folder: Path) -> None:
     """Have this process start workers of managed environments and of its own so, with sockets in a folder."""
     usual = spawned._start
-    spawned._start = _warm_start(usual, folder)
+    spawned._start = warm_start(usual, folder)
 
 
-def _warm_start(usual: Callable[..., Any], sockets: Path) -> Callable[..., Any]:
+def warm_start(usual: Callable[..., Any], sockets: Path) -> Callable[..., Any]:
     def start(command: WorkerCommand, mark: str, events: int, control: int, kept: Sequence[int]) -> Any:
         framework, network = _imported(command), _network(command.prefix)
         if framework is None or network is None:

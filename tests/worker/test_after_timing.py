@@ -38,6 +38,12 @@ def much_budget(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(budget, "MIN_SECONDS", 60.0)
 
 
+@pytest.fixture
+def short_rows(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Queue few steps where something else is looked at than whether they are waited for."""
+    monkeypatch.setattr(timing_again, "LATE_SECONDS", 0.0)
+
+
 def proof_of(*arguments: Any, **options: Any) -> dict[str, Any]:
     sent = run_events(*arguments, **options)
     assert "proof" in sent, sent["verification"]["reason"]
@@ -61,7 +67,7 @@ def few_masks(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(dropout_again, "MAX_DRAWS", dropout_again.MIN_DRAWS)
 
 
-@pytest.mark.usefixtures("few_masks")
+@pytest.mark.usefixtures("few_masks", "short_rows")
 @pytest.mark.parametrize("dropout", [0.0, 0.5])
 @pytest.mark.parametrize("kind", OPTIMIZERS)
 def test_every_optimizer_of_the_reference_passes(kind: str, dropout: float, tmp_path: Path) -> None:
@@ -80,6 +86,7 @@ OTHER_DECAYS = [
 ]
 
 
+@pytest.mark.usefixtures("short_rows")
 @pytest.mark.parametrize(("kind", "decay"), OTHER_DECAYS)
 def test_weight_decay_is_followed(kind: str, decay: float, tmp_path: Path) -> None:
     job = replace(TRAINING, optimizer=replace(Optimizer.default(kind), weight_decay=decay))
@@ -87,6 +94,7 @@ def test_weight_decay_is_followed(kind: str, decay: float, tmp_path: Path) -> No
     assert proof["status"] == "passed", proof
 
 
+@pytest.mark.usefixtures("short_rows")
 @pytest.mark.parametrize("precision", ["fp32", "fp64"])
 def test_micro_batches_and_precisions_pass(precision: str, tmp_path: Path) -> None:
     job = replace(TRAINING, precision=precision, micro_batch=3, optimizer=MOMENTUM)
@@ -120,6 +128,7 @@ STEP_FAULTS: dict[str, tuple[Any, Callable[[], Framework]]] = {
 }
 
 
+@pytest.mark.usefixtures("short_rows")
 @pytest.mark.parametrize("fault", STEP_FAULTS)
 def test_a_step_that_is_wrong_later_is_found(fault: str, tmp_path: Path) -> None:
     job, framework = STEP_FAULTS[fault]
@@ -136,6 +145,7 @@ def failed(job: Any, folder: Path, framework: Callable[[], Framework], **options
     return {name for name, status in found.items() if status == "failed"}
 
 
+@pytest.mark.usefixtures("short_rows")
 @pytest.mark.parametrize("kind", OPTIMIZERS)
 def test_a_right_program_that_tells_no_state_passes(kind: str, tmp_path: Path) -> None:
     job = replace(TRAINING, optimizer=Optimizer.default(kind))
@@ -347,7 +357,7 @@ def without_budget(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(budget, "RUN_SHARE", 0.0)
 
 
-@pytest.mark.usefixtures("without_budget")
+@pytest.mark.usefixtures("without_budget", "short_rows")
 @pytest.mark.parametrize("samples", [3, 6])
 @pytest.mark.parametrize("kind", OPTIMIZERS)
 def test_where_the_reference_is_too_dear_the_first_step_is_made_again(
@@ -375,14 +385,14 @@ DEAR = {
 }
 
 
-@pytest.mark.usefixtures("without_budget")
+@pytest.mark.usefixtures("without_budget", "short_rows")
 @pytest.mark.parametrize("fault", DEAR)
 def test_where_the_reference_is_too_dear_steps_are_followed_all_the_same(fault: str, tmp_path: Path) -> None:
     job, framework = STEP_FAULTS[fault]
     assert failed(job, tmp_path, framework) & DEAR[fault]
 
 
-@pytest.mark.usefixtures("without_budget")
+@pytest.mark.usefixtures("without_budget", "short_rows")
 @pytest.mark.parametrize("samples", [3, 6])
 @pytest.mark.parametrize("program", [faults.SlowStatistics, faults.KeepsMiniBatch])
 def test_where_the_reference_is_too_dear_the_first_step_shows_more(

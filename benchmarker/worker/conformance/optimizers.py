@@ -20,6 +20,7 @@ from benchmarker.plugins.common.hyperparameters import Hyperparameters
 from benchmarker.plugins.numpy.equations import Equations
 from benchmarker.training.optimizers import BUILT_IN
 from benchmarker.training.optimizers.advance import places
+from benchmarker.worker.conformance.gradient_program import GradientProgram
 from benchmarker.worker.conformance.result import CheckFailed, Measurement, Skipped, compare, relative_error
 from benchmarker.worker.conformance.subject import (
     Check,
@@ -254,9 +255,9 @@ def _schedule(optimizer: Optimizer) -> Iterator[dict[str, float]]:
 
 
 def _followed_schedule(
-    optimizer: Optimizer, subject: Subject, network: Callable[[], Graph] = matrix_network
+    optimizer: Optimizer, differentiated: GradientProgram, subject: Subject
 ) -> Measurement:
-    graph = network()
+    graph = differentiated.network()
     start = draw_parameters(graph, subject.seed)
     program = subject.program(graph, start, "training", optimizer)
     expected = {name: array.astype(np.float64) for name, array in start.items()}
@@ -272,9 +273,9 @@ def _followed_schedule(
     for step, values in enumerate(schedule):
         program.use_hyperparameters(prepared[step])
         known.take(values)
-        batch = program.load(draw_batch(graph, subject.seed + step))
-        _, gradients = program.gradients(batch)
-        program.synchronize(program.train_step(batch))
+        batch = draw_batch(graph, subject.seed + step)
+        gradients = differentiated.gradients(subject, program, batch)
+        program.synchronize(program.train_step(program.load(batch)))
         update({name: gradient.astype(np.float64) for name, gradient in gradients.items()})
     worst, where = max(
         _off(start, expected, program.parameters(), ""),
@@ -328,17 +329,19 @@ MODIFIED = {
 
 
 def _schedule_checks() -> Iterator[Check]:
+    of_matrices = GradientProgram(matrix_network)
     for name, optimizer in SCHEDULED.items():
-        yield Check(f"optimizer/{name}/schedule", partial(_followed_schedule, optimizer))
+        yield Check(f"optimizer/{name}/schedule", partial(_followed_schedule, optimizer, of_matrices))
     for name, optimizer in MODIFIED.items():
-        yield Check(f"optimizer/{name}", partial(_followed_schedule, optimizer))
+        yield Check(f"optimizer/{name}", partial(_followed_schedule, optimizer, of_matrices))
     for name, network in (("of-lstm", recurrent_network), ("both-ways", two_way_network)):
+        differentiated = GradientProgram(network)
         for kind in WHOLE:
-            followed = partial(_followed_schedule, SCHEDULED[kind], network=network)
+            followed = partial(_followed_schedule, SCHEDULED[kind], differentiated)
             yield Check(f"optimizer/{kind}/schedule-{name}", followed)
         # A framework that keeps biases and weights in one tensor must tell them apart.
         optimizer = MODIFIED["momentum/decay-of-weights"]
-        followed = partial(_followed_schedule, optimizer, network=network)
+        followed = partial(_followed_schedule, optimizer, differentiated)
         yield Check(f"optimizer/momentum/decay-of-weights-{name}", followed)
 
 

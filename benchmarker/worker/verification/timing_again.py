@@ -35,6 +35,10 @@ A busy machine can hide in one trial what was not waited for, or feign it: where
 """
 LATE_SECONDS, LATE_SECONDS_OF_SUSPECTS = 0.01, 0.16
 """Steps are queued for so long, so that what was not waited for adds up; what others add does not."""
+ROW_MARGIN = 1.25
+"""Steps beyond those that should take so long, since no two rows take the same time."""
+MIN_GROWTH, MAX_GROWTH = 2.0, 8.0
+"""Of a row that was too short: one that others disturbed may seem to take no time at all."""
 MAX_QUEUED = 1024
 MAX_KEPT = 32
 """More results would take so long to bring home that they seemed late, however soon they were there."""
@@ -161,12 +165,18 @@ def waiting_check(steps: FurtherSteps, batch: Any, kept: int = 0) -> Check:
 
 
 def _long_row(row: _Row, seconds: float) -> tuple[_Row, list[float]]:
-    """Return a row that takes ``seconds`` however little others add to it, and shares of its first trials."""
+    """Return a row that takes ``seconds`` however little others add to it, and shares of its first trials.
+
+    One trial tells how many steps that may take, and is enough of rows that turn out too short.
+    """
     while True:
-        trials = [row.waited_for() for _ in range(INNOCENT_TRIALS)]
-        if min(map(sum, trials)) >= seconds or row.count >= MAX_QUEUED:
+        trials = [row.waited_for()]
+        if sum(trials[0]) >= seconds or row.count >= MAX_QUEUED:
+            trials += [row.waited_for() for _ in range(INNOCENT_TRIALS - 1)]
+        shortest = min(map(sum, trials))
+        if shortest >= seconds or row.count >= MAX_QUEUED:
             return row, [share_late(*trial) for trial in trials]
-        row = row.longer()
+        row = row.longer(seconds / shortest)
 
 
 def _decided(row: _Row) -> list[float]:
@@ -187,8 +197,10 @@ class _Row:
         self.count, self._kept = count, kept
         self._first: list[Any] = []
 
-    def longer(self) -> _Row:
-        return _Row(self._steps, self._batch, 4 * self.count, self._kept)
+    def longer(self, times: float) -> _Row:
+        """Return a row that should take so many times as long."""
+        growth = min(MAX_GROWTH, max(MIN_GROWTH, ROW_MARGIN * times))
+        return _Row(self._steps, self._batch, min(MAX_QUEUED, math.ceil(self.count * growth)), self._kept)
 
     def waited_for(self) -> tuple[float, float]:
         return waited_for(self._steps.program, self, self.collect)

@@ -46,7 +46,7 @@ def beyond_the_axes(whole: Figure) -> set[int]:
 def shown_texts(whole: Figure) -> Iterator[tuple[Text, Bbox]]:
     with styled():
         canvas = FigureCanvasAgg(whole)
-        canvas.draw()
+        whole.draw_without_rendering()
         gone = beyond_the_axes(whole)
         for text in whole.findobj(Text):
             box = text.get_window_extent(canvas.get_renderer())
