@@ -60,7 +60,7 @@ def field_rules(kind: type[Any]) -> Mapping[str, Rule]:
 
 
 _FIELD_RULES: dict[type[Any], Mapping[str, Rule]] = {}
-"""Of the dataclasses that were asked for: to evaluate their annotations takes a millisecond."""
+"""Of the dataclasses that were asked for: to evaluate annotations takes some tenths of a millisecond."""
 
 
 def required_fields(kind: type[Any]) -> list[str]:

@@ -63,10 +63,21 @@ def warm_up(framework: str, folder: str) -> dict[str, int]:
     import_framework(framework)
     for name in LATER_IMPORTS:
         importlib.import_module(name)
+    measure_quickly()
     sys.path[:] = usual
     gc.collect()
     collect_rarely()
     return end_openmp_threads()
+
+
+def measure_quickly() -> None:
+    """Have forks take a tenth of the usual time for what tests seldom look at: no number of theirs is kept."""
+    from benchmarker.worker.measurement import sampling, speed_probe
+    from benchmarker.worker.ranks import timing
+
+    sampling.WARM_UP_SECONDS /= 10
+    speed_probe.MEMORY_BYTES //= 8
+    timing.PARTS_SECONDS /= 10
 
 
 def serve(listener: socket.socket, lock: str, place: str, openmp: Mapping[str, int]) -> None:

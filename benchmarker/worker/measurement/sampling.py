@@ -20,6 +20,9 @@ USUAL_BLOCK = 10
 """Steps of a block where samples are short enough for it."""
 MIN_SAMPLES = 20
 MAX_SAMPLES = 2000
+WARM_UP_SECONDS = 1.0
+MIN_WARM_UP_STEPS, MAX_WARM_UP_STEPS = 3, 2000
+"""Of a warm-up whose length nobody states."""
 
 Step = Callable[[Any], Any]
 Synchronize = Callable[[Any], None]
@@ -154,17 +157,15 @@ def warm_up(
     *,
     clock: Clock = time.perf_counter_ns,
     pulse: Report | None = None,
-    minimum_steps: int = 3,
-    minimum_seconds: float = 1.0,
-    maximum_steps: int = 2000,
 ) -> Samples:
-    """Run steps that do not count: ``count`` of them, or as many as ``minimum_seconds`` holds."""
+    """Run steps that do not count: ``count`` of them, or as many as :data:`WARM_UP_SECONDS` holds."""
     if count is not None:
         return sample(step, synchronize, feed, count, clock=clock, pulse=pulse)
     taken: array[int] = array("q")
     output = None
-    while len(taken) < minimum_steps or (sum(taken) < minimum_seconds * 1e9 and len(taken) < maximum_steps):
-        part = sample(step, synchronize, feed, minimum_steps, clock=clock)
+    enough = WARM_UP_SECONDS * 1e9
+    while len(taken) < MIN_WARM_UP_STEPS or (sum(taken) < enough and len(taken) < MAX_WARM_UP_STEPS):
+        part = sample(step, synchronize, feed, MIN_WARM_UP_STEPS, clock=clock)
         taken.extend(part.nanoseconds)
         output = part.output
         if pulse is not None:

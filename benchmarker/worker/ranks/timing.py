@@ -23,7 +23,6 @@ MAX_TRACED_STEPS = 10
 """Of those made in their parts, of which it is told when each part began."""
 FIRST_STEPS = 3
 """Of the warm-up, from which follows how many more there are."""
-WARM_UP_SECONDS, MAX_WARM_UP_STEPS = 1.0, 2000
 PARTS_SECONDS, MIN_PARTS, MAX_PARTS = 0.5, 5, 50
 """How long steps are made in their parts, and how many."""
 
@@ -72,8 +71,8 @@ def _warm_up(job: RankJob, rank: Rank) -> Samples:
     if wanted is not None:
         return sampling.sample(*what, wanted)
     begun = sampling.sample(*what, FIRST_STEPS)
-    more = math.ceil(WARM_UP_SECONDS / max(begun.median_seconds, 1e-9))
-    more = rank.group.agree("warmup", min(max(more, 1), MAX_WARM_UP_STEPS))
+    more = math.ceil(sampling.WARM_UP_SECONDS / max(begun.median_seconds, 1e-9))
+    more = rank.group.agree("warmup", min(max(more, 1), sampling.MAX_WARM_UP_STEPS))
     return sampling.sample(*what, more)
 
 
