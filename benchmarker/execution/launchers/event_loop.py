@@ -20,6 +20,8 @@ LEAVE_SECONDS = 60.0
 """How long workers may take to leave once all have sent their last event."""
 LOOKS = 4
 """How often one looks for ranks that are stopped while one may say nothing."""
+BLAME_SECONDS = 0.5
+"""How long one looks for a rank that was killed where another has given up without a word."""
 MAX_WAIT_SECONDS = 86400.0
 """The kernel's own limit of one wait is about 24 days; a longer timeout takes several."""
 
@@ -67,6 +69,10 @@ class EventLoop:
         """Since when ranks are seen stopped."""
         self._next_look = time.monotonic()
         self._outcomes: dict[int, Outcome] = {}
+        self._bad: list[int] = []
+        """Ranks that have come to no good end."""
+        self._blame_at: float | None = None
+        """When one of these is named, whoever else may end."""
 
     def run(self) -> list[Outcome]:
         """Handle events until all have ended, or end all when the first of them comes to no good end.
@@ -128,11 +134,12 @@ class EventLoop:
 
     def _end_with_the_first(self, ended: Sequence[int]) -> bool:
         """End all if one has come to no good end, and return whether that is so."""
-        bad = [number for number in ended if not self._is_good(number)]
-        if bad:
-            # Of those that were noticed at once, one that was killed is the cause rather than one that gave up.
-            first = min(bad, key=lambda number: order_of_blame(self._outcomes[number].exit_status))
-            for number in bad:
+        self._bad += [number for number in ended if not self._is_good(number)]
+        if self._bad:
+            if not self._is_first_known():
+                return False
+            first = min(self._bad, key=lambda number: order_of_blame(self._outcomes[number].exit_status))
+            for number in self._bad:
                 if number != first and self._ranks[number].last_event != "error":
                     self._outcomes[number] = _ended_with_others(self._outcomes[number])
             self._end_now()
@@ -143,6 +150,22 @@ class EventLoop:
             self._end_now(failed)
             return True
         return False
+
+    def _is_first_known(self) -> bool:
+        """Return whether one of the bad ends is the cause of the others, or time to look for another is over.
+
+        MPI aborts where it has lost a rank, which may be noticed before that rank's own end.
+        """
+        if not self._running or any(map(self._is_cause, self._bad)):
+            return True
+        now = time.monotonic()
+        if self._blame_at is None:
+            self._blame_at = now + BLAME_SECONDS
+        return now >= self._blame_at
+
+    def _is_cause(self, number: int) -> bool:
+        told = self._ranks[number].last_event == "error"
+        return told or order_of_blame(self._outcomes[number].exit_status) == 0
 
     def _is_good(self, number: int) -> bool:
         """Return whether a rank has ended well; others may wait for one that has left without its result."""
@@ -204,6 +227,8 @@ class EventLoop:
             moments += [since + self._silence for since in self._silences().values()]
         if self._silence is not None:
             moments.append(self._next_look)
+        if self._blame_at is not None:
+            moments.append(self._blame_at)
         return min(max(0.0, min(moments) - time.monotonic()), MAX_WAIT_SECONDS) if moments else None
 
     def _end(self, first: signal.Signals | None, seconds: float, ended_by: dict[int, str]) -> None:
@@ -222,7 +247,7 @@ class EventLoop:
 
 
 def order_of_blame(status: int | None) -> int:
-    """Return how early a process that ended so is named among those that were noticed at once.
+    """Return how early a process that ended so is named among those that came to no good end.
 
     First one that a signal hit, then one that aborted, as MPI does that has lost another rank, then one that left.
     """
