@@ -39,6 +39,7 @@ def told(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     return found
 
 
+@pytest.mark.framework("numpy")
 def test_it_conforms_in_what_it_has(told: dict[str, Any]) -> None:
     checks = told["checks"]
     assert [check for check in checks if check["status"] == "failed"] == []
@@ -47,12 +48,14 @@ def test_it_conforms_in_what_it_has(told: dict[str, Any]) -> None:
     assert {name for name in had if not passed[f"forward/{name}"]} == set()
 
 
+@pytest.mark.framework("numpy")
 def test_every_precision_is_as_near_as_its_elements_are(told: dict[str, Any]) -> None:
     assert len(told["errors"]) == 8 * 5 * 2
     assert [found for found in told["errors"] if found["error"] > WORST[found["precision"]]] == []
     assert {found["precision"] for found in told["errors"] if found["error"] > 1e-4} == {"fp16", "bf16"}
 
 
+@pytest.mark.framework("numpy")
 def test_what_the_libraries_tell_is_told(told: dict[str, Any]) -> None:
     assert told["libraries"] == {"cuda": "13.0", "cublas": "13.1.2", "cudnn": "9.19.0"}
     assert told["seconds"] > 0

@@ -54,6 +54,7 @@ def checked(*patterns: str) -> list[dict[str, Any]]:
     return results
 
 
+@pytest.mark.framework("numpy")
 def test_operators_gradients_and_optimizers_conform() -> None:
     assert sum(result["status"] == "passed" for result in checked(*SUITE)) > 1000
 

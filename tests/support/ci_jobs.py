@@ -25,7 +25,8 @@ def bash(
     done = subprocess.run(
         ["bash", "--noprofile", "--norc", *options, "-c", script],
         cwd=folder,
-        env={**os.environ, **environment},
+        # What pip would compile of NumPy and others takes longer than what is imported of them.
+        env={**os.environ, "PIP_COMPILE": "0", **environment},
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         text=True,
