@@ -8,7 +8,7 @@ import pytest
 
 from benchmarker import registry
 from tests.conftest import ROOT, Command
-from tests.support.rank_runs import NUMPY, PARAMETER_BYTES, check, counted, proven, rank_command
+from tests.support.rank_runs import MLP, NUMPY, PARAMETER_BYTES, check, counted, proven, rank_command
 
 pytestmark = [pytest.mark.framework, pytest.mark.timeout(120)]
 
@@ -30,7 +30,8 @@ REPLAYED = ("asynchronous-server", "stale-synchronous/1")
 @pytest.fixture(scope="module")
 def records(tmp_path_factory: pytest.TempPathFactory) -> dict[str, dict[str, Any]]:
     command = rank_command(tmp_path_factory.mktemp("schemes"))
-    found = proven(command(*NUMPY, "--ranks=2", f"--scheme={','.join(SCHEMES)}", "--json"))
+    run = ("--framework=numpy", *MLP, "--steps=26", "--warmup=1", "--ranks=2")
+    found = proven(command(*run, f"--scheme={','.join(SCHEMES)}", "--json"))
     return dict(zip(SCHEMES, found, strict=True))
 
 
