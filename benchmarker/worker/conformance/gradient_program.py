@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 class GradientProgram:
     """Gradients of a network, whatever rule follows them.
 
-    To compile them anew in the program of each rule would take half of the time of checking it.
+    To compile them anew in the program of each rule takes up to half of the time of checking it.
 
     Parameters
     ----------

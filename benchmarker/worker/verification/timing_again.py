@@ -176,7 +176,7 @@ def _long_row(row: _Row, seconds: float) -> tuple[_Row, list[float]]:
         shortest = min(map(sum, trials))
         if shortest >= seconds or row.count >= MAX_QUEUED:
             return row, [share_late(*trial) for trial in trials]
-        row = row.longer(seconds / shortest)
+        row = row.longer(seconds / max(shortest, 1e-9))
 
 
 def _decided(row: _Row) -> list[float]:
