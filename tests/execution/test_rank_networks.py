@@ -141,7 +141,8 @@ def test_bytes_are_those_of_the_ranks_alone() -> None:
         subprocess.run([sys.executable, "-S", "-c", SEND, "127.0.0.1", str(MEGABYTES)], check=True)
         assert network.sent_bytes() == 0
         run(network, SEND, "127.0.0.1", 8 * MEGABYTES, rank=1)
-        assert network.sent_bytes() == pytest.approx(8 * MEGABYTES, rel=0.01)
+        # Headers, and acknowledgements, which are more where the machine is busy.
+        assert 1 <= network.sent_bytes() / (8 * MEGABYTES) < 1.1
 
 
 @counted
