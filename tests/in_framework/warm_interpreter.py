@@ -71,7 +71,7 @@ def warm_up(framework: str, folder: str) -> dict[str, int]:
 
 
 def measure_quickly() -> None:
-    """Have forks take a tenth of the usual time for what tests seldom look at: no number of theirs is kept."""
+    """Have forks take about a tenth of the usual time for what tests seldom look at: no number of theirs is kept."""
     from benchmarker.worker.measurement import sampling, speed_probe
     from benchmarker.worker.ranks import timing
 

@@ -17,7 +17,7 @@ import pytest
 from benchmarker.api.framework import STEP_MODES, Framework
 from benchmarker.api.optimizer import OPTIMIZERS, Optimizer
 from benchmarker.plugins.numpy.framework import NumpyFramework
-from benchmarker.worker.measurement import sampling
+from benchmarker.worker.measurement import lateness, sampling
 from benchmarker.worker.verification import budget, dropout_again, timing_again
 from benchmarker.worker.verification.samples import NO_ERRORS, tensor_sample
 from benchmarker.worker.verification.tolerances import Expected, Tolerance, with_first_loss
@@ -315,6 +315,23 @@ def _until(moment: float) -> None:
 def test_others_on_a_gpu_neither_hide_nor_feign_what_is_not_waited_for(waits: bool, kept: int) -> None:
     steps: Any = SharedDevice(waits)
     assert timing_again.waiting_check(steps, 0, kept).status == ("passed" if waits else "failed")
+
+
+@pytest.mark.parametrize("first_seconds", [1e-4, 0.0])
+def test_a_row_is_about_as_long_as_it_must_be(first_seconds: float, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Even where the first step seems to take no time: 100 of 0.1 ms would do, and three such rows are made."""
+    made, now = 0, 0.0
+
+    def step(batch: object) -> None:
+        nonlocal made, now
+        now += 1e-4 if made else first_seconds
+        made += 1
+
+    monkeypatch.setattr(lateness, "perf_counter", lambda: now)
+    program = SimpleNamespace(synchronize=lambda output: None)
+    steps: Any = SimpleNamespace(step=step, program=program, collect=lambda output: [])
+    assert timing_again.waiting_check(steps, None).status == "passed"
+    assert 300 < made < 500
 
 
 def test_a_wrong_last_sample_is_found_where_only_some_are_verified_first(tmp_path: Path) -> None:

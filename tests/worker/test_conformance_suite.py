@@ -36,7 +36,7 @@ from benchmarker.worker.conformance import (
 from benchmarker.worker.conformance.cases import OPERATOR_CASES
 from benchmarker.worker.conformance.problems import installed_problem_checks
 from benchmarker.worker.conformance.result import CheckFailed, relative_error
-from tests.support import faulty_frameworks
+from tests.support import faulty_frameworks, late_faults
 
 pytestmark = pytest.mark.framework("numpy")
 
@@ -415,6 +415,12 @@ def test_a_description_that_imports_an_installed_package_is_found(
     )
     monkeypatch.syspath_prepend(tmp_path)
     assert "numpy" in packages_imported_by("heavy_plugin")
+
+
+def test_schedules_are_followed_where_weights_are_given_only_when_a_program_is_built() -> None:
+    checks = tuple(check for check in conformance_checks() if check.name == "optimizer/adam/schedule")
+    framework = late_faults.with_program(late_faults.FixedWeights)()
+    assert [result.status for result in results_of(framework, checks).values()] == ["passed"]
 
 
 def test_a_description_that_does_not_import_is_an_error(
