@@ -418,7 +418,7 @@ def test_a_description_that_imports_an_installed_package_is_found(
 
 
 def test_schedules_are_followed_where_weights_are_given_only_when_a_program_is_built() -> None:
-    checks = tuple(check for check in conformance_checks() if check.name == "optimizer/adam/schedule")
+    checks = tuple(check for check in CHECKS if check.name == "optimizer/adam/schedule")
     framework = late_faults.with_program(late_faults.FixedWeights)()
     assert [result.status for result in results_of(framework, checks).values()] == ["passed"]
 
