@@ -29,7 +29,7 @@ from benchmarker.errors import EnvironmentCreationError
 from benchmarker.execution.launchers import frames
 from benchmarker.execution.launchers.control_pipe import ControlPipe
 from benchmarker.execution.launchers.engine_client import EngineClient, said_in, with_reason
-from benchmarker.execution.launchers.event_loop import EventLoop, of_one
+from benchmarker.execution.launchers.event_loop import BLAME_SECONDS, EventLoop, of_one
 from benchmarker.execution.launchers.local import begin
 from benchmarker.execution.launchers.rank_group import RankGroup, RankProcess
 from benchmarker.execution.launchers.rank_place import place_here
@@ -78,6 +78,11 @@ class EngineLauncher(Launcher):
     def __init__(self) -> None:
         self._places: Sequence[RankPlace] = ()
 
+    @property
+    def blame_seconds(self) -> float:
+        """How long the engine may take to say that it lost a rank, where another has given up without a word."""
+        return BLAME_SECONDS
+
     @abstractmethod
     def open_engine(
         self, processes: int, log: Path, doing: Sequence[str]
@@ -122,7 +127,7 @@ class EngineLauncher(Launcher):
                 start = functools.partial(self._start, group, rank, place)
                 conversations.append(begin(command, start, cleanup))
             group.begin()
-            outcomes = EventLoop(conversations, handler, silence, answered).run()
+            outcomes = EventLoop(conversations, handler, silence, answered, self.blame_seconds).run()
         return [with_reason(outcome, commands[0].log, self.reasons) for outcome in outcomes]
 
     def rank_places(self, processes: int) -> Sequence[RankPlace]:

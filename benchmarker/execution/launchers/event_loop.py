@@ -21,7 +21,7 @@ LEAVE_SECONDS = 60.0
 LOOKS = 4
 """How often one looks for ranks that are stopped while one may say nothing."""
 BLAME_SECONDS = 0.5
-"""How long one looks for a rank that was killed where another has given up without a word."""
+"""How long one looks for a rank that was killed where another has given up without a word, on one machine."""
 MAX_WAIT_SECONDS = 86400.0
 """The kernel's own limit of one wait is about 24 days; a longer timeout takes several."""
 
@@ -49,6 +49,8 @@ class EventLoop:
         Seconds that a rank may say nothing while another waits, or be stopped by a signal.
     answered : collection of str
         The kinds of events that a rank waits for an answer to.
+    blame_seconds : float
+        How long one looks for a rank that was killed where another has given up without a word.
     """
 
     def __init__(
@@ -57,11 +59,13 @@ class EventLoop:
         handler: GroupHandler,
         silence: float | None = None,
         answered: Collection[str] = (),
+        blame_seconds: float = BLAME_SECONDS,
     ) -> None:
         self._ranks = ranks
         self._handler = handler
         self._silence = silence
         self._answered = answered
+        self._blame_seconds = blame_seconds
         self._running = dict(enumerate(ranks))
         self._waiting: dict[int, float] = {}
         """Since when ranks wait for an answer."""
@@ -160,7 +164,7 @@ class EventLoop:
             return True
         now = time.monotonic()
         if self._blame_at is None:
-            self._blame_at = now + BLAME_SECONDS
+            self._blame_at = now + self._blame_seconds
         return now >= self._blame_at
 
     def _is_cause(self, number: int) -> bool:

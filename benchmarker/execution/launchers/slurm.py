@@ -20,7 +20,7 @@ from benchmarker.errors import BenchmarkerError, EnvironmentCreationError, Unsup
 from benchmarker.execution.launchers.control_pipe import ControlPipe
 from benchmarker.execution.launchers.engine_client import EngineClient, with_reason
 from benchmarker.execution.launchers.engine_launcher import EngineLauncher, OpenEngine, through_streams
-from benchmarker.execution.launchers.event_loop import EventLoop, of_one
+from benchmarker.execution.launchers.event_loop import BLAME_SECONDS, EventLoop, of_one
 from benchmarker.execution.launchers.local import begin
 from benchmarker.execution.launchers.rank_link import STREAMS
 from benchmarker.execution.launchers.slurm_allocation import Allocation
@@ -30,11 +30,13 @@ from benchmarker.execution.launchers.worker_process import WorkerProcess
 FAR_END = Path(__file__).with_name("far_end.py")
 KEPT = ("CUDA_VISIBLE_DEVICES", "ROCR_VISIBLE_DEVICES", "SLURM_CONF", "SLURM_JOB_ID", "SLURMD_NODENAME")
 """Variables that the step gives to the worker, which knows no other one of Slurm's."""
+NODE_SECONDS = 30.0
+"""How long a job may take to hear that one of several nodes has failed; an MPI notices that at once, and aborts."""
 _STEP = ("--overlap", "--mpi=none")
 REASONS = (
-    re.compile(r"error: \*\*\* .* \*\*\*"),  # who ended it, and why
-    re.compile(r"error: (?!.*: task \d)"),
-    re.compile(r"error: "),
+    re.compile(r"^\S+: error: \*\*\* .* \*\*\*"),  # who ended it, and why
+    re.compile(r"^\S+: error: (?!.*: task \d)"),
+    re.compile(r"^\S+: error: "),
 )
 
 
@@ -46,6 +48,10 @@ class SlurmLauncher(EngineLauncher):
     rank_variables = ("SLURM_PROCID",)
     kept = KEPT
     reasons = REASONS
+
+    @property
+    def blame_seconds(self) -> float:
+        return NODE_SECONDS if _job_nodes() > 1 else BLAME_SECONDS
 
     def launch(self, command: WorkerCommand, handler: Handler) -> Outcome:
         """Run a worker as a step of the job.
@@ -100,7 +106,7 @@ class SlurmLauncher(EngineLauncher):
             If benchmarker does not run inside a job.
         """
         _require_job()
-        nodes = min(processes, int(os.environ.get("SLURM_JOB_NUM_NODES", "1")))
+        nodes = min(processes, _job_nodes())
         place = [f"--nodes={nodes}", f"--ntasks={processes}", "--overcommit", "--cpu-bind=none"]
         # By lines, not unbuffered, so that frames stay whole. Whether others go on when one ends is ours to decide.
         command = [_srun(), *place, *_STEP, "--kill-on-bad-exit=0", *self.rank_end(STREAMS, doing)]
@@ -109,6 +115,10 @@ class SlurmLauncher(EngineLauncher):
 
 def _in_job() -> bool:
     return "SLURM_JOB_ID" in os.environ
+
+
+def _job_nodes() -> int:
+    return int(os.environ.get("SLURM_JOB_NUM_NODES", "1"))
 
 
 def _require_job() -> None:

@@ -103,6 +103,11 @@ def link(record: dict[str, Any]) -> str:
     return f"#run-{record['id']}"
 
 
+def wait_for_address(page: Page, end: str) -> None:
+    """Wait until the address ends so: the browser tells of a new one only after the key or click that led there."""
+    page.wait_for_url(lambda url: url.endswith(end), timeout=10_000)
+
+
 # --- the table -------------------------------------------------------------------------------------
 
 
@@ -195,14 +200,14 @@ def test_filters_drive_answers_pictures_and_runs_and_live_in_the_address(opened:
     assert page.locator("#answered .answer:visible").count() == 1
     assert page.locator("#shown").text_content() == "1 of 2 answers, 2 of 5 runs"
     assert page.locator("#alone").is_hidden()
-    assert page.url.endswith("?batch=16")
+    wait_for_address(page, "?batch=16")
     picture = page.locator("#picture-frameworks")
     picture.locator(".drawing").first.scroll_into_view_if_needed()
     picture.locator(".xtick text").first.wait_for()
     assert picture.locator(".xtick").count() == 1
     assert "of all runs" in (picture.locator(".filtered").text_content() or "")
     page.locator("#table tbody tr:visible a").first.click()
-    assert "?batch=16#run-" in page.url
+    page.wait_for_url(lambda url: "?batch=16#run-" in url)
     page.reload()
     watched.requests.pop()  # a reload is one more
     assert len(watched.column("framework")) == 2
@@ -211,7 +216,7 @@ def test_filters_drive_answers_pictures_and_runs_and_live_in_the_address(opened:
     assert page.locator("#no-answers").is_visible()
     assert page.locator("#alone").is_visible()
     page.get_by_role("button", name="Clear").click()
-    assert "?" not in page.url
+    page.wait_for_url(lambda url: "?" not in url)
     assert page.locator("#answered .answer:visible").count() == 2
 
 
@@ -277,7 +282,7 @@ def test_a_run_opens_by_its_link_and_closes_by_escape(opened: Open) -> None:
     records = runs()
     page = opened(records).page
     page.locator("#table tbody tr", has_text="mxnet 1.9.1").locator("a").click()
-    assert page.url.endswith(link(records[1]))
+    wait_for_address(page, link(records[1]))
     heading = page.locator("#run h2")
     assert heading.text_content() == "mnist_mlp, inference, on mxnet 1.9.1: ok, 2025-03-01 11:01:00 UTC"
     assert heading.evaluate("(element) => document.activeElement === element")
@@ -304,13 +309,13 @@ def test_next_and_previous_follow_the_table_as_it_stands(opened: Open) -> None:
     watched.sort("median step")
     page.locator("[data-choice=status]").select_option("ok")
     page.locator("#table tbody tr:visible a").first.click()
-    assert page.url.endswith(link(records[3]))
+    wait_for_address(page, link(records[3]))
     assert page.get_by_role("button", name="Previous").is_disabled()
     page.get_by_role("button", name="Next").click()
-    assert page.url.endswith(link(records[1]))
+    wait_for_address(page, link(records[1]))
     page.get_by_role("button", name="Next").click()
     page.get_by_role("button", name="Next").click()
-    assert page.url.endswith(link(records[2]))
+    wait_for_address(page, link(records[2]))
     assert page.get_by_role("button", name="Next").is_disabled()
     page.go_back()
     page.locator("#run h2", has_text="pytorch").wait_for()
@@ -362,7 +367,7 @@ def test_all_of_it_works_without_a_mouse(opened: Open) -> None:
     press("Tab")
     assert page.evaluate(focused) == "Skip to the answers"
     press("Enter")
-    assert page.url.endswith("#answers")
+    wait_for_address(page, "#answers")
     page.evaluate("document.querySelector('#filters summary').focus()")
     while page.evaluate("document.activeElement.id") != "words":
         press("Tab")
@@ -375,10 +380,10 @@ def test_all_of_it_works_without_a_mouse(opened: Open) -> None:
     while page.evaluate("document.activeElement.tagName") != "A":
         press("Tab")
     press("Enter")
-    assert page.url.endswith(link(records[3]))
+    wait_for_address(page, link(records[3]))
     press("Escape")
-    assert page.url.endswith("#runs")
-    assert page.evaluate("document.activeElement.tagName") == "A"
+    wait_for_address(page, "#runs")
+    page.wait_for_function("document.activeElement.tagName === 'A'")
 
 
 def test_the_focus_is_seen_and_never_caught(opened: Open) -> None:
