@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from benchmarker.analysis.results.collection import Results, load_results
+from benchmarker.analysis.results.scanning import Found, find_records
 from benchmarker.errors import StoreError, UsageError, printable
 from benchmarker.files import publish_with, remove
 from benchmarker.records.attachments import named_by, naming, trace_name
@@ -61,12 +61,11 @@ def plan_merge(
         If a source does not exist, or two records have one identifier but differ.
     """
     merge = Merge(into)
-    folders = [(source, load_results(source)) for source in sources]
-    there = load_results(into) if into.exists() else None
-    total = sum(len(results) for _, results in folders) + (len(there) if there else 0)
-    files = _counted(_files(folders, there), total, on_progress)
+    found = find_records([*sources, into] if into.exists() else sources)
+    folders, there = list(zip(sources, found)), found[len(sources) :]
+    files = _files(folders, there)
     known: dict[str, tuple[Path, str]] = {}
-    for source, file in files:
+    for source, file in _counted(files, on_progress):
         try:
             record = parse_record(read_bytes(file, follow=True))
         except DamagedError as error:
@@ -83,26 +82,24 @@ def plan_merge(
             merge.known.append(file)
         elif source is not None:
             merge.new[file] = _place(source, file, into)
-    merge.damaged.update((file, reason) for _, results in folders for file, reason in results.damaged.items())
+    for _, held in folders:
+        merge.damaged.update(held.damaged)
     return merge
 
 
-def _files(
-    folders: Iterable[tuple[Path, Results]], there: Results | None
-) -> Iterator[tuple[Path | None, Path]]:
-    """Yield each file with the source it comes from; those that are there already first, without one."""
-    yield from ((None, file) for file in (there.paths if there else ()))
-    for source, results in folders:
-        yield from ((source, file) for file in results.paths)
+def _files(folders: Iterable[tuple[Path, Found]], there: Iterable[Found]) -> list[tuple[Path | None, Path]]:
+    """Return each file with the source it comes from; those that are there already first, without one."""
+    ours: list[tuple[Path | None, Path]] = [(None, Path(file)) for held in there for file in held.paths]
+    return ours + [(source, Path(file)) for source, held in folders for file in held.paths]
 
 
 def _counted(
-    files: Iterable[tuple[Path | None, Path]], total: int, on_progress: OnProgress
+    files: Sequence[tuple[Path | None, Path]], on_progress: OnProgress
 ) -> Iterator[tuple[Path | None, Path]]:
     for index, found in enumerate(files):
-        on_progress(index, total)
+        on_progress(index, len(files))
         yield found
-    on_progress(total, total)
+    on_progress(len(files), len(files))
 
 
 def _content(record: Mapping[str, object]) -> str:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import functools
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
 
-from benchmarker.analysis.results.rows import concatenate, read_part
+from benchmarker.analysis.results.rows import Part, concatenate, read_part
 from benchmarker.analysis.results.table import PlainTable, Table
 from benchmarker.records.files import File, OnProgress, find_files, names_in
 from benchmarker.records.migration import newest
@@ -73,6 +73,50 @@ def scan(path: str | os.PathLike[str], on_progress: OnProgress | None = None) ->
     return Scan(paths, table, damaged)
 
 
+@dataclass(frozen=True)
+class Found:
+    """Which files of a folder are records.
+
+    Parameters
+    ----------
+    paths : sequence of str
+        Files of the records, by name.
+    damaged : dict of Path to str
+        Files that are no records, and why.
+    """
+
+    paths: Sequence[str]
+    damaged: dict[Path, str]
+
+
+def find_records(places: Sequence[Path]) -> list[Found]:
+    """Return what each of some folders or files holds; those of few files are read together, which takes less time.
+
+    Raises
+    ------
+    UsageError
+        If there is no such file or folder.
+    """
+    damaged: list[dict[Path, str]] = [{} for _ in places]
+    files = [find_files(place, tells.__setitem__) for place, tells in zip(places, damaged)]
+    indexed = {number for number, some in enumerate(files) if len(some) > FEW and is_installed("pyarrow")}
+    few = [file.path for number, some in enumerate(files) if number not in indexed for file in some]
+    named = {os.fspath(place) for place in places if not place.is_dir()}
+    faults: dict[str, str] = {}
+    for some, part in _parts(few, lambda path: read_bytes(path, follow=path in named)):
+        faults.update((some[place], reason) for place, reason in part.damaged.items())
+    found = []
+    for number, place in enumerate(places):
+        if number in indexed:
+            whole = scan(place)
+            found.append(Found(whole.paths, whole.damaged))
+            continue
+        paths = [file.path for file in files[number]]
+        bad = {Path(path): faults[path] for path in paths if path in faults}
+        found.append(Found([path for path in paths if path not in faults], damaged[number] | bad))
+    return found
+
+
 def read_files(paths: Sequence[Path]) -> Scan:
     """Return what these files hold, without an index."""
     damaged: dict[Path, str] = {}
@@ -107,17 +151,22 @@ def _look_up(
 
 
 def _read_all(files: Sequence[File], tell: OnDamage, *, follow: bool) -> tuple[list[str], Table]:
-    read = functools.partial(read_bytes, follow=follow)
     paths, parts = [], []
-    for start in range(0, len(files), PART):
-        some = [file.path for file in files[start : start + PART]]
-        parts.append(read_part(some, read))
+    for some, part in _parts([file.path for file in files], functools.partial(read_bytes, follow=follow)):
+        parts.append(part)
         for place, path in enumerate(some):
-            if place in parts[-1].damaged:
-                tell(Path(path), parts[-1].damaged[place])
+            if place in part.damaged:
+                tell(Path(path), part.damaged[place])
             else:
                 paths.append(path)
     return paths, PlainTable.of(concatenate(parts), len(paths))
+
+
+def _parts(paths: Sequence[str], read: Callable[[str], bytes]) -> Iterator[tuple[Sequence[str], Part]]:
+    """Yield what so many files hold as are in memory at once, with their names."""
+    for start in range(0, len(paths), PART):
+        some = paths[start : start + PART]
+        yield some, read_part(some, read)
 
 
 def read_newest(path: str, *, follow: bool = False) -> Record:
