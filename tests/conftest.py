@@ -78,6 +78,16 @@ def pytest_collection_finish() -> None:
     gc.enable()
 
 
+@pytest.hookimpl(trylast=True)
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    """Let warm interpreters end: nobody will ask them for a fork any more."""
+    if "PYTEST_XDIST_WORKER" not in os.environ:
+        folder = session.config._tmp_path_factory.getbasetemp() / "warm"  # type: ignore[attr-defined]
+        for place in folder.glob("*"):
+            if place.is_socket():
+                place.unlink()
+
+
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:
     """One worker a core; none for a few files, which are done before workers have started."""

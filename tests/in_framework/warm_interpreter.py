@@ -1,7 +1,8 @@
 """An interpreter that has imported a framework, of which a fork becomes each process that is asked for.
 
 ``python -s -u warm_interpreter.py JSON`` under a framework's own interpreter; ``support/warm_interpreters.py`` is its
-other end, and says what the JSON and the requests are. It ends once nothing was asked for a while.
+other end, and says what the JSON and the requests are. It ends once nothing was asked for a while, or its socket is
+gone, as at the end of the tests.
 """
 
 from __future__ import annotations
@@ -23,6 +24,7 @@ import select  # noqa: E402
 import signal  # noqa: E402
 import socket  # noqa: E402
 import threading  # noqa: E402
+import time  # noqa: E402
 import traceback  # noqa: E402
 from collections.abc import Mapping, Sequence  # noqa: E402
 from pathlib import Path  # noqa: E402
@@ -42,7 +44,9 @@ LATER_IMPORTS = (
     "benchmarker.worker.training.session",
 )
 """What many of the tests' workers import besides what a command's own server does."""
-MAX_IDLE_SECONDS = 240.0
+MAX_IDLE_SECONDS = 900.0
+LOOK_SECONDS = 20.0
+"""How often one looks whether the socket is still there."""
 MAX_REQUEST_BYTES = 1 << 18
 MAX_DESCRIPTORS = 32
 MIN_FREE_DESCRIPTOR = 200
@@ -81,7 +85,7 @@ def measure_quickly() -> None:
 
 
 def serve(listener: socket.socket, lock: str, place: str, openmp: Mapping[str, int]) -> None:
-    """Fork for each request and tell how each fork ended; return when nothing was asked for a while.
+    """Fork for each request and tell how each fork ended; return when nothing was asked for a while, or will be.
 
     A fork never returns: it ends where its program does.
     """
@@ -91,9 +95,13 @@ def serve(listener: socket.socket, lock: str, place: str, openmp: Mapping[str, i
     signal.signal(signal.SIGCHLD, lambda *_: None)
     signal.set_wakeup_fd(waking.fileno())
     asking: dict[int, socket.socket] = {}
+    asked = time.monotonic()
     while True:
-        ready, _, _ = select.select([listener, woken], [], [], MAX_IDLE_SECONDS)
-        if not ready and not asking and _leave(listener, lock, place):
+        ready, _, _ = select.select([listener, woken], [], [], LOOK_SECONDS)
+        if ready:
+            asked = time.monotonic()
+        is_over = time.monotonic() - asked >= MAX_IDLE_SECONDS or not Path(place).exists()
+        if not ready and not asking and is_over and _leave(listener, lock, place):
             return
         if woken in ready:
             with contextlib.suppress(BlockingIOError):
@@ -134,7 +142,7 @@ def _leave(listener: socket.socket, lock: str, place: str) -> bool:
         fcntl.flock(held, fcntl.LOCK_EX)
         if select.select([listener], [], [], 0)[0]:
             return False
-        Path(place).unlink()
+        Path(place).unlink(missing_ok=True)
     return True
 
 
