@@ -426,7 +426,7 @@ layers = [
 ]
 [training]
 target = { metric = "accuracy", value = 1.0 }
-limits = { steps = 9000 }
+limits = { steps = 6000 }
 evaluate_every = 19200
 """
 
