@@ -283,6 +283,15 @@ def warm_workers(session_folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(spawned, "_start", warm_start(spawned._start, session_folder / "warm"))
 
 
+@pytest.fixture(autouse=True)
+def nothing_resolved(monkeypatch: pytest.MonkeyPatch, session_folder: Path) -> None:
+    """Leave out what ``compare --aa`` has kept for the user: it may be of the machine of the kept records."""
+    from benchmarker.analysis.comparison import resolution
+
+    usual, nothing = resolution.folder, session_folder / "nothing-resolved"
+    monkeypatch.setattr(resolution, "folder", lambda: nothing if home() == CACHE_HOME else usual())
+
+
 @pytest.fixture
 def own_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     """A cache of the test's own for what is read in this process, e.g. data sets."""
