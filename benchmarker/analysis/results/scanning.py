@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
@@ -26,22 +26,34 @@ PART = 256
 
 
 @dataclass(frozen=True)
-class Scan:
-    """What a folder holds.
+class Found:
+    """Which files of a folder are records.
 
     Parameters
     ----------
     paths : sequence of str
         Files of the records, by name.
-    table : Table
-        A row for each of them.
     damaged : dict of Path to str
         Files that are no records, and why.
     """
 
     paths: Sequence[str]
-    table: Table
     damaged: dict[Path, str]
+
+
+@dataclass(frozen=True)
+class Scan(Found):
+    """What a folder holds.
+
+    Parameters
+    ----------
+    paths, damaged
+        As :class:`Found` has them.
+    table : Table
+        A row for each record.
+    """
+
+    table: Table
 
 
 def scan(path: str | os.PathLike[str], on_progress: OnProgress | None = None) -> Scan:
@@ -65,56 +77,43 @@ def scan(path: str | os.PathLike[str], on_progress: OnProgress | None = None) ->
         damaged[file] = reason
 
     files = find_files(path, tell)
-    if len(files) > FEW and is_installed("pyarrow"):
+    if _is_indexed(files):
         paths, table = _look_up(Path(path), files, tell, on_progress)
     else:
         # The file that was named may be a link, those of a folder may not.
         paths, table = _read_all(files, tell, follow=not Path(path).is_dir())
-    return Scan(paths, table, damaged)
-
-
-@dataclass(frozen=True)
-class Found:
-    """Which files of a folder are records.
-
-    Parameters
-    ----------
-    paths : sequence of str
-        Files of the records, by name.
-    damaged : dict of Path to str
-        Files that are no records, and why.
-    """
-
-    paths: Sequence[str]
-    damaged: dict[Path, str]
+    return Scan(paths, damaged, table)
 
 
 def find_records(places: Sequence[Path]) -> list[Found]:
-    """Return what each of some folders or files holds; those of few files are read together, which takes less time.
+    """Return what each of some places holds; those of few files are read together, which takes a fraction of the time.
+
+    Parameters
+    ----------
+    places : sequence of Path
+        Folders or files.
 
     Raises
     ------
     UsageError
         If there is no such file or folder.
     """
-    damaged: list[dict[Path, str]] = [{} for _ in places]
-    files = [find_files(place, tells.__setitem__) for place, tells in zip(places, damaged)]
-    indexed = {number for number, some in enumerate(files) if len(some) > FEW and is_installed("pyarrow")}
-    few = [file.path for number, some in enumerate(files) if number not in indexed for file in some]
+    found: list[Found] = []
+    for place in places:
+        damaged: dict[Path, str] = {}
+        files = find_files(place, damaged.__setitem__)
+        found.append(scan(place) if _is_indexed(files) else Found([file.path for file in files], damaged))
+    few = [path for held in found if not isinstance(held, Scan) for path in held.paths]
     named = {os.fspath(place) for place in places if not place.is_dir()}
     faults: dict[str, str] = {}
     for some, part in _parts(few, lambda path: read_bytes(path, follow=path in named)):
         faults.update((some[place], reason) for place, reason in part.damaged.items())
-    found = []
-    for number, place in enumerate(places):
-        if number in indexed:
-            whole = scan(place)
-            found.append(Found(whole.paths, whole.damaged))
-            continue
-        paths = [file.path for file in files[number]]
-        bad = {Path(path): faults[path] for path in paths if path in faults}
-        found.append(Found([path for path in paths if path not in faults], damaged[number] | bad))
-    return found
+    return [_without(held, faults) for held in found]
+
+
+def _without(held: Found, faults: Mapping[str, str]) -> Found:
+    bad = {Path(path): faults[path] for path in held.paths if path in faults}
+    return Found([path for path in held.paths if path not in faults], held.damaged | bad)
 
 
 def read_files(paths: Sequence[Path]) -> Scan:
@@ -122,7 +121,11 @@ def read_files(paths: Sequence[Path]) -> Scan:
     damaged: dict[Path, str] = {}
     files = [file for path in paths for file in find_files(path, damaged.__setitem__)]
     found, table = _read_all(files, damaged.__setitem__, follow=True)
-    return Scan(found, table, damaged)
+    return Scan(found, damaged, table)
+
+
+def _is_indexed(files: Sequence[File]) -> bool:
+    return len(files) > FEW and is_installed("pyarrow")
 
 
 def is_installed(package: str) -> bool:

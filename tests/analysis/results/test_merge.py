@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from benchmarker.analysis.results import scanning
 from benchmarker.analysis.results.collection import load_results
 from benchmarker.analysis.results.merge import carry_out, plan_merge
 from benchmarker.errors import StoreError, UsageError
@@ -95,6 +96,25 @@ def test_damaged_files_are_named_and_left(tmp_path: Path) -> None:
     assert {path.name for path in plan.damaged} == {"bad.json", "no_record.json"}
     carry_out(plan)
     assert set(files(tmp_path / "into")) == {"good.json"}
+
+
+@pytest.mark.parametrize("few", [1, 100])
+def test_folders_are_read_together_and_a_named_link_is_followed(
+    few: int, tmp_path: Path, own_home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Where one file is few, the folder of three is looked up in an index instead."""
+    monkeypatch.setattr(scanning, "FEW", few)
+    a, b, link = tmp_path / "a", tmp_path / "b", tmp_path / "link.json"
+    for name in ("one", "two"):
+        put(a, name, make_record())
+    (a / "bad.json").write_text("{")
+    (b / "deep").mkdir(parents=True)
+    (b / "deep" / "bad.json").write_text('{"schema_version": "1.3"}')
+    link.symlink_to(put(tmp_path / "elsewhere", "third", make_record()))
+    (b / "inside.json").symlink_to(link)
+    plan = plan_merge([a, b, link], tmp_path / "into")
+    assert set(plan.new) == {a / "one.json", a / "two.json", link}
+    assert set(plan.damaged) == {a / "bad.json", b / "deep" / "bad.json", b / "inside.json"}
 
 
 def test_a_log_of_somewhere_else_is_not_taken(tmp_path: Path) -> None:
