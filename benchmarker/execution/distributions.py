@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 import re
 import sys
-from collections.abc import Container, Iterator
+from collections.abc import Collection, Iterator
 from functools import lru_cache
 from importlib.machinery import PathFinder
 from pathlib import Path
@@ -35,8 +35,10 @@ class InstalledFolder(NamedTuple):
 
     def read_text(self, filename: str) -> str | None:
         """Return the text of a file in the folder; None if there is none."""
+        # Not by pathlib, which takes longer than the reading: every command asks each distribution.
         try:
-            return (self.path / filename).read_text(encoding="utf-8")
+            with open(f"{self.path}/{filename}", encoding="utf-8") as file:
+                return file.read()
         except OSError:
             return None
 
@@ -71,8 +73,12 @@ def installed_version(name: str) -> str | None:
 
 def entry_points(distribution: Distribution) -> Iterator[EntryPoint]:
     """Yield the entry points of a distribution as they stand in its file."""
+    yield from _points(distribution.read_text(_ENTRY_POINTS) or "")
+
+
+def _points(text: str) -> Iterator[EntryPoint]:
     group = ""
-    for line in map(str.strip, (distribution.read_text(_ENTRY_POINTS) or "").splitlines()):
+    for line in map(str.strip, text.splitlines()):
         if line.startswith("[") and line.endswith("]"):
             group = line[1:-1]
         elif line and not line.startswith("#"):
@@ -80,10 +86,13 @@ def entry_points(distribution: Distribution) -> Iterator[EntryPoint]:
             yield EntryPoint(group, name.strip(), value.strip())
 
 
-def installed_points(groups: Container[str]) -> Iterator[tuple[EntryPoint, tuple[str, str]]]:
+def installed_points(groups: Collection[str]) -> Iterator[tuple[EntryPoint, tuple[str, str]]]:
     """Yield the entry points of these groups, each with name and version of the distribution that it comes from."""
     for distribution in distributions():
-        points = [point for point in entry_points(distribution) if point.group in groups]
+        text = distribution.read_text(_ENTRY_POINTS)
+        if text is None or not any(group in text for group in groups):
+            continue
+        points = [point for point in _points(text) if point.group in groups]
         if points:
             origin = name_and_version(distribution) or ("unknown", "?")
             yield from ((point, origin) for point in points)

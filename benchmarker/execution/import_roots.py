@@ -51,11 +51,16 @@ def _siblings(others: frozenset[str], path: tuple[str, ...]) -> frozenset[str]:
 
 
 def _top_level(distribution: Distribution, wanted: frozenset[str]) -> set[str]:
-    """Return the names that a distribution has at the top, by its list of files or what setuptools writes."""
+    """Return the names that a distribution has at the top, by its list of files or what setuptools writes.
+
+    None of one whose list of files has no name that is wanted.
+    """
     listed = distribution.read_text("top_level.txt")
     if listed is not None:
         return set(filter(str.isidentifier, listed.split()))
     recorded = distribution.read_text("RECORD")
+    if recorded is not None and not any(name in recorded for name in wanted):
+        return set()  # most of them, of which some list thousands of files
     files = (
         _only_distribution(distribution, wanted)
         if recorded is None

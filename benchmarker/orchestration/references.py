@@ -124,21 +124,22 @@ def _code_digest(problem: str, packages: Mapping[str, str]) -> str:
         files += _python_files(own / folder)
     digest = hashlib.sha256()
     for path in files:
-        digest.update(path.read_bytes())
+        with open(path, "rb", buffering=0) as file:
+            digest.update(file.read())
     return digest.hexdigest()
 
 
-def _python_files(folder: Path) -> list[Path]:
+def _python_files(folder: Path) -> list[str]:
     """Return the modules below a folder, which must have some: a renamed one would serve stale references."""
-    # By os.walk, which takes less time than rglob: each run asks.
+    # Not by pathlib, which takes longer than the reading: each run asks.
     walked = ((inner, names) for inner, _, names in os.walk(folder))
-    found = sorted(Path(inner, name) for inner, names in walked for name in names if name.endswith(".py"))
+    found = sorted(f"{inner}/{name}" for inner, names in walked for name in names if name.endswith(".py"))
     if not found:
         raise FileNotFoundError(f"there are no modules below '{folder}', on which references depend")
     return found
 
 
-def _problem_files(problem: str, packages: Mapping[str, str]) -> list[Path]:
+def _problem_files(problem: str, packages: Mapping[str, str]) -> list[str]:
     """Return the problem's module; of another distribution its whole package, helpers included.
 
     Of a problem that is a file the module that makes it: the value names the file's content.
@@ -146,8 +147,8 @@ def _problem_files(problem: str, packages: Mapping[str, str]) -> list[Path]:
     module = module_of(problem).split(".")
     top = Path(packages[module[0]], module[0])
     if module[0] != "benchmarker" and top.is_dir():
-        return sorted(top.rglob("*.py"))
-    return [Path(packages[module[0]], *module).with_suffix(".py")]
+        return sorted(map(str, top.rglob("*.py")))
+    return [str(Path(packages[module[0]], *module).with_suffix(".py"))]
 
 
 def reference_job(job: RunJob, path: Path) -> ReferenceJob:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from itertools import repeat
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -11,7 +12,7 @@ from benchmarker.api.optimizer import Optimizer
 from benchmarker.api.update_rule import ParameterPlace, UpdateRule
 from benchmarker.plugins.common.hyperparameters import Hyperparameters
 from benchmarker.plugins.numpy.operators import NumpyOperators
-from benchmarker.training.optimizers.advance import advanced
+from benchmarker.training.optimizers.advance import advanced, kept_numbers
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -51,7 +52,9 @@ class Equations:
     where : sequence of ParameterPlace, optional
         What the rule knows of the parameters; by default their shapes.
     steps : int
-        How many updates led to ``state``, with these constants.
+        How many updates led to ``state``.
+    numbers : mapping, optional
+        What the rule has kept of these updates; by default what it would have with these constants.
     """
 
     def __init__(
@@ -62,6 +65,7 @@ class Equations:
         *,
         where: Sequence[ParameterPlace] | None = None,
         steps: int = 0,
+        numbers: Mapping[str, float] | None = None,
     ) -> None:
         self._known = Hyperparameters(optimizer) if isinstance(optimizer, Optimizer) else optimizer
         self._rule = self._known.built_rule
@@ -71,9 +75,8 @@ class Equations:
         self._dtype = next((array.dtype for array in parameters.values()), np.dtype(np.float64))
         self._operators = NumpyOperators(dtype=self._dtype.type)
         self._steps = steps
-        self._memory: dict[str, float] = {}
-        for step in range(1, steps + 1):
-            self._known.rule.numbers(step, self._memory)
+        kept = kept_numbers(repeat(self._known.rule, steps)) if numbers is None else numbers
+        self._memory = dict(kept)
 
     def __call__(self, gradients: Arrays) -> None:
         """Make one update."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import replace
 from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING, Any, Dict, Tuple
 
@@ -119,14 +118,16 @@ def advanced(
     remembered: Dict[str, Dict[str, Any]] = {}
     for one in given:
         name = one.place.name
-        moved[name], remembered[name] = updated(rule, operators, replace(one, totals=totals))
+        whole = Given(one.place, one.gradient, one.parameter, one.state, numbers, totals)
+        moved[name], remembered[name] = updated(rule, operators, whole)
     return moved, remembered
 
 
 def updated(rule: UpdateRule, operators: Operators, given: Given) -> Tuple[Any, Dict[str, Any]]:
     """Return a parameter, where the next gradient is taken, and its state after one update."""
     parameter, state = rule.update(operators, given)
-    return rule.prepare(operators, replace(given, parameter=parameter, state=state)), state
+    after = Given(given.place, given.gradient, parameter, state, given.numbers, given.totals)
+    return rule.prepare(operators, after), state
 
 
 def kept_numbers(rules: Iterable[UpdateRule]) -> Dict[str, float]:

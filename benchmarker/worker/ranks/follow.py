@@ -87,10 +87,9 @@ class Replicas:
                 self._layout.views(self._weights[replica]),
                 None if self._state is None else copy.deepcopy(self._state),
                 where=self._where,
-                steps=0 if self._numbers else self._steps,
+                steps=self._steps,
+                numbers=self._numbers or None,
             )
-            if self._numbers:
-                equations.resume_from(self._steps, self._numbers)
             self._equations[replica] = equations
         self._equations[replica](self._layout.views(gradient))
         moved: Array = self._weights[replica].copy()

@@ -5,12 +5,13 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from itertools import repeat
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from benchmarker.api.optimizer import Optimizer
-from benchmarker.training.optimizers.advance import places
+from benchmarker.training.optimizers.advance import kept_numbers, places
 from benchmarker.worker.measurement.lateness import share_late
 from benchmarker.worker.verification.further_steps import FurtherSteps, require_gradients
 from benchmarker.worker.verification.update_rule import (
@@ -31,7 +32,7 @@ if TYPE_CHECKING:
     Arrays = dict[str, Array]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Step:
     """A further training step, and what was known on both sides of it.
 
@@ -111,8 +112,11 @@ class Follower:
         self._program = steps.program
         # Of the program that was timed alone: another one is followed from its own first step.
         is_timed = steps.taken == prepared.feed.taken
-        self._numbers = dict(prepared.numbers) if is_timed and prepared.numbers is not None else None
-        self._counted = steps.taken
+        given = prepared.numbers if is_timed else None
+        self._counted = steps.updates if given is None else steps.taken
+        self._rule = optimizer.rule
+        self._numbers = kept_numbers(repeat(self._rule, self._counted)) if given is None else dict(given)
+        self._counts_updates = given is None
         self._names = tuple(p.name for p in prepared.graph.trainable)
         self._statistics = prepared.graph.statistics
         self._where = tuple(places(prepared.graph, optimizer.modifiers.decay_of).values())
@@ -127,13 +131,12 @@ class Follower:
         where = of_samples(self._where, weights)
         return Moment(self._steps.updates, weights, state, where, whole, self._numbers_now())
 
-    def _numbers_now(self) -> Mapping[str, float] | None:
+    def _numbers_now(self) -> Mapping[str, float]:
         """Return what the rule has kept of all updates so far: of the timed ones, and of those that were made here."""
-        if self._numbers is None:
-            return None
-        while self._counted < self._steps.taken:
+        made = self._steps.updates if self._counts_updates else self._steps.taken
+        while self._counted < made:
             self._counted += 1
-            self._optimizer.rule.numbers(self._counted, self._numbers)
+            self._rule.numbers(self._counted, self._numbers)
         return dict(self._numbers)
 
     def step(self, batch: Mapping[str, Array]) -> Step:

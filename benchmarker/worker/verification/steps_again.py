@@ -28,6 +28,7 @@ from benchmarker.worker.verification.samples import NO_ERRORS, tensor_sample
 from benchmarker.worker.verification.timing_again import UNSEEN_TIME, as_long, waited
 from benchmarker.worker.verification.tolerances import Expected, Tolerance, with_first_loss
 from benchmarker.worker.verification.update_rule import (
+    Moment,
     distance,
     implied_gradient_limits,
     implied_gradients,
@@ -95,6 +96,7 @@ class StepsAgain:
         self._drops = "dropout" in subject.prepared.graph.operators
         self._made: list[Step] = []
         self._restarted: Step | None = None
+        self._predicted: dict[Step, Moment] = {}
 
     @property
     def restarted(self) -> bool:
@@ -223,16 +225,25 @@ class StepsAgain:
         return "the optimizer's equations in float64 for the gradients that its state implies", tensors
 
     def _updates(self, step: Step, gradients: Arrays, limits: Mapping[str, Tolerance]) -> list[TensorVerdict]:
+        expected = self._expected(step) if gradients is step.gradients else None
+        self._predicted.pop(step, None)
+        moments = (step.before, step.after)
+        precision = self._job.precision
         return list(
-            update_verdicts(self._optimizer, step.before, step.after, gradients, limits, self._job.precision)
+            update_verdicts(self._optimizer, *moments, gradients, limits, precision, expected=expected)
         )
+
+    def _expected(self, step: Step) -> Moment:
+        """Return what a step's own gradients must make of the moment before it."""
+        if step not in self._predicted:
+            before = step.before
+            state = before.state or start(self._optimizer, before.weights, before.where).state
+            self._predicted[step] = predicted(self._optimizer, replace(before, state=state), step.gradients)
+        return self._predicted[step]
 
     def _unmoved(self, step: Step) -> list[str]:
         """Return which parameters did not move, although their gradients and the rate would move a float32."""
-        before = step.before
-        state = before.state or start(self._optimizer, before.weights, before.where).state
-        before = replace(before, state=state)
-        wanted = predicted(self._optimizer, before, step.gradients).weights
+        wanted = self._expected(step).weights
         return [
             name
             for name, old in step.before.weights.items()

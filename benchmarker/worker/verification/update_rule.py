@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -66,7 +67,8 @@ class Moment:
     is_whole : bool
         Whether parameters and state are whole; samples are proof of a rule that treats each element alone.
     numbers : mapping or None
-        What the rule has kept from update to update; None for that of updates with its constants as they are.
+        What the rule has kept from update to update; None for that of updates with its constants as they are, which
+        takes longer the more of them there were.
     """
 
     steps: int
@@ -105,13 +107,29 @@ def sampled(arrays: Arrays, names: Iterable[str], *, whole: bool = False) -> dic
             found[name] = np.array(arrays[name], np.float64)
             continue
         flat = np.asarray(arrays[name]).reshape(-1)
-        found[name] = thinned(flat[sample_places(name, flat.size)]).astype(np.float64)
+        found[name] = flat[_places(name, flat.size)].astype(np.float64)
     return found
+
+
+@lru_cache(maxsize=1024)
+def _places(name: str, size: int) -> Any:
+    """Return which elements of a flat tensor a rule is proven with, as an index of an array.
+
+    They are asked for several times a step, and drawing those of a large tensor takes longer than all else.
+    """
+    places = sample_places(name, size)
+    if isinstance(places, slice):
+        return slice(None, None, _stride(size))
+    return thinned(places).copy()
+
+
+def _stride(size: int) -> int:
+    return max(1, -(-size // MAX_ELEMENTS))
 
 
 def thinned(sample: Array) -> Array:
     """Return the elements of a tensor's sample that a rule is proven with."""
-    found: Array = sample[:: max(1, -(-sample.size // MAX_ELEMENTS))]
+    found: Array = sample[:: _stride(sample.size)]
     return found
 
 
@@ -158,10 +176,9 @@ def predicted(optimizer: Optimizer, before: Moment, gradients: Arrays) -> Moment
         letter: {name: arrays[name].copy() for name in weights if name in arrays}
         for letter, arrays in before.state.items()
     }
-    equations = Equations(optimizer, weights, state, where=before.where, steps=before.steps)
-    if before.numbers is not None:
-        equations.resume_from(before.steps, before.numbers)
-    equations(gradients)
+    Equations(optimizer, weights, state, where=before.where, steps=before.steps, numbers=before.numbers)(
+        gradients
+    )
     return Moment(before.steps + 1, weights, state, before.where, before.is_whole)
 
 
@@ -174,6 +191,7 @@ def update_verdicts(
     precision: str,
     *,
     has_state: bool = True,
+    expected: Moment | None = None,
 ) -> Iterator[TensorVerdict]:
     """Judge one update: the change of each parameter and, where it is told, the state after it.
 
@@ -191,15 +209,18 @@ def update_verdicts(
         Of the run: weights are float64 in ``fp64``, else float32.
     has_state : bool
         Whether ``after`` holds a state that the framework told.
+    expected : Moment, optional
+        What :func:`predicted` returns for these, where it is known.
     """
-    expected = predicted(optimizer, before, gradients)
-    bent = [predicted(optimizer, before, _perturbed(gradients, limits, sign)) for sign in (1.0, -1.0)]
+    expected = predicted(optimizer, before, gradients) if expected is None else expected
+    bent = [predicted(optimizer, before, perturbed) for perturbed in _perturbed(gradients, limits)]
+    arithmetic = _arithmetic(optimizer)
     unit = EPSILON["fp64" if precision == "fp64" else "fp32"]
     for name, weight in before.weights.items():
         change = expected.weights[name] - weight
         moved = after.weights[name] - weight
         bend = max(_bend(each.weights[name], expected.weights[name]) for each in bent)
-        rounded = STORED_ROUNDINGS * _norm(weight) + _arithmetic(optimizer) * _norm(change)
+        rounded = STORED_ROUNDINGS * _norm(weight) + arithmetic * _norm(change)
         yield _judged(name, "update", change, moved, bend + unit * rounded)
     if not has_state:
         return
@@ -229,14 +250,16 @@ def _judged(name: str, kind: str, expected: Array, found: Array, allowed: float)
 def _by_itself(array: Array) -> TensorSample:
     """Return a sample that stands for itself: nothing is known of the elements that it leaves out."""
     flat = np.asarray(array, np.float64).reshape(-1)
-    return TensorSample(flat.size, flat, float(np.linalg.norm(flat)))
+    return TensorSample(flat.size, flat, _norm(flat))
 
 
-def _perturbed(gradients: Arrays, limits: Mapping[str, Tolerance], sign: float) -> dict[str, Array]:
-    return {
-        name: g + sign * _signs(g.size).reshape(g.shape) * _noise(g, limits[name])
-        for name, g in gradients.items()
-    }
+def _perturbed(gradients: Arrays, limits: Mapping[str, Tolerance]) -> tuple[dict[str, Array], ...]:
+    """Return gradients that are off as far as they may be, one way and the other."""
+    noise = {name: _signs(g.size).reshape(g.shape) * _noise(g, limits[name]) for name, g in gradients.items()}
+    return (
+        {name: g + noise[name] for name, g in gradients.items()},
+        {name: g - noise[name] for name, g in gradients.items()},
+    )
 
 
 def _noise(gradient: Array, limit: Tolerance) -> Array:
@@ -248,8 +271,16 @@ def _noise(gradient: Array, limit: Tolerance) -> Array:
 
 def _signs(size: int) -> Array:
     """Return as many signs without a pattern that weights could have too, always the same ones."""
+    return _few_signs(size) if size <= MAX_ELEMENTS else _drawn_signs(size)
+
+
+def _drawn_signs(size: int) -> Array:
     signs: Array = np.random.default_rng(size).choice((-1.0, 1.0), size)
     return signs
+
+
+_few_signs = lru_cache(maxsize=256)(_drawn_signs)
+"""Kept, as each step asks for them again."""
 
 
 def _bend(found: Array, expected: Array) -> float:
@@ -263,7 +294,8 @@ def distance(found: Arrays, expected: Arrays) -> float:
 
 
 def _norm(array: Array) -> float:
-    return float(np.linalg.norm(np.asarray(array).reshape(-1)))
+    flat = np.asarray(array).reshape(-1)
+    return math.sqrt(float(flat.dot(flat)))  # as numpy.linalg.norm does, which takes longer to come to it
 
 
 _IMPLYING = ("momentum", "nesterov", "adam", "adamw", "rmsprop", "adagrad")
