@@ -26,7 +26,7 @@ def packages() -> dict[str, str]:
 def _headers(text: str) -> dict[str, str]:
     """Return the headers before the first empty line, as far as name and version."""
     headers: dict[str, str] = {}
-    for line in text.splitlines():
+    for line in text.partition("\n\n")[0].splitlines():
         if not line or ("Name" in headers and "Version" in headers):
             break
         name, _, value = line.partition(":")
