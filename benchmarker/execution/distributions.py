@@ -19,6 +19,7 @@ from typing import NamedTuple, Protocol
 _INFO = re.compile(r"([^-]+)(?:-.+)?\.(?:dist|egg)-info")
 _FILES = ("METADATA", "PKG-INFO")
 _ENTRY_POINTS = "entry_points.txt"
+_AS_HYPHENS = str.maketrans("_.", "--")
 
 
 class Distribution(Protocol):
@@ -53,7 +54,8 @@ class EntryPoint(NamedTuple):
 
 def normalised(name: str) -> str:
     """Return a distribution's name as indexes compare it (PEP 503)."""
-    return re.sub(r"[-_.]+", "-", name).lower()
+    found = name.lower().translate(_AS_HYPHENS)
+    return re.sub("-{2,}", "-", found) if "--" in found else found
 
 
 def name_and_version(distribution: Distribution) -> tuple[str, str] | None:

@@ -202,11 +202,13 @@ def _is_telling(value: str) -> bool:
 def _cleaned(value: Any, known: re.Pattern[str] | None) -> Any:
     if isinstance(value, str):
         return _text(value, known)
-    if isinstance(value, Mapping):
-        return {_text(str(name), known): _cleaned(member, known) for name, member in value.items()}
+    if value is None or isinstance(value, (int, float)):
+        return value
     if isinstance(value, (list, tuple)):
         # Lists of samples are long, and numbers alone.
         return value if value and isinstance(value[0], float) else [_cleaned(item, known) for item in value]
+    if isinstance(value, Mapping):
+        return {_text(str(name), known): _cleaned(member, known) for name, member in value.items()}
     return value
 
 

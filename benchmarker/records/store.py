@@ -199,12 +199,15 @@ def as_stored(path: Path, record: Mapping[str, Any]) -> Record:
 
 def as_json(value: Any) -> Any:
     """Return the value with lists for tuples, dicts for mappings, and null for numbers that are not finite."""
-    if isinstance(value, Mapping):
-        return {str(name): as_json(member) for name, member in value.items()}
+    # What there is most of comes first, the question that takes longest last.
+    if value is None or isinstance(value, (str, int)):
+        return value
+    if isinstance(value, float):
+        return value if math.isfinite(value) else None
     if isinstance(value, (list, tuple)):
         return [as_json(item) for item in value]
-    if isinstance(value, float) and not math.isfinite(value):
-        return None
+    if isinstance(value, Mapping):
+        return {str(name): as_json(member) for name, member in value.items()}
     return value
 
 

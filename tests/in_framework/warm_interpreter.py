@@ -60,6 +60,7 @@ def warm_up(framework: str, folder: str) -> dict[str, int]:
     """
     usual = sys.path.copy()
     sys.path.append(folder)
+    from benchmarker.worker.facts import packages
     from benchmarker.worker.openmp_threads import end_openmp_threads
     from benchmarker.worker.warm_server import import_framework
     from tests.in_framework.rare_collections import collect_rarely
@@ -68,6 +69,7 @@ def warm_up(framework: str, folder: str) -> dict[str, int]:
     for name in LATER_IMPORTS:
         importlib.import_module(name)
     measure_quickly()
+    packages()  # importlib keeps what each folder has installed
     sys.path[:] = usual
     gc.collect()
     collect_rarely()
@@ -78,7 +80,9 @@ def measure_quickly() -> None:
     """Have forks take about a tenth of the usual time for what tests seldom look at: no number of theirs is kept."""
     from benchmarker.worker.measurement import sampling, speed_probe
     from benchmarker.worker.ranks import timing
+    from benchmarker.worker.verification import steps_again
 
+    steps_again.MAX_FOLLOWED = steps_again.MANY_FOLLOWED
     sampling.WARM_UP_SECONDS /= 10
     speed_probe.MEMORY_BYTES //= 8
     timing.PARTS_SECONDS /= 10

@@ -46,6 +46,8 @@ class GuardedProcess:
     """
 
     _enclosure: Enclosure | None = None
+    _status: int | None = None
+    """How it ended, once nothing is left of it."""
 
     def __init__(self, command: WorkerCommand, events: int, control: int, kept: Sequence[int]) -> None:
         self._enclosure = command.enclosure
@@ -60,14 +62,19 @@ class GuardedProcess:
 
     def end(self) -> int:
         """End it and all that it started, harmless if they are gone; return its exit status."""
+        if self._status is not None:
+            return self._status
         if self.process.poll() is None:
             self._end_enclosed()
         self._kill_group()
-        end_marked(self._mark)
+        nothing_left = end_marked(self._mark)
         self._guard.dismiss()
         status = self.process.wait()
-        # An engine tells of a signal as shells do.
-        return 128 - status if self._enclosure is not None and status > 128 else status
+        if self._enclosure is not None and status > 128:
+            status = 128 - status  # an engine tells of a signal as shells do
+        if nothing_left:
+            self._status = status
+        return status
 
     @property
     def worker(self) -> int:

@@ -77,7 +77,7 @@ def validate(record: Any) -> list[Fault]:
     reason = version_fault(record["schema_version"])
     if reason:
         return [Fault("$.schema_version", reason)]
-    faults = list(_no_json(record, ()))
+    faults = [] if _is_json(record) else list(_no_json(record, ()))
     if faults:
         return faults
     typed = convert(record)
@@ -100,6 +100,18 @@ def shape_faults(record: Record, *, unknown: bool = True) -> list[Fault]:
 
     # Whether there is a fault at all is told much sooner than which.
     return [] if convert(record) else find_faults(record, _schema_file(), unknown=unknown)
+
+
+def _is_json(value: Any) -> bool:
+    """Tell whether a value is JSON at first sight: whether there is a fault is told much sooner than which."""
+    kind = type(value)
+    if kind is str or kind is bool or value is None:
+        return True
+    if kind is float or kind is int:
+        return _is_finite(value)
+    if kind is dict:
+        return all(type(name) is str and _is_json(member) for name, member in value.items())
+    return kind is list and all(map(_is_json, value))
 
 
 def _no_json(value: Any, steps: tuple[str | int, ...]) -> Iterator[Fault]:
