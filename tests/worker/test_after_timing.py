@@ -95,6 +95,23 @@ def test_weight_decay_is_followed(kind: str, decay: float, tmp_path: Path) -> No
 
 
 @pytest.mark.usefixtures("short_rows")
+def test_each_update_is_counted_once_for_all_that_are_followed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rule = type(Optimizer.default("schedule_free_sgd").rule)
+    usual, asked = rule.numbers, []
+
+    def numbers(self: Any, step: int, memory: dict[str, float]) -> Any:
+        asked.append(step)
+        return usual(self, step, memory)
+
+    monkeypatch.setattr(rule, "numbers", numbers)
+    job = replace(TRAINING, steps=100, optimizer=Optimizer.default("schedule_free_sgd"))
+    assert statuses(proof_of(job, tmp_path))["further steps"] == "passed"
+    assert asked.count(50) == 2  # by the program that makes it, and by what follows those after it
+
+
+@pytest.mark.usefixtures("short_rows")
 @pytest.mark.parametrize("precision", ["fp32", "fp64"])
 def test_micro_batches_and_precisions_pass(precision: str, tmp_path: Path) -> None:
     job = replace(TRAINING, precision=precision, micro_batch=3, optimizer=MOMENTUM)
