@@ -73,12 +73,8 @@ def installed_version(name: str) -> str | None:
     return known[1] if known else None
 
 
-def entry_points(distribution: Distribution) -> Iterator[EntryPoint]:
+def _entry_points(text: str) -> Iterator[EntryPoint]:
     """Yield the entry points of a distribution as they stand in its file."""
-    yield from _points(distribution.read_text(_ENTRY_POINTS) or "")
-
-
-def _points(text: str) -> Iterator[EntryPoint]:
     group = ""
     for line in map(str.strip, text.splitlines()):
         if line.startswith("[") and line.endswith("]"):
@@ -94,7 +90,7 @@ def installed_points(groups: Collection[str]) -> Iterator[tuple[EntryPoint, tupl
         text = distribution.read_text(_ENTRY_POINTS)
         if text is None or not any(group in text for group in groups):
             continue
-        points = [point for point in _points(text) if point.group in groups]
+        points = [point for point in _entry_points(text) if point.group in groups]
         if points:
             origin = name_and_version(distribution) or ("unknown", "?")
             yield from ((point, origin) for point in points)

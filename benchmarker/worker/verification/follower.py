@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     Arrays = dict[str, Array]
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True)
 class Step:
     """A further training step, and what was known on both sides of it.
 
@@ -113,10 +113,10 @@ class Follower:
         # Of the program that was timed alone: another one is followed from its own first step.
         is_timed = steps.taken == prepared.feed.taken
         given = prepared.numbers if is_timed else None
-        self._counted = steps.updates if given is None else steps.taken
+        self._counts_updates = given is None
+        self._counted = self._made()
         self._rule = optimizer.rule
         self._numbers = kept_numbers(repeat(self._rule, self._counted)) if given is None else dict(given)
-        self._counts_updates = given is None
         self._names = tuple(p.name for p in prepared.graph.trainable)
         self._statistics = prepared.graph.statistics
         self._where = tuple(places(prepared.graph, optimizer.modifiers.decay_of).values())
@@ -133,11 +133,14 @@ class Follower:
 
     def _numbers_now(self) -> Mapping[str, float]:
         """Return what the rule has kept of all updates so far: of the timed ones, and of those that were made here."""
-        made = self._steps.updates if self._counts_updates else self._steps.taken
-        while self._counted < made:
+        while self._counted < self._made():
             self._counted += 1
             self._rule.numbers(self._counted, self._numbers)
         return dict(self._numbers)
+
+    def _made(self) -> int:
+        """Return how many have been made; where numbers were given, these count all steps."""
+        return self._steps.updates if self._counts_updates else self._steps.taken
 
     def step(self, batch: Mapping[str, Array]) -> Step:
         """Make a step and note the program's own loss and gradients beside it."""

@@ -96,7 +96,6 @@ class StepsAgain:
         self._drops = "dropout" in subject.prepared.graph.operators
         self._made: list[Step] = []
         self._restarted: Step | None = None
-        self._predicted: dict[Step, Moment] = {}
 
     @property
     def restarted(self) -> bool:
@@ -194,21 +193,28 @@ class StepsAgain:
     def _followed(self, steps: Sequence[Step]) -> Check:
         """Check the losses that steps returned, and what they did to weights and state."""
         made = self._all_made()
-        still = sorted({name for step in made for name in self._unmoved(step)})
+        expected = list(map(self._expected, made))
+        still = sorted({name for step, wanted in zip(made, expected) for name in _unmoved(step, wanted)})
         if still:
             return Check(FOLLOWED, FAILED, f"not every one of {len(made)} steps updated {', '.join(still)}")
-        how, tensors = self._drops_followed(steps) if self._drops else self._all_followed(steps)
+        how, tensors = self._drops_followed(steps) if self._drops else self._all_followed(steps, expected)
         what = f"{plural(len(steps), 'step')}: {how}"
         if not tensors:
             return Check(FOLLOWED, PASSED, what)
         return compared(FOLLOWED, what, tensors, self._impossible)
 
-    def _all_followed(self, steps: Sequence[Step]) -> tuple[str, list[TensorVerdict]]:
+    def _all_followed(
+        self, steps: Sequence[Step], expected: Sequence[Moment]
+    ) -> tuple[str, list[TensorVerdict]]:
         losses = [self._loss(step.own_loss, step.loss) for step in steps]
         if not self._follower.tells_state:
             return "the program's own loss, computed outside a step", losses
         limits = self._own_limits
-        moved = [verdict for step in steps for verdict in self._updates(step, step.gradients, limits)]
+        moved = [
+            verdict
+            for step, wanted in zip(steps, expected)
+            for verdict in self._updates(step, step.gradients, limits, wanted)
+        ]
         return "the optimizer's equations in float64 for the framework's own weights, state and gradients", [
             *losses,
             *moved,
@@ -224,9 +230,13 @@ class StepsAgain:
             return "every parameter moved; how far depends on the dropout masks", []
         return "the optimizer's equations in float64 for the gradients that its state implies", tensors
 
-    def _updates(self, step: Step, gradients: Arrays, limits: Mapping[str, Tolerance]) -> list[TensorVerdict]:
-        expected = self._expected(step) if gradients is step.gradients else None
-        self._predicted.pop(step, None)
+    def _updates(
+        self,
+        step: Step,
+        gradients: Arrays,
+        limits: Mapping[str, Tolerance],
+        expected: Moment | None = None,
+    ) -> list[TensorVerdict]:
         moments = (step.before, step.after)
         precision = self._job.precision
         return list(
@@ -235,21 +245,9 @@ class StepsAgain:
 
     def _expected(self, step: Step) -> Moment:
         """Return what a step's own gradients must make of the moment before it."""
-        if step not in self._predicted:
-            before = step.before
-            state = before.state or start(self._optimizer, before.weights, before.where).state
-            self._predicted[step] = predicted(self._optimizer, replace(before, state=state), step.gradients)
-        return self._predicted[step]
-
-    def _unmoved(self, step: Step) -> list[str]:
-        """Return which parameters did not move, although their gradients and the rate would move a float32."""
-        wanted = self._expected(step).weights
-        return [
-            name
-            for name, old in step.before.weights.items()
-            if np.mean(wanted[name].astype(np.float32) != old.astype(np.float32)) > 0.5
-            and not np.any(step.after.weights[name] != old)
-        ]
+        before = step.before
+        state = before.state or start(self._optimizer, before.weights, before.where).state
+        return predicted(self._optimizer, replace(before, state=state), step.gradients)
 
     def _loss(self, expected: float, found: float, allowed: float = 0.0) -> TensorVerdict:
         limit = self._limits["loss"]
@@ -340,3 +338,14 @@ class StepsAgain:
             "the optimizer's equations in float64 from the first step on (the timed program exposes no state)"
         )
         yield compared(FRESH, what, tensors, self._impossible)
+
+
+def _unmoved(step: Step, expected: Moment) -> list[str]:
+    """Return which parameters did not move, although their gradients and the rate would move a float32."""
+    wanted = expected.weights
+    return [
+        name
+        for name, old in step.before.weights.items()
+        if np.mean(wanted[name].astype(np.float32) != old.astype(np.float32)) > 0.5
+        and not np.any(step.after.weights[name] != old)
+    ]

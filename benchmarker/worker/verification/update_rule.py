@@ -176,9 +176,10 @@ def predicted(optimizer: Optimizer, before: Moment, gradients: Arrays) -> Moment
         letter: {name: arrays[name].copy() for name in weights if name in arrays}
         for letter, arrays in before.state.items()
     }
-    Equations(optimizer, weights, state, where=before.where, steps=before.steps, numbers=before.numbers)(
-        gradients
+    equations = Equations(
+        optimizer, weights, state, where=before.where, steps=before.steps, numbers=before.numbers
     )
+    equations(gradients)
     return Moment(before.steps + 1, weights, state, before.where, before.is_whole)
 
 
