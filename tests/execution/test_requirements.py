@@ -14,7 +14,7 @@ from benchmarker.api.framework import FrameworkPlugin
 from benchmarker.errors import PluginError, UsageError
 from benchmarker.execution.distributions import (
     distributions,
-    entry_points,
+    installed_points,
     installed_version,
     name_and_version,
     normalised,
@@ -187,11 +187,13 @@ def test_name_and_version_are_those_of_the_metadata(name: str) -> None:
 
 
 def known() -> dict[str, list[tuple[str, str, str]]]:
-    return {
-        normalised(found[0]): sorted(entry_points(distribution))
-        for distribution in distributions()
-        if (found := name_and_version(distribution))
+    found: dict[str, list[tuple[str, str, str]]] = {
+        normalised(own[0]): [] for distribution in distributions() if (own := name_and_version(distribution))
     }
+    groups = {point.group for distribution in metadata.distributions() for point in distribution.entry_points}
+    for point, (name, _) in installed_points(groups):
+        found[normalised(name)].append(tuple(point))
+    return {name: sorted(points) for name, points in found.items()}
 
 
 def known_to_importlib() -> dict[str, list[tuple[str, str, str]]]:
@@ -206,6 +208,11 @@ def test_distributions_and_entry_points_are_those_of_importlib() -> None:
     assert len(known()) > 20
     assert any(known().values())
     assert known() == known_to_importlib()
+
+
+def test_points_of_other_groups_are_left_out() -> None:
+    asked = {point.group for point, _ in installed_points({"benchmarker.frameworks"})}
+    assert asked == {"benchmarker.frameworks"}
 
 
 def test_a_distribution_installed_later_or_in_a_zip_file_is_found(installed: Path) -> None:
