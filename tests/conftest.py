@@ -11,7 +11,7 @@ import signal
 import subprocess
 import sys
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -315,7 +315,7 @@ def command(request: pytest.FixtureRequest, tmp_path: Path, plain_home: Path) ->
 
 
 def write_distribution(
-    folder: Path, name: str, entry_points: dict[str, Sequence[str]], modules: dict[str, str]
+    folder: Path, name: str, entry_points: Mapping[str, Sequence[str]], modules: Mapping[str, str]
 ) -> Path:
     """Write modules and the metadata of a distribution that a folder on the path makes installed."""
     folder.mkdir(parents=True, exist_ok=True)

@@ -321,6 +321,7 @@ def sent() -> Iterator[tuple[Path, str, set[str]]]:
             if node.func.attr == "send" and (channel == "channel" or path.stem == "channel"):
                 kind = node.args[0]
                 assert isinstance(kind, ast.Constant), path
+                assert isinstance(kind.value, str), path
                 yield path, kind.value, {keyword.arg for keyword in node.keywords if keyword.arg}
 
 

@@ -160,7 +160,7 @@ def test_by_hand_is_the_same_and_hardly_fewer_calls(
 ) -> None:
     operators = benchmark_module("operators")
     assert set(operators.KINDS) == set(MORE_CALLS)
-    problems = {"gemm": GEMMS, "conv": CONVS, "rnn": RNNS}
+    problems: dict[str, list[tuple[str, dict[str, Any]]]] = {"gemm": GEMMS, "conv": CONVS, "rnn": RNNS}
     modes = operators.MODES.get(framework, ("inference", "gradient"))
     cases = [(*row, mode) for kind in operators.KINDS[framework] for row in problems[kind] for mode in modes]
     found = measured(interpreter(framework), framework, cases)

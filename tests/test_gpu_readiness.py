@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from benchmarker.records.validation import validate
+from benchmarker.records.schema import validate
 from tests.conftest import ROOT
 
 BENCHMARKS = ROOT / "benchmarks"

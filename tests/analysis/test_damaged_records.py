@@ -23,7 +23,7 @@ VALUES: tuple[Any, ...] = (
     "99999-01-01T00:00:00.000000Z", "2026-13-01T00:00:00.000000Z", "9999-12-31T23:59:59.999999Z",
     "0000-01-01T00:00:00.000000Z", "2026-11-01T00:00:00", "2026-11-01T00:00:00+25:00",
 )  # fmt: skip
-COMMANDS = (
+COMMANDS: tuple[tuple[str, ...], ...] = (
     ("results", "list"),
     ("results", "list", "--sort=-timing.step_seconds.median", "--json"),
     ("results", "show", "last"),
@@ -38,7 +38,7 @@ COMMANDS = (
     ("report", "--output=page.html", "--force"),
     ("run", "--framework=numpy", "--problem=mnist_mlp", "--dry-run", "--resume"),
 )
-OF_ONE = (("results", "show"), ("validate",), ("rerun", "--env=current"))
+OF_ONE: tuple[tuple[str, ...], ...] = (("results", "show"), ("validate",), ("rerun", "--env=current"))
 
 
 def paths(value: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:

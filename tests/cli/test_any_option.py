@@ -154,7 +154,7 @@ def called(words: tuple[str, ...]) -> tuple[int, str, str]:
             status = main(words)
         except SystemExit as exit_:
             status = exit_.code if isinstance(exit_.code, int) else 1
-    out, told = (stream.buffer.getvalue().decode() for stream in streams)  # type: ignore[attr-defined]
+    out, told = (stream.buffer.getvalue().decode() for stream in streams)
     return status, out, told
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from benchmarker.records.validation import validate
+from benchmarker.records.schema import validate
 from tests.conftest import Command
 from tests.support.command_lines import replaced
 

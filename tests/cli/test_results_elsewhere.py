@@ -127,7 +127,7 @@ def test_folders_here_and_elsewhere_are_merged_with_what_lies_beside_each_record
 ) -> None:
     command, address, server = elsewhere
     store = Store(command.folder / "results" / "deeper")
-    mxnet = {"framework__name": "mxnet", "framework__full": "mxnet-1.9.1"}
+    mxnet: dict[str, Any] = {"framework__name": "mxnet", "framework__full": "mxnet-1.9.1"}
     saved = [store.save(make_record(**mxnet), "log 0")]
     saved += [store.save(make_record(batch_size=size), f"log {number}") for number, size in ((1, 4), (2, 8))]
     finished = well(command("results", "merge", "results", f"--into={address}"))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from benchmarker.records.keys import differences, step_key
-from benchmarker.records.validation import validate
+from benchmarker.records.schema import validate
 from tests.conftest import Command
 from tests.support.command_lines import replaced
 

@@ -8,6 +8,7 @@ import re
 import resource
 import signal
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -165,7 +166,7 @@ def test_what_is_shown_fits_a_terminal_and_a_pipe(command: Command, arguments: t
 
 @pytest.mark.parametrize(("environment", "colours"), [({}, {"green", "red"}), ({"NO_COLOR": "1"}, set())])
 def test_statuses_and_grades_of_tables_are_coloured(
-    command: Command, environment: dict[str, str], colours: set[str]
+    command: Command, environment: dict[str, Any], colours: set[str]
 ) -> None:
     for record in (make_record(), make_failed_record("out_of_memory")):
         Store(command.folder / "results").save(record)

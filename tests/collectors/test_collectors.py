@@ -21,6 +21,7 @@ import pytest
 
 from benchmarker.collectors import cpu, load, memory, operating_system, virtualization
 from benchmarker.machine.procfs import control_groups
+from benchmarker.machine.procfs.counters import CpuTimes
 from benchmarker.machine.procfs.files import read_choice, read_index_list
 from benchmarker.orchestration.collector_session import CollectorSession
 from tests.support.collectors import NAMES, RUN, built_in, collected
@@ -136,8 +137,8 @@ def test_load_sees_a_busy_core_before_the_timed_part_and_reads_both_parts() -> N
 
 
 def test_load_shares_are_exact() -> None:
-    first = load.CpuTimes(at=10.0, total=1000, idle=600, stolen=5)
-    second = load.CpuTimes(at=12.0, total=1400, idle=700, stolen=25)
+    first = CpuTimes(at=10.0, total=1000, idle=600, stolen=5)
+    second = CpuTimes(at=12.0, total=1400, idle=700, stolen=25)
     assert load.shares(first, second) == {"seconds": 2.0, "cpu_busy_share": 0.75, "cpu_stolen_share": 0.05}
     assert load.shares(first, first) is None
 

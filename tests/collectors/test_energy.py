@@ -330,7 +330,7 @@ def test_idle_needs_enough_updates_and_goes_from_update_to_update() -> None:
     updates = [(0.07 + 0.1 * i, 5.0 + 7 * i) for i in range(MIN_UPDATES + 1)]
     idle = energy.idle_from(updates)
     assert idle is not None
-    assert (idle.watts, idle.update_seconds) == (pytest.approx(70), pytest.approx(0.1))
+    assert (idle.watts, idle.update_seconds) == pytest.approx((70, 0.1))
     assert energy.idle_from(updates[1:]) is None
 
 

@@ -15,6 +15,7 @@ import pytest
 
 from benchmarker.api.collector import Unavailable
 from benchmarker.collectors import gpus
+from benchmarker.machine.nvml import library_exists
 from benchmarker.orchestration.collector_session import CollectorSession
 from tests.support.collectors import RUN, collected
 
@@ -99,7 +100,7 @@ def test_nvml_is_shut_down_after_a_fault_and_its_absence_is_a_fact() -> None:
         gpus.read_all(one_gpu(nvmlDeviceGetCount=0), anonymous=False)
 
 
-@pytest.mark.skipif(gpus.library_exists(), reason="NVML is here")
+@pytest.mark.skipif(library_exists(), reason="NVML is here")
 def test_a_machine_without_nvml(monkeypatch: pytest.MonkeyPatch) -> None:
     collection = collected({"gpus": gpus.GpuCollector()})
     assert collection.statuses["gpus"]["status"] == "absent"

@@ -49,7 +49,8 @@ GENERATOR = np.random.default_rng(5)
 
 def idx(array: Any) -> bytes:
     sizes = struct.pack(f">{array.ndim}I", *array.shape)
-    return bytes([0, 0, 8, array.ndim]) + sizes + array.astype(np.uint8).tobytes()
+    values: bytes = array.astype(np.uint8).tobytes()
+    return bytes([0, 0, 8, array.ndim]) + sizes + values
 
 
 def write_mnist(folder: Path, count: int = 20, packed: bool = False) -> tuple[Any, Any]:
@@ -332,7 +333,8 @@ def test_class_numbers_of_every_type_are_read(tmp_path: Path, dtype: str, column
     write_npy(tmp_path, SAMPLES, labels[:, None] if column else labels)
     found = read_dataset("npy", tmp_path)
     assert found.labels.tolist() == (np.arange(40) % 2).tolist()
-    assert (found.labels.dtype, found.classes) == (np.int64, 2)
+    assert found.labels.dtype == np.int64
+    assert found.classes == 2
 
 
 def test_pickled_objects_are_refused(tmp_path: Path) -> None:
@@ -626,6 +628,7 @@ def test_the_test_sets_of_cifar10_and_imdb_are_read_where_they_lie_beside(tmp_pa
     assert (found.tested, found.trained) == (2, 3)
     assert found.digest == alone.digest
     assert found.labels.tolist() == [0, 1, 1, 0, 1]
+    assert found.lengths is not None
     assert found.lengths.tolist() == [6, 4, 250, 3, 3]
 
 

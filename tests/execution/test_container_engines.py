@@ -11,7 +11,7 @@ import pytest
 from benchmarker import registry
 from benchmarker.errors import UnsupportedError, UsageError
 from benchmarker.execution import contained
-from benchmarker.execution.environments.containers import bubblewrap, charliecloud, driver_libraries, podman
+from benchmarker.execution.environments.containers import bubblewrap, charliecloud, driver_libraries
 from benchmarker.execution.environments.containers.apptainer import Apptainer
 from benchmarker.execution.environments.containers.container import Container, Mounts
 from benchmarker.execution.environments.containers.engine import mount
@@ -92,7 +92,7 @@ def test_docker_runs_with_the_machines_network_and_process_numbers() -> None:
 
 
 def test_podman_has_gpus_by_their_interface_and_the_user_as_himself(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(podman.os, "getuid", lambda: 1000)
+    monkeypatch.setattr(os, "getuid", lambda: 1000)
     command = Podman().command("python:3.12", MOUNTS, [], cuda=True, name="b-1")
     assert command[0].endswith("podman")
     assert options_of(command, "--device") == ["nvidia.com/gpu=all"]

@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 
+from benchmarker import registry
 from benchmarker.api.launcher import Event, Outcome, WorkerCommand
 from benchmarker.errors import ProtocolError, printable_lines, shortened
 from benchmarker.execution.event_check import MAX_EVENTS, EventCheck
@@ -21,7 +22,7 @@ from benchmarker.experiment.progress import Progress
 from benchmarker.orchestration.events import RunEvents
 from benchmarker.orchestration.run_record import record_of
 from benchmarker.records.assembly.facts import RunFacts
-from benchmarker.records.store import checked
+from benchmarker.records.store import Store, checked
 from tests.support.records import make_record
 
 # --- order and number ----------------------------------------------------------------------------
@@ -133,17 +134,22 @@ def transcript(tmp_path_factory: pytest.TempPathFactory) -> tuple[RunFacts, list
 
     class Listening(LocalLauncher):
         def launch(self, command: WorkerCommand, handler: Any) -> Outcome:
-            return super().launch(command, lambda event: (said.append(event), handler(event))[1])
+            def heard(event: Event) -> Any:
+                said.append(event)
+                return handler(event)
+
+            return super().launch(command, heard)
+
+    def noted(facts: RunFacts, *rest: Any) -> Any:
+        known.append(facts)
+        return record_of(facts, *rest)
 
     with pytest.MonkeyPatch.context() as patch:
         folder = tmp_path_factory.mktemp("transcript")
-        patch.setattr(orchestrator.registry, "launcher", lambda name: Listening())
-        patch.setattr(
-            orchestrator, "record_of", lambda facts, *rest: (known.append(facts), record_of(facts, *rest))[1]
-        )
-        values = {"frameworks": ["numpy"], "problems": ["mnist_mlp"], "batch_sizes": [2], "steps": [3]}
-        runs = plan(Experiment(**values, warmup=[1]))
-        made = orchestrator.Orchestrator(orchestrator.Store(folder), Progress())
+        patch.setattr(registry, "launcher", lambda name: Listening())
+        patch.setattr(orchestrator, "record_of", noted)
+        runs = plan(Experiment(("numpy",), ("mnist_mlp",), batch_sizes=(2,), steps=(3,), warmup=(1,)))
+        made = orchestrator.Orchestrator(Store(folder), Progress())
         (finished,) = made.run(Campaign(runs))
     assert finished.record["status"] == "ok", finished.record["error"]
     return known[0], [event for event in said if event["event"] != "stage"]

@@ -8,7 +8,7 @@ import os
 import signal
 import socket
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -40,8 +40,8 @@ def world(
     size: int,
     code: str,
     events: list[Event],
+    variables: Mapping[str, str],
     prefixes: Sequence[tuple[str, ...]] = ((),) * 8,
-    **variables: str,
 ) -> list[Outcome]:
     """Run ranks of an MPI world to their end."""
 
@@ -74,7 +74,7 @@ def world(
 @pytest.mark.parametrize("interface", [None, "lo"])
 def test_ranks_are_one_world(size: int, interface: str | None, tmp_path: Path) -> None:
     events: list[Event] = []
-    outcomes = world(tmp_path, size, ALL_REDUCE, events, **mpi_variables(interface))
+    outcomes = world(tmp_path, size, ALL_REDUCE, events, mpi_variables(interface))
     assert outcomes == [Outcome(0)] * size
     total = sum(range(1, size + 1))
     assert sorted((event["from"], event["rank"], event["size"], event["last"]) for event in events) == [
@@ -92,7 +92,7 @@ if MPI.COMM_WORLD.rank == 1:
 MPI.COMM_WORLD.Barrier()
 """
     start = time.monotonic()
-    outcomes = world(tmp_path, 3, code, [], **mpi_variables("lo"))
+    outcomes = world(tmp_path, 3, code, [], mpi_variables("lo"))
     assert time.monotonic() - start < 30
     assert [outcome.ended_by for outcome in outcomes] == ["group", "itself", "group"]
     assert outcomes[1].exit_status == -signal.SIGABRT
@@ -124,7 +124,7 @@ world.Barrier()
     for turn in ("one", "two"):
         (tmp_path / turn).mkdir()
         events: list[Event] = []
-        world(tmp_path / turn, 2, code, events, **mpi_variables(None))
+        world(tmp_path / turn, 2, code, events, mpi_variables(None))
         assert {event["last"] for event in events} == {3.0}
     assert len(set(kept)) == 2
     assert len(shared_memory() - before) >= 2
@@ -145,7 +145,7 @@ if MPI.COMM_WORLD.rank == 2:
     os.kill(os.getpid(), signal.SIGKILL)
 MPI.COMM_WORLD.Barrier()
 """
-    outcomes = world(tmp_path, 3, code, [], **mpi_variables("lo"))
+    outcomes = world(tmp_path, 3, code, [], mpi_variables("lo"))
     assert outcomes[2] == Outcome(-9, "itself")
     assert [outcome.ended_by for outcome in outcomes[:2]] == ["group", "group"]
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -142,7 +143,9 @@ def test_bytes_are_those_of_the_ranks_alone() -> None:
         assert network.sent_bytes() == 0
         run(network, SEND, "127.0.0.1", 8 * MEGABYTES, rank=1)
         # Headers, and acknowledgements, which are more where the machine is busy.
-        assert 1 <= network.sent_bytes() / (8 * MEGABYTES) < 1.1
+        sent = network.sent_bytes()
+        assert sent is not None
+        assert 1 <= sent / (8 * MEGABYTES) < 1.1
 
 
 @counted
@@ -172,7 +175,7 @@ def test_an_all_reduce_sends_what_its_formula_says(size: int, tmp_path: Path) ->
     events: list[Event] = []
     with open_rank_network(size, wanted="counted") as network:
         variables = mpi_variables(network.interface)
-        outcomes = world(tmp_path, size, ALL_REDUCE, events, network.prefixes, **variables)
+        outcomes = world(tmp_path, size, ALL_REDUCE, events, variables, network.prefixes)
         sent = network.sent_bytes()
     assert outcomes == [Outcome(0)] * size
     assert {event["first"] for event in events} == {float(size**5)}
@@ -263,7 +266,7 @@ def test_ranks_of_an_emulated_network_are_a_world(tmp_path: Path) -> None:
     events: list[Event] = []
     with open_rank_network(2, rate="1gbit") as network:
         variables = mpi_variables(network.interface)
-        outcomes = world(tmp_path, 2, ALL_REDUCE, events, network.prefixes, **variables)
+        outcomes = world(tmp_path, 2, ALL_REDUCE, events, variables, network.prefixes)
         sent = network.sent_bytes()
     assert outcomes == [Outcome(0)] * 2
     assert sent == pytest.approx(5 * 2 * 4 * MEGABYTES, rel=0.12)
@@ -380,10 +383,8 @@ def test_who_is_not_root_has_a_user_namespace() -> None:
 def test_a_tool_that_is_not_here_is_named(
     name: str, package: str, monkeypatch: pytest.MonkeyPatch, clean_tools: Callable[[], None]
 ) -> None:
-    which = namespaces.shutil.which
-    monkeypatch.setattr(
-        namespaces.shutil, "which", lambda tool, path: None if tool == name else which(tool, path=path)
-    )
+    which = shutil.which
+    monkeypatch.setattr(shutil, "which", lambda tool, path: None if tool == name else which(tool, path=path))
     clean_tools()
     sentence = f"'{name}' is not installed; it comes with '{package}'"
     with pytest.raises(UnsupportedError, match=f"^{sentence}$"):

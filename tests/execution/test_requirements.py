@@ -192,7 +192,7 @@ def known() -> dict[str, list[tuple[str, str, str]]]:
     }
     groups = {point.group for distribution in metadata.distributions() for point in distribution.entry_points}
     for point, (name, _) in installed_points(groups):
-        found[normalised(name)].append(tuple(point))
+        found[normalised(name)].append((point.group, point.name, point.value))
     return {name: sorted(points) for name, points in found.items()}
 
 

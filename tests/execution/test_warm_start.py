@@ -128,7 +128,8 @@ class Tenants:
 
         def handle(event: dict[str, Any]) -> str | None:
             at(event)
-            return heard.handle(event)
+            answer: str | None = heard.handle(event)
+            return answer
 
         outcome = self.launcher.launch(command, handle)
         return Run(outcome, heard.events, heard.stage, log_tail(command.log))

@@ -10,10 +10,10 @@ import pytest
 
 from benchmarker.api.tables import required_fields
 from benchmarker.experiment.acceptance import METRICS
-from benchmarker.experiment.blueprint.document import tomllib
 from benchmarker.experiment.blueprint.fields import FIELDS, field_faults
 from benchmarker.problems.layers.declared import ACTIVATIONS, LAYERS
 from tests.conftest import ROOT
+from tests.support.toml import tomllib
 
 TEXT = (ROOT / "docs" / "blueprints.md").read_text()
 ROWS = {

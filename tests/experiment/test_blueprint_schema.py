@@ -8,11 +8,11 @@ from typing import Any
 import pytest
 from jsonschema import Draft202012Validator
 
-from benchmarker.experiment.blueprint.document import tomllib
 from benchmarker.experiment.blueprint.fields import FIELDS, field_faults
 from benchmarker.experiment.blueprint.json_schema import blueprint_schema
 from benchmarker.problems.layers.declared import LAYERS
 from tests.conftest import ROOT, Command
+from tests.support.toml import tomllib
 
 SCHEMA = blueprint_schema()
 GOOD = [

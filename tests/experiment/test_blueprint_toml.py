@@ -11,11 +11,11 @@ from benchmarker.api.optimizer import Optimizer
 from benchmarker.api.problem_scheme import ProblemReference
 from benchmarker.api.suite import Request
 from benchmarker.errors import UsageError
-from benchmarker.experiment.blueprint.document import tomllib
 from benchmarker.experiment.blueprint.loading import check, load
 from benchmarker.experiment.blueprint.toml_lines import key_lines
 from benchmarker.experiment.planning import plan
 from benchmarker.experiment.spec import Experiment, RunSpec
+from tests.support.toml import tomllib
 
 TRICKY = r'''# title = "in a comment"
 a = 1 # [not.a.table]

@@ -483,7 +483,7 @@ def test_constants_of_a_flag_go_over_those_of_every_optimizer_that_has_them() ->
 
 
 def test_an_epoch_of_a_data_set_is_all_its_whole_mini_batches(own_home: Path) -> None:
-    asked = {"data": ("digits",), "settings": {"inputs": ("64",)}, "batch_sizes": (32,)}
+    asked: dict[str, Any] = {"data": ("digits",), "settings": {"inputs": ("64",)}, "batch_sizes": (32,)}
     assert [run.steps for run in planned(**asked, epochs=(1, 3))] == [1797 // 32, 3 * (1797 // 32)]
     assert planned(**asked)[0].steps is None
     (run,) = planned(**asked, epochs=(2,), samples_per_epoch=(64,))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 import pytest
@@ -19,7 +20,7 @@ from benchmarker.graph.types import Distribution
 NORMAL = Distribution("normal")
 
 
-def graph(build: Callable[[Network], object], batch: int = 2) -> Graph:
+def graph(build: Callable[[Network], Any], batch: int = 2) -> Graph:
     net = Network("tested", batch)
     net.output(build(net))
     return net.graph()
@@ -38,7 +39,7 @@ def test_a_node_that_is_one_operator_has_the_graphs_names() -> None:
 
 
 def test_the_node_that_makes_the_result_has_the_name_and_the_others_say_what_they_are() -> None:
-    def build(net: Network) -> object:
+    def build(net: Network) -> Any:
         scale, shift = (net.parameter(name, (6,), NORMAL) for name in ("scale", "shift"))
         return net.named("norm").group_normalization(net.input("x", (6, 4, 4)), scale, shift, num_groups=3)
 
@@ -64,7 +65,7 @@ def test_an_output_that_nothing_was_done_to_is_still_there() -> None:
 
 
 def test_equal_constants_are_kept_once() -> None:
-    def build(net: Network) -> object:
+    def build(net: Network) -> Any:
         x = net.input("x", (3,))
         return net.add(net.affine(x, alpha=0.5), net.affine(x, alpha=0.5, beta=2.0))
 
@@ -78,7 +79,7 @@ def test_constants_follow_the_type_of_the_model() -> None:
     assert [value.dtype.name for value in lowered.constants.values()] == ["float16"]
 
 
-def attention(net: Network, mask: tuple[int, ...]) -> object:
+def attention(net: Network, mask: tuple[int, ...]) -> Any:
     q, k, v = (net.input(name, (2, 5, 4)) for name in "qkv")
     return net.attention(q, k, v, net.parameter("mask", mask, NORMAL), scale=0.5)
 
@@ -96,7 +97,7 @@ def test_a_whole_mask_is_left_alone() -> None:
 
 
 def test_all_of_the_vocabulary_is_there_but_what_onnx_lacks() -> None:
-    def build(net: Network) -> object:
+    def build(net: Network) -> Any:
         scores = net.transpose(net.input("x", (6, 5)), perm=(1, 0, 2))
         return net.ctc_loss(scores, net.input("label", (2,), "int64", Distribution("integers", 5, 1)))
 
@@ -114,7 +115,7 @@ def opened(build: Callable[[Network], object]) -> Graph:
 
 
 def test_a_reshape_leaves_the_size_open() -> None:
-    def build(net: Network) -> object:
+    def build(net: Network) -> Any:
         return net.reshape(net.input("x", (3, 4)), shape=(net.batch_size * 3, -1))
 
     (node,) = opened(build).nodes
@@ -122,7 +123,7 @@ def test_a_reshape_leaves_the_size_open() -> None:
 
 
 def test_an_expansion_takes_the_size_from_the_input() -> None:
-    def build(net: Network) -> object:
+    def build(net: Network) -> Any:
         token = net.parameter("token", (1, 4), NORMAL)
         return net.add(net.input("x", (4,)), net.expand(token, shape=(net.batch_size, 4)))
 
@@ -132,7 +133,7 @@ def test_an_expansion_takes_the_size_from_the_input() -> None:
 
 
 def test_a_parameter_that_depends_on_the_size_is_refused() -> None:
-    def build(net: Network) -> object:
+    def build(net: Network) -> Any:
         return net.add(net.input("x", (4,)), net.parameter("start", (net.batch_size, 4), NORMAL))
 
     with pytest.raises(UsageError, match=r"'start' of problem 'tested' does; export a fixed --batch-size"):
@@ -140,7 +141,7 @@ def test_a_parameter_that_depends_on_the_size_is_refused() -> None:
 
 
 def test_an_operator_that_depends_on_the_size_is_refused() -> None:
-    def build(net: Network) -> object:
+    def build(net: Network) -> Any:
         return net.affine(net.input("x", (4,)), alpha=1.0 / net.batch_size)
 
     with pytest.raises(UsageError, match=r"'affine_1' \(affine\) of problem 'tested' does"):
@@ -148,7 +149,7 @@ def test_an_operator_that_depends_on_the_size_is_refused() -> None:
 
 
 def test_the_axes_that_are_open_are_those_that_differ() -> None:
-    def build(net: Network) -> object:
+    def build(net: Network) -> Any:
         return net.transpose(net.input("x", (3, 4)), perm=(1, 0, 2))
 
     assert open_axes(graph(build, 2), graph(build, 3), "transpose_1") == (1,)

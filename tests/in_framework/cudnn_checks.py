@@ -50,7 +50,7 @@ def errors(framework: StandIn) -> Iterator[dict[str, Any]]:
             settings, benchmarker_framework().precisions["cuda"], ("best", "heuristic")
         ):
             graph = problem(name).graph(1, **setting)
-            asked = {"mode": "inference", "optimizer": Optimizer()}
+            asked: dict[str, Any] = {"mode": "inference", "optimizer": Optimizer()}
             program = framework.build(
                 graph,
                 draw_parameters(graph, 0),

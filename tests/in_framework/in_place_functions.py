@@ -79,7 +79,7 @@ def check_one(
 
 
 def checks(functions: Any, native: Callable[[Array], Any]) -> dict[str, Callable[[], None]]:
-    made = {}
+    made: dict[str, Callable[[], None]] = {}
     for name, function in BINARY.items():
         for given in ((LEFT, RIGHT), (LEFT, NUMBER), (NUMBER, RIGHT)):
             places = [at for at, one in enumerate(given) if isinstance(one, np.ndarray)]

@@ -90,7 +90,7 @@ def main(framework: str, *more: str) -> None:
     if more:
         from benchmarker.plugins.onednn import recurrent
 
-        recurrent._LSTM_GATES = (0, 1, 2, 3)  # type: ignore[assignment]
+        recurrent._LSTM_GATES = (0, 1, 2, 3)
     found: dict[str, Any] = {build.__name__: error(subject, build, size) for build, size in graphs}
     print(json.dumps({**found, "growth": growth(subject)}))
 

@@ -7,6 +7,7 @@ them all and prints, as JSON, why each failed, or an empty text.
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -74,8 +75,9 @@ def check_a_traced_program_trains_as_the_reference_and_is_traced_once() -> None:
         batch = draw_batch(graph, seed)
         (loss,) = program.fetch(program.train_step(program.load(batch)))
         np.testing.assert_allclose(loss, reference.train_step(reference.load(batch)), rtol=1e-5)
-    found = program.parameters()
-    for name, array in reference.parameters().items():
+    found: dict[str, Any] = program.parameters()
+    expected: dict[str, Any] = reference.parameters()
+    for name, array in expected.items():
         np.testing.assert_allclose(found[name], array, rtol=1e-3, atol=1e-5, err_msg=name)
     assert program.compilations() == 1
     program.infer(program.load(draw_batch(graph, 0)))

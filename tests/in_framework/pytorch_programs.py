@@ -29,6 +29,7 @@ from benchmarker.plugins.common.layouts import plain
 from benchmarker.plugins.pytorch import Options, composed
 from benchmarker.plugins.pytorch.framework import PytorchFramework
 from benchmarker.plugins.pytorch.lowering import lower
+from benchmarker.plugins.pytorch.program import InferenceProgram
 from benchmarker.problems import deepbench_sparse_gemm
 from benchmarker.worker.conformance.optimizers import recurrent_network
 from benchmarker.worker.conformance.subject import (
@@ -413,14 +414,16 @@ def check_a_constant_matrix_of_a_sparse_product_is_kept_sparse_where_pytorch_can
     graph = deepbench_sparse_gemm.benchmarker_problem().graph(m=40, n=6, k=30, sparsity=0.9)
     values = draw_parameters(graph, 0)
     expected = values["a"].astype(np.float64) @ draw_batch(graph, 0)["b"]
-    for precision, options, sparse in (
+    cases: tuple[tuple[str, dict[str, Any], bool], ...] = (
         ("fp32", {}, True),
         ("fp64", {}, True),
         ("bf16", {}, False),  # MKL has no such product
         ("fp32", {"compile": True}, False),
-    ):
+    )
+    for precision, options, sparse in cases:
         program = build(graph, "inference", precision, **options)
         (output,) = program.fetch(program.infer(program.load(draw_batch(graph, 0))))
+        assert isinstance(program, InferenceProgram)
         (native,) = program._tensors.native["a"]
         assert native.is_sparse_csr == sparse, (precision, options)
         assert not sparse or native.values().numel() == np.count_nonzero(values["a"])

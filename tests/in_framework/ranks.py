@@ -163,7 +163,7 @@ def train(task: RankTask, number: int, framework: Framework, plugin: FrameworkPl
         output = _step(program, batch, case.micro)
         program.synchronize(output)
         losses.append(float(program.fetch(output)[0]))
-        parameters = program.parameters()
+        parameters: dict[str, Any] = program.parameters()
         digests.append(digest_of({name: parameters[name] for name in trained}))
         if case.killed == task.rank and step == 1:
             os.kill(os.getpid(), signal.SIGKILL)

@@ -6,6 +6,7 @@ runs them all and prints, as JSON, why each failed, or an empty text.
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -119,7 +120,7 @@ def check_a_mini_batch_is_there_once_it_is_loaded() -> None:
 def check_indices_beyond_the_end_are_refused() -> None:
     program = build(chosen_rows(), "inference")
     for row in (-1, 5):
-        message = refusal(lambda row=row: program.load({"row": np.array([0, row])}))
+        message = refusal(partial(program.load, {"row": np.array([0, row])}))
         assert message == f"gather: indices of 'row' must be at least 0 and below 5, got [{row}]"
 
 

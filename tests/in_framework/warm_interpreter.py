@@ -174,7 +174,7 @@ def become(request: Mapping[str, Any], descriptors: Sequence[int], openmp: Mappi
     os.environ.clear()
     os.environ.update(request["environment"])
     atexit._clear()
-    sys.modules["numpy.random"].seed()  # type: ignore[attr-defined]
+    sys.modules["numpy.random"].seed()
     start_openmp_threads(openmp)
     # The working directory, which the bootstrap takes away, and what else an interpreter would begin with.
     sys.path[:0] = ["", *filter(None, os.environ.get("PYTHONPATH", "").split(os.pathsep))]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import pytest
@@ -163,7 +164,7 @@ def test_every_kind_is_in_the_table_of_the_module() -> None:
     assert set(LIMITS) | {case[0] for case in CASES} | {"unknown"} <= rows
 
 
-def checkpoints(**changes: list[float | None]) -> dict[str, Any]:
+def checkpoints(**changes: Sequence[float | None]) -> dict[str, Any]:
     """Return a quiet second of one busy thread, noted every tenth of it, ten steps each."""
     tenths = [tenth / 10 for tenth in range(11)]
     return {

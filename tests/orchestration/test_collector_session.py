@@ -18,7 +18,7 @@ from typing import Any
 import pytest
 
 from benchmarker.api.collector import Run, Unavailable
-from benchmarker.collectors import gpus
+from benchmarker.machine.nvml import library_exists
 from benchmarker.orchestration.collector_session import CollectorSession
 from tests.support.collectors import ANONYMOUS, RUN, built_in, collected, git, make_checkout
 
@@ -321,5 +321,5 @@ def test_nothing_heavy_is_imported() -> None:
         "print([m for m in ('psutil', 'pynvml', 'cpuinfo', 'numpy', 'uv') if m in sys.modules])"
     )
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
-    expected = "['pynvml']" if gpus.library_exists() else "[]"
+    expected = "['pynvml']" if library_exists() else "[]"
     assert done.stdout.strip() == expected or sys.platform != "linux"

@@ -199,8 +199,8 @@ def test_an_engine_may_pass_standard_streams_alone(
     reason = missing_engine("bubblewrap")
     if reason:
         pytest.skip(reason)
-    monkeypatch.setitem(opening.ENGINE, "docker", Streams())  # type: ignore[arg-type]
-    asked = {"steps": 5, "batch_size": 2, "results": tmp_path, **options}
+    monkeypatch.setitem(opening.ENGINE, "docker", Streams())
+    asked: dict[str, Any] = {"steps": 5, "batch_size": 2, "results": tmp_path, **options}
     (record,) = benchmarker.run(
         framework="numpy",
         problem="mnist_mlp",

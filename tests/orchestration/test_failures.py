@@ -7,6 +7,7 @@ import signal
 import subprocess
 import time
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -22,7 +23,7 @@ def run_fault(faulty: Command, fault: str, *options: str) -> Finished:
     return faulty("--framework=faulty,numpy", *QUICK, f"--set=fault={fault}", *options)
 
 
-def failed_record(finished: Finished) -> dict:
+def failed_record(finished: Finished) -> dict[str, Any]:
     """Return the faulty run's record, after seeing that the run beside it was not harmed."""
     assert finished.status == 1, finished.stderr
     assert "Traceback" not in finished.stderr

@@ -164,7 +164,7 @@ def only_in_the_first_step(record: dict[str, Any], seconds: float) -> bool:
     """Return whether a time that long was passed in the first step and nowhere else."""
     timing = record["timing"]
     elsewhere = [timing[f"{stage}_seconds"] or 0.0 for stage in ("build", "verify", "warmup")]
-    return timing["compile_seconds"] >= seconds > max(*elsewhere, sum(timing["samples_seconds"]))
+    return bool(timing["compile_seconds"] >= seconds > max(*elsewhere, sum(timing["samples_seconds"])))
 
 
 @pytest.mark.parametrize("mode", ["inference", "training"])

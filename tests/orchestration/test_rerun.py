@@ -20,7 +20,6 @@ from benchmarker.analysis.reproduction import (
     processes_of,
     with_interpreter,
 )
-from benchmarker.analysis.reproduction.compare import conditions
 from benchmarker.analysis.reproduction.verdict import MAX_HALF_WIDTH, SAME
 from benchmarker.analysis.results.selection import find_record
 from benchmarker.api.problem_scheme import ProblemReference
@@ -29,6 +28,7 @@ from benchmarker.errors import UsageError
 from benchmarker.experiment.keys import identity
 from benchmarker.experiment.planning import matrix
 from benchmarker.experiment.spec import UNSTATED, RunSpec, specification
+from benchmarker.records.keys import conditions
 from benchmarker.statistics import geometric_mean, summarise
 from tests.conftest import ROOT, Command, Finished
 from tests.support.records import make_failed_record, make_record

@@ -130,7 +130,7 @@ def once(monkeypatch: pytest.MonkeyPatch, place: Any, name: str) -> None:
         (under_test, "CollectorSession"),
         (under_test, "prepared_data"),
         (under_test, "log_text"),
-        (under_test.Store, "save"),
+        (Store, "save"),
     ],
 )
 def test_a_fault_of_ours_ends_its_run_alone(

@@ -229,7 +229,7 @@ def test_a_scalar_has_one_axis() -> None:
     net = Network("scalar", 2)
     net.output(net.mul(net.input("x", (3,)), net.parameter("s", (), ONES)))
     (slot,) = slots(net.graph())
-    assert slot.encode({"s": np.float32(2.0)}).shape == (1,)
+    assert slot.encode({"s": np.float32(2.0)}).shape == (1,)  # type: ignore[dict-item]
     assert slot.decode(np.ones(1, np.float32))["s"].shape == ()
 
 

@@ -121,7 +121,7 @@ def test_at_a_kink_the_gradient_is_that_of_the_definition() -> None:
     assert gradient_of("clip", bounds, min=-1.0, max=2.0).tolist() == [0, 1, 1, 1, 0]
 
 
-WINDOW = {"kernel_shape": (2,), "strides": (2,), "pads": (0, 0)}
+WINDOW: dict[str, Any] = {"kernel_shape": (2,), "strides": (2,), "pads": (0, 0)}
 
 
 def test_the_gradient_of_a_maximum_goes_to_the_first_of_equals() -> None:

@@ -276,7 +276,11 @@ def test_reductions_are_their_definitions(case: OperatorCase) -> None:
     v, (found,) = results(case)
     x = v["x"]
     over = {axis % x.ndim for axis in case.attributes.get("axes", ())} or set(range(x.ndim))
-    reduce = {"reduce_mean": lambda r: math.fsum(r) / len(r), "reduce_sum": math.fsum, "reduce_max": max}
+    reduce: dict[str, Callable[[list[float]], float]] = {
+        "reduce_mean": lambda r: math.fsum(r) / len(r),
+        "reduce_sum": math.fsum,
+        "reduce_max": max,
+    }
     kept = [range(1) if axis in over else range(size) for axis, size in enumerate(x.shape)]
     expected = []
     for at in itertools.product(*kept):

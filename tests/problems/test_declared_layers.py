@@ -357,6 +357,8 @@ def test_every_layer_computes_what_the_reference_does(name: str) -> None:
     small = SmallProblem(name, registry.problem("architecture"), values)
     for run in (problems._inference, problems._training):
         measured = run(small, subject)
+        assert measured.error is not None
+        assert measured.tolerance is not None
         assert measured.error <= measured.tolerance
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -37,7 +38,11 @@ def test_what_is_no_group_is_none(seconds: list[float]) -> None:
 
 def test_processes_of_one_kind_are_seldom_said_to_fall_apart() -> None:
     draw = random.Random(1)
-    kinds = (lambda: draw.gauss(0, 0.05), lambda: draw.expovariate(20), lambda: draw.uniform(-0.1, 0.1))
+    kinds: tuple[Callable[[], float], ...] = (
+        lambda: draw.gauss(0, 0.05),
+        lambda: draw.expovariate(20),
+        lambda: draw.uniform(-0.1, 0.1),
+    )
     for kind in kinds:
         alarms = sum(split([2.0 ** kind() for _ in range(12)]) is not None for _ in range(200))
         assert alarms <= 20

@@ -16,7 +16,8 @@ from tests.support.records import make_record
 )
 def test_the_grade_is_of_the_half_width(half_width: float, grade: str) -> None:
     found = precision_of(1.0, (1 / (1 + half_width), 1 + half_width))
-    assert (found.grade, found.half_width) == (grade, pytest.approx(half_width))
+    assert found.grade == grade
+    assert found.half_width == pytest.approx(half_width)
 
 
 def test_the_least_difference_is_that_of_two_numbers_known_as_well() -> None:

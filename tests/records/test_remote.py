@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import os
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -39,7 +40,12 @@ def reads(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """The names of the objects that are read."""
     found: list[str] = []
     read = Objects.read
-    monkeypatch.setattr(Objects, "read", lambda self, name: found.append(name) or read(self, name))
+
+    def noted(self: Objects, name: str) -> Any:
+        found.append(name)
+        return read(self, name)
+
+    monkeypatch.setattr(Objects, "read", noted)
     return found
 
 
@@ -47,7 +53,7 @@ def reads(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 def delays(monkeypatch: pytest.MonkeyPatch) -> list[float]:
     """The seconds waited between attempts, which are not waited for."""
     found: list[float] = []
-    monkeypatch.setattr(objects.time, "sleep", found.append)
+    monkeypatch.setattr(time, "sleep", found.append)
     return found
 
 

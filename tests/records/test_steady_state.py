@@ -176,7 +176,8 @@ def levels(*parts: tuple[int, float]) -> list[float]:
     """Return times of levels, each a number of samples and their median, with noise of 1 %."""
     draw = np.random.default_rng(1)
     exact = np.repeat([level for _, level in parts], [count for count, _ in parts])
-    return (exact * np.exp(0.01 * draw.standard_normal(len(exact)))).tolist()
+    times: list[float] = (exact * np.exp(0.01 * draw.standard_normal(len(exact)))).tolist()
+    return times
 
 
 def hit(*spans: tuple[int, int]) -> Callable[[int, int], bool]:

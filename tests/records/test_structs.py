@@ -4,7 +4,7 @@ import functools
 import json
 import pickle
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -30,7 +30,7 @@ from tests.support.records import make_failed_record, make_old_record, make_reco
 Steps = tuple[Any, ...]
 KEPT = [ROOT / "tests" / "data" / "old_records", *(ROOT / "results").iterdir()]
 VERSION = re.compile(rb'\{\s*"schema_version": "([^"]+)",')
-OTHERS = (None, True, 0, -1, 1.5, -0.5, "", "x", [], ["x"], [-1.0, 2], {}, {"name": "x"})
+OTHERS: tuple[Any, ...] = (None, True, 0, -1, 1.5, -0.5, "", "x", [], ["x"], [-1.0, 2], {}, {"name": "x"})
 
 
 @pytest.fixture(scope="module", name="published_schema")
@@ -45,7 +45,7 @@ def test_the_published_schema_is_that_of_the_structs() -> None:
 
 def kept_records() -> list[Path]:
     """Return a kept record of each version and folder."""
-    found = {}
+    found: dict[tuple[str, Path], Path] = {}
     for folder in KEPT:
         for file in [folder] if folder.suffix == ".json" else sorted(folder.rglob("*.json")):
             version = version_of(file)
@@ -158,7 +158,7 @@ IMPORTED = {
     "digest": f"sha256:{64 * '0'}",
     "notes": ["an epoch is 1,000 samples"],
 }
-BASES = {
+BASES: dict[str, Callable[[], dict[str, Any]]] = {
     "made": make_record,
     "failed": make_failed_record,
     "oldest": lambda: make_old_record("1.0"),

@@ -28,7 +28,7 @@ def benchmarker_problem():
 Distribution = Callable[..., Path]
 
 
-def listed(command: Command, kind: str) -> dict[str, dict]:
+def listed(command: Command, kind: str) -> dict[str, dict[str, Any]]:
     finished = command("list", kind, "--json")
     assert finished.status == 0, finished.stderr
     return {row["name"]: row for row in json.loads(finished.stdout)}
@@ -187,8 +187,8 @@ def test_an_unknown_name_offers_the_nearest(command: Command) -> None:
 
 def test_a_mini_batch_is_as_large_as_any_integer_says() -> None:
     problem = registry.problem("mnist_mlp")
-    assert problem.graph(np.int64(3)) == problem.graph(3)
-    assert type(problem.graph(np.int64(3)).batch_size) is int
+    assert problem.graph(np.int64(3)) == problem.graph(3)  # type: ignore[arg-type]
+    assert type(problem.graph(np.int64(3)).batch_size) is int  # type: ignore[arg-type]
     with pytest.raises(UsageError, match=r"the batch size must be a whole number of at least 1, got 2\.5"):
         problem.graph(2.5)  # type: ignore[arg-type]
 

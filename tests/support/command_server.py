@@ -228,7 +228,8 @@ def serve(descriptor: int, modules: Sequence[str]) -> None:
             connection.send(str(pid).encode())
             _, status = os.waitpid(pid, 0)
             connection.send(str(os.waitstatus_to_exitcode(status)).encode())
-    _become(*json.loads(request), descriptors, path)
+    arguments, folder, environment = json.loads(request)
+    _become(arguments, folder, environment, descriptors, path)
 
 
 def _become(
@@ -243,8 +244,8 @@ def _become(
     sys.argv = ["benchmarker", *arguments]
     sys.path = [folder, *filter(None, environment.get("PYTHONPATH", "").split(os.pathsep)), *path]
     importlib.invalidate_caches()
-    sys.stdout = sys.__stdout__ = _stream(1, "strict", line_buffering=False)
-    sys.stderr = sys.__stderr__ = _stream(2, "backslashreplace", line_buffering=True)
+    sys.stdout = vars(sys)["__stdout__"] = _stream(1, "strict", line_buffering=False)
+    sys.stderr = vars(sys)["__stderr__"] = _stream(2, "backslashreplace", line_buffering=True)
     warm = environment.get(WARM)
     if warm:
         sys.modules[WARM_MODULE].use_warm_interpreters(Path(warm))

@@ -106,7 +106,8 @@ def _forward(p: Mapping[str, Array], x: Array) -> tuple[Array, Array]:
 
 def _softmax(scores: Array) -> Array:
     raised = np.exp(scores - scores.max(axis=1, keepdims=True))
-    return raised / raised.sum(axis=1, keepdims=True)
+    shares: Array = raised / raised.sum(axis=1, keepdims=True)
+    return shares
 
 
 def _gradients(p: Mapping[str, Array], x: Array, labels: Array) -> dict[str, Array]:

@@ -18,6 +18,7 @@ from benchmarker.graph.windows import AveragePooling, MaxPooling, Window
 from benchmarker.plugins.numpy.framework import NumpyFramework
 from benchmarker.plugins.numpy.operators import NumpyOperators
 from benchmarker.plugins.numpy.program import NumpyProgram
+from benchmarker.plugins.numpy.tape import Tape
 
 Array = npt.NDArray[Any]
 
@@ -143,8 +144,8 @@ class GradientsUpdate(NumpyProgram):
     """Moves the running statistics when only gradients are asked for."""
 
     def gradients(self, batch: dict[str, Array]) -> tuple[float, dict[str, Array]]:
-        forward = NumpyOperators(training=True, update_statistics=True)
-        loss, gradients = self._loss_and_gradients(batch, forward)
+        forward = NumpyOperators(training=True, update_statistics=True, dtype=self._dtype)
+        loss, gradients = self._value_and_gradients(batch, Tape(forward, self.rounded))
         return float(loss), gradients
 
 
@@ -214,7 +215,7 @@ class DeafAssign(NumpyProgram):
         self._computed = True
         return super().infer(batch)
 
-    def train_step(self, batch: dict[str, Array]) -> Array:
+    def train_step(self, batch: dict[str, Array]) -> Any:
         self._computed = True
         return super().train_step(batch)
 
@@ -333,7 +334,7 @@ class Recompiling(NumpyProgram):
         self._compiled += 1
         return super().infer(batch)
 
-    def train_step(self, batch: dict[str, Array]) -> Array:
+    def train_step(self, batch: dict[str, Array]) -> Any:
         self._compiled += 1
         return super().train_step(batch)
 

@@ -175,7 +175,7 @@ class KeepsByContent(NumpyProgram):
 
     def __init__(self, *arguments: Any) -> None:
         super().__init__(*arguments)
-        self._kept: dict[bytes, Any] = {}
+        self._kept: dict[bytes, tuple[Array, ...]] = {}
 
     def infer(self, batch: dict[str, Array]) -> tuple[Array, ...]:
         key = b"".join(array.tobytes() for array in batch.values())
@@ -320,6 +320,8 @@ class EverySecondBackward(Counting):
 
 class OneBehind(Counting):
     """Returns what the step before gave, from the sixth on."""
+
+    kept: tuple[Any, dict[str, Array]]
 
     def gradient_step(self, batch: dict[str, Array]) -> tuple[Any, dict[str, Array]]:
         found = super().gradient_step(batch)

@@ -42,7 +42,7 @@ def build(
     )
 
 
-def cases(*operators: str) -> Any:
+def cases(*operators: str) -> pytest.MarkDecorator:
     """Return the decorator that gives a test each case of these operators."""
     chosen = [case for case in OPERATOR_CASES if case.operator in operators]
     assert {case.operator for case in chosen} == set(operators)

@@ -68,7 +68,7 @@ def readings() -> dict[str, Any]:
     from benchmarker.records.keys import comparable
     from benchmarker.records.lookup import specification_of
 
-    names = {"frameworks": ("numpy",), "problems": ("mnist_mlp",)}
+    names: dict[str, Any] = {"frameworks": ("numpy",), "problems": ("mnist_mlp",)}
     mlp = ["run", "--framework=numpy", "--problem=mnist_mlp", "--dry-run", "--json"]
     planned = printed(lambda: main([*mlp, "--flavour=spiced,smoked"]))[1]
     plain, spiced = matrix(Experiment(**names, flavours=("plain", "spiced")))
@@ -83,7 +83,7 @@ def readings() -> dict[str, Any]:
         "blueprint faults": [fault.message for fault in check(blueprint('flavour = "spicy"'))[0]],
         "schema": blueprint_schema()["properties"]["flavour"],
         "repeated": [rerun_command(run, None) for run in (plain, spiced)],
-        "again": [run.flavour for run in matrix(experiment_from_record(record))],
+        "again": [vars(run)["flavour"] for run in matrix(experiment_from_record(record))],
         "compared": [comparable(run, None)["keys"].get("flavour") for run in (plain, spiced)],
         "hashes differ": comparable(plain, None)["hash"] != comparable(spiced, None)["hash"],
         "older": specification_of({"specification": older})["flavour"],

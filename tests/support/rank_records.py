@@ -11,7 +11,7 @@ from tests.support.records import make_record
 from tests.support.trainings import trained
 
 SGD = Optimizer.default("sgd").to_json()
-_FURTHER = {
+_FURTHER: dict[str, Any] = {
     "further": {},
     "digest": None,
     "variant": "composed",

@@ -158,7 +158,10 @@ def main(folder: Path) -> None:
         if rank == ranks:
             log = scheme.serve(trained.replica, communicator)
             rows = [(one.worker, one.step, one.read) for one in log]
-            found = {"log": np.array(rows, np.int64).reshape(-1, 3), "weights": trained.weights}
+            found: dict[str, Any] = {
+                "log": np.array(rows, np.int64).reshape(-1, 3),
+                "weights": trained.weights,
+            }
             report: dict[str, Any] = {}
         else:
             steps = scheme.begin(trained.replica, communicator)

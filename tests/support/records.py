@@ -328,7 +328,7 @@ _EVIDENCE = {
     "thermal_throttles": None,
 }
 
-_TRUST = {
+_TRUST: dict[str, Any] = {
     "grade": "clean",
     "reasons": [],
     "evidence": _EVIDENCE,

@@ -19,7 +19,8 @@ def rates(steps: int, base: float = 1.0, steps_per_epoch: int = 5, **fields: Any
     schedule = made(Schedule, fields, "the schedule")
     found = table(schedule, base, steps, steps_per_epoch, "learning rate")
     assert found.dtype == np.float64
-    return found.tolist()
+    rates: list[float] = found.tolist()
+    return rates
 
 
 def test_a_constant_stays() -> None:

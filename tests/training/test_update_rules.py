@@ -111,7 +111,8 @@ class Polyak(Published):
 
 class Ahead(Polyak):
     def along(self, g: Array, v: Array) -> Array:
-        return g + self.rule.momentum * v
+        ahead: Array = g + self.rule.momentum * v
+        return ahead
 
 
 class Moments(Published):
@@ -131,10 +132,12 @@ class Moments(Published):
         v = self.of("v", name)
         m = self.state["m"][name] = r.beta1 * m + (1 - r.beta1) * g
         v = self.state["v"][name] = r.beta2 * v + (1 - r.beta2) * g * g
-        return self.mean(m, g, t) / (np.sqrt(v / (1 - r.beta2**t)) + r.epsilon)
+        step: Array = self.mean(m, g, t) / (np.sqrt(v / (1 - r.beta2**t)) + r.epsilon)
+        return step
 
     def mean(self, m: Array, g: Array, t: int) -> Array:
-        return m / (1 - self.rule.beta1**t)
+        mean: Array = m / (1 - self.rule.beta1**t)
+        return mean
 
 
 class Decoupled(Moments):
@@ -144,7 +147,8 @@ class Decoupled(Moments):
 class LookingAhead(Moments):
     def mean(self, m: Array, g: Array, t: int) -> Array:
         b1 = self.rule.beta1
-        return b1 * m / (1 - b1 ** (t + 1)) + (1 - b1) * g / (1 - b1**t)
+        mean: Array = b1 * m / (1 - b1 ** (t + 1)) + (1 - b1) * g / (1 - b1**t)
+        return mean
 
 
 class Layerwise(Moments):
@@ -258,7 +262,8 @@ class FreeAdam(Free):
         r = self.rule
         v = self.of("v", name)
         v = self.state["v"][name] = r.beta2 * v + (1 - r.beta2) * g * g
-        return g / (np.sqrt(v / (1 - r.beta2**self.t)) + r.epsilon)
+        step: Array = g / (np.sqrt(v / (1 - r.beta2**self.t)) + r.epsilon)
+        return step
 
     def between(self) -> float:
         return float(self.rule.beta1)

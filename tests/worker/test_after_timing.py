@@ -17,6 +17,7 @@ import pytest
 from benchmarker.api.framework import STEP_MODES, Framework
 from benchmarker.api.optimizer import OPTIMIZERS, Optimizer
 from benchmarker.plugins.numpy.framework import NumpyFramework
+from benchmarker.plugins.numpy.program import NumpyProgram
 from benchmarker.worker.measurement import lateness, sampling
 from benchmarker.worker.verification import budget, dropout_again, timing_again
 from benchmarker.worker.verification.samples import NO_ERRORS, tensor_sample
@@ -223,7 +224,7 @@ def test_a_divergence_that_is_the_frameworks_own_is_found(program: Any, tmp_path
         assert failed(TRAINING, tmp_path, faults.with_program(program))
 
 
-OUTPUT_FAULTS = {
+OUTPUT_FAULTS: dict[str, tuple[type[NumpyProgram], str]] = {
     "outputs are kept by mini-batch": (faults.KeepsByContent, "time of unseen mini-batches"),
     "outputs are kept after five calls": (faults.KeepsAfterFive, "last timed step"),
     "a layer is skipped after five calls": (faults.SkipsALayer, "unseen mini-batch"),
@@ -365,7 +366,9 @@ def test_dropout_that_is_another_is_found(operators: Any, tmp_path: Path) -> Non
 def test_a_clock_that_is_slowed_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     true = time.perf_counter_ns
     monkeypatch.setattr(time, "perf_counter_ns", lambda: true() // 2)
-    monkeypatch.setitem(sampling.sample.__kwdefaults__, "clock", time.perf_counter_ns)
+    defaults = sampling.sample.__kwdefaults__
+    assert defaults is not None
+    monkeypatch.setitem(defaults, "clock", time.perf_counter_ns)
     assert "clocks" in failed(replace(INFERENCE, steps=None, window=0.3), tmp_path, NumpyFramework)
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -112,7 +111,7 @@ def test_what_cannot_be_built_or_breaks_costs_the_others_few_programs() -> None:
 class SlightlyOff(NumpyProgram):
     """Tells a loss that is off by more than one case may be, and by less than many may together."""
 
-    def gradients(self, batch: Mapping[str, Array]) -> tuple[float, dict[str, Array]]:
+    def gradients(self, batch: dict[str, Array]) -> tuple[float, dict[str, Array]]:
         loss, gradients = super().gradients(batch)
         wrong = any(node.operator == "tanh" for node in self._graph.nodes)
         return loss + 3e-5 * wrong, gradients

@@ -88,7 +88,7 @@ FAULTS: dict[str, Callable[[list[Array]], Array]] = {
     "too short": lambda given: np.sum(given, axis=0)[:-1],
     "too long": lambda given: np.append(np.sum(given, axis=0), 0.0),
     "in bfloat16": lambda given: np.sum([bfloat16(one) for one in given], axis=0),
-    "in float16": lambda given: np.sum([one.astype(np.float16) for one in given], axis=0, dtype=np.float16),
+    "in float16": lambda given: np.stack(given).astype(np.float16).sum(axis=0, dtype=np.float16),
 }
 
 

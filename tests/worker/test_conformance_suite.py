@@ -316,7 +316,8 @@ def test_a_misspelt_operator_is_named_with_its_nearest() -> None:
 
 @pytest.mark.parametrize("name", registry.names("frameworks", ours=True))
 def test_helpers_of_our_frameworks_are_taken_for_no_operator(name: str) -> None:
-    framework = faulty_frameworks.with_operators(framework_class(registry.framework(name)).operators)
+    operators = framework_class(registry.framework(name)).operators
+    framework = faulty_frameworks.with_operators(operators)  # type: ignore[arg-type]
     assert _described(framework).status == "passed"
 
 

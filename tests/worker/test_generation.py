@@ -20,7 +20,7 @@ from benchmarker.worker.batches import batches_of
 from benchmarker.worker.generation import token_times
 from benchmarker.worker.job import RunJob
 from benchmarker.worker.loading import problem_graph
-from benchmarker.worker.verification import generations, reference
+from benchmarker.worker.verification import reference
 from benchmarker.worker.verification.generations import parted, reference_tokens, token_verdict
 from benchmarker.worker.verification.tolerances import Tolerance
 from tests.support.faulty_frameworks import framework_of
@@ -132,8 +132,8 @@ def test_a_token_as_good_as_the_best_within_the_bound_is_right(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Another way than the reference's is told, and judged by the exact scores of its own tokens."""
-    known = generations.reference.tokens_of
-    monkeypatch.setattr(generations.reference, "tokens_of", lambda path: known(path) + 1)
+    known = reference.tokens_of
+    monkeypatch.setattr(reference, "tokens_of", lambda path: known(path) + 1)
     verification = run_events(job_of("llama"), tmp_path)["verification"]
     assert verification["status"] == "passed"
     assert (

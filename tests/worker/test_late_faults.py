@@ -21,6 +21,7 @@ from benchmarker.worker.verification import budget, reference, verify_checks
 from benchmarker.worker.verification.equivalence import compare
 from benchmarker.worker.verification.later_gradients import GRADIENT_STEPS
 from benchmarker.worker.verification.probes import COMPARED, LATER, LATER_CALLS, ProbeSpec
+from benchmarker.worker.verification.tolerances import Expected
 from tests.conftest import ROOT
 from tests.support import late_faults, planted
 from tests.support.planted import PLANTED, Planted
@@ -81,7 +82,7 @@ class Verify:
             moved=False,
         )
 
-    def _computed(self, what: str) -> list[reference.Expected]:
+    def _computed(self, what: str) -> list[Expected]:
         events = start.Events()
         start.Plugin.framework = self._fault.framework if what == "found" else NumpyFramework
         self._job = replace(self._job, what=what, path=str(self._folder / f"{what}.npz"))

@@ -210,7 +210,12 @@ def test_a_framework_that_cannot_is_refused(tmp_path: Path) -> None:
 
 
 SPEC = RunSpec(
-    "numpy", ProblemReference("resnet18"), {"image_size": 32}, mode="training", batch_size=8, micro_batch=2
+    "numpy",
+    ProblemReference("resnet18"),
+    problem_parameters={"image_size": 32},
+    mode="training",
+    batch_size=8,
+    micro_batch=2,
 )
 
 
@@ -315,7 +320,7 @@ def test_what_waits_for_its_turn_has_the_precision_of_the_run(precision: str, si
     spec = RunSpec(
         "numpy",
         ProblemReference("mnist_mlp"),
-        problem.configure({}),
+        problem_parameters=problem.configure({}),
         mode="training",
         batch_size=8,
         micro_batch=2,

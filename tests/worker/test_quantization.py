@@ -41,6 +41,7 @@ def test_ranges_are_those_of_weights_by_channel_and_of_tensors_on_the_mini_batch
     found = {operand.value: (operand, scale) for operand, scale in measured(graph, parameters, batch).items()}
     weight = next(p.name for p in graph.parameters if len(p.type.shape) == 2)
     operand, scale = found[weight]
+    assert operand.axis is not None
     largest = np.abs(parameters[weight]).max(axis=1 - operand.axis) / 127
     np.testing.assert_allclose(scale.scale, largest, rtol=2.0**-11)
     assert np.all(np.asarray(scale.scale) >= largest)

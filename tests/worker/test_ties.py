@@ -98,7 +98,7 @@ WRONG = (
 def test_what_is_no_subgradient_is_found(
     monkeypatch: pytest.MonkeyPatch, operator: str, check: str, gradient: Any
 ) -> None:
-    monkeypatch.setitem(GRADIENTS, operator, gradient)  # type: ignore[misc]
+    monkeypatch.setitem(GRADIENTS, operator, gradient)
     found = result(check)
     assert (found.status, f"the gradient of {operator} " in found.detail) == ("failed", True)
 
@@ -125,7 +125,7 @@ RIGHT = (
 def test_every_subgradient_passes_and_its_convention_is_named(
     monkeypatch: pytest.MonkeyPatch, operator: str, check: str, gradient: Any, convention: str
 ) -> None:
-    monkeypatch.setitem(GRADIENTS, operator, gradient)  # type: ignore[misc]
+    monkeypatch.setitem(GRADIENTS, operator, gradient)
     found = result(check)
     assert found.status == "passed", found.detail
     assert found.detail.startswith(convention)

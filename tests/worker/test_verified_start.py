@@ -351,7 +351,7 @@ class NoUpdate(NumpyProgram):
 
 
 class OneParameterKept(NumpyProgram):
-    def train_step(self, batch: Any) -> Array:
+    def train_step(self, batch: Any) -> Any:
         kept = self._parameters["fc1.bias"].copy()
         loss = super().train_step(batch)
         self._parameters["fc1.bias"][:] = kept
@@ -359,7 +359,7 @@ class OneParameterKept(NumpyProgram):
 
 
 class DoubleUpdate(NumpyProgram):
-    def train_step(self, batch: Any) -> Array:
+    def train_step(self, batch: Any) -> Any:
         loss = super().train_step(batch)
         super().train_step(batch)
         return loss

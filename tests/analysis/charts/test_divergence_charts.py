@@ -23,7 +23,7 @@ SEVERAL = [*ALONE, diverging(FREE, framework="jax")]
 def test_of_one_framework_each_parameter_is_a_line_of_medians() -> None:
     followed, free = chart("divergence", ALONE).panels
     of = {series.name: series for series in followed.series}
-    assert of["w"].x == (1, 2, 3)
+    assert of["w"].x == (1.0, 2.0, 3.0)
     assert of["w"].y == pytest.approx((2e-7, 3e-7, 4e-7))
     assert (of["b"].x, of["b"].y) == ((2, 3), (5e-7, 1e-8))
     assert {series.name for series in free.series} == {"w", "b"}

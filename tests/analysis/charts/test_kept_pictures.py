@@ -73,7 +73,11 @@ def test_no_text_is_cut_off_or_upon_another(kind: str, kept: Kept) -> None:
         if box.x0 < -1 or box.y0 < -1 or box.x1 > width + 1 or box.y1 > height + 1
     ]
     assert outside == []
-    level = [(text.get_text(), box.extents.tolist()) for text, box in texts if text.get_rotation() % 90 == 0]
+    level = [
+        (text.get_text(), [float(end) for end in box.extents])
+        for text, box in texts
+        if text.get_rotation() % 90 == 0
+    ]
     upon = [(one, other) for (one, a), (other, b) in itertools.combinations(level, 2) if overlap(a, b)]
     assert upon == []
 

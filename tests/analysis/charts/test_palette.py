@@ -11,8 +11,8 @@ import pytest
 from benchmarker import registry
 from benchmarker.analysis.charts.palette import DARK, LIGHT, colour, colour_of, colours
 
-FRAMEWORKS = ("pytorch", "tensorflow", "mxnet", "chainer", "numpy", "keras_pytorch", "keras_tensorflow")
-FRAMEWORKS += ("keras_jax", "jax", "onnxruntime")
+FRAMEWORKS: tuple[str, ...] = ("pytorch", "tensorflow", "mxnet", "chainer", "numpy", "keras_pytorch")
+FRAMEWORKS += ("keras_tensorflow", "keras_jax", "jax", "onnxruntime")
 """Each asks for its place in this order."""
 LATER = {"cudnn", "cupy", "iree", "onednn", "openblas", "opencv", "openvino", "paddle", "tinygrad"}
 """For these there is no place left; they have one by their names."""

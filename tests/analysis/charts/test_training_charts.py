@@ -22,9 +22,9 @@ def test_a_curve_is_the_median_over_seeds_and_its_band_all_of_them() -> None:
     by_steps, by_time = chart("training_curves", RECORDS).panels
     of = {series.name: series for series in by_steps.series}
     numpy = of["numpy"]
-    assert numpy.x == (0, 10, 20, 30)
-    assert numpy.y == (20, 60, 80, 80)
-    assert (numpy.low, numpy.high) == ((10, 50, 60, 70), (30, 70, 92, 90))
+    assert numpy.x == (0.0, 10.0, 20.0, 30.0)
+    assert numpy.y == (20.0, 60.0, 80.0, 80.0)
+    assert (numpy.low, numpy.high) == ((10.0, 50.0, 60.0, 70.0), (30.0, 70.0, 92.0, 90.0))
     assert numpy.band
     assert [mark.y for mark in by_steps.marks] == [90]
     timed = {series.name: series for series in by_time.series}["pytorch"]
@@ -48,7 +48,7 @@ def test_the_share_that_reached_the_target_counts_all_runs() -> None:
     numpy, missed, pytorch = sorted(
         by_steps.series, key=lambda one: (one.name == "pytorch", one.kind == "points")
     )
-    assert numpy.x == (20, 20, 30)
+    assert numpy.x == (20.0, 20.0, 30.0)
     assert numpy.y == pytest.approx((0, 100 / 3, 200 / 3))
     assert (missed.x, missed.name, missed.hollow) == ((30,), "", True)
     assert missed.y == pytest.approx((200 / 3,))
@@ -66,7 +66,7 @@ def test_times_far_apart_have_a_logarithmic_axis_and_steps_have_not(
     by_steps, by_time = chart(kind, records).panels
     assert (by_steps.x.scale, by_time.x.scale) == ("linear", scale)
     drawn = [x for series in by_time.series for x in series.x]
-    assert scale == "linear" or min(drawn) > 0
+    assert scale == "linear" or min(map(float, drawn)) > 0
 
 
 def test_a_caption_names_the_recipe_of_what_is_not_to_be_ranked() -> None:

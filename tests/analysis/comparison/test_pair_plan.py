@@ -14,7 +14,7 @@ from tests.support.campaign_records import process
 
 
 def measured(day: int = 1, **changes: Any) -> dict[str, Any]:
-    numpy = {"framework__name": "numpy", "framework__version": None, "framework__options": {}}
+    numpy: dict[str, Any] = {"framework__name": "numpy", "framework__version": None, "framework__options": {}}
     return process(day=day, **{**numpy, "execution__threads": 1, **changes})
 
 

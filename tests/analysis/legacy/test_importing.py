@@ -98,7 +98,7 @@ BETWEEN: dict[str, Any] = {
 
 
 def changed(content: dict[str, Any], **changes: Any) -> dict[str, Any]:
-    copy = json.loads(json.dumps(content))
+    copy: dict[str, Any] = json.loads(json.dumps(content))
     for path, value in changes.items():
         set_at(copy, path.replace("__", "."), value)
     return copy

@@ -36,7 +36,7 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_ranks_are_read_at_every_width_and_nothing_scrolls_sideways(
     browser: Browser, site: Path, width: int, theme: str
 ) -> None:
-    context = browser.new_context(viewport={"width": width, "height": 900}, color_scheme=theme)  # type: ignore[arg-type]
+    context = browser.new_context(viewport={"width": width, "height": 900}, color_scheme=theme)
     page = context.new_page()
     faults: list[str] = []
     requests: list[str] = []

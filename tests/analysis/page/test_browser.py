@@ -10,7 +10,7 @@ from typing import Any
 from urllib.parse import quote
 
 import pytest
-from playwright.sync_api import Browser, Page
+from playwright.sync_api import Browser, BrowserContext, Dialog, Page
 
 from benchmarker.analysis.page import make_page
 from benchmarker.records.schema import shape_faults
@@ -29,7 +29,7 @@ class Watched:
 
     def column(self, title: str) -> list[str]:
         """Return the texts of a column in the order in which they stand, of the rows that are shown."""
-        return self.page.evaluate(
+        texts: list[str] = self.page.evaluate(
             """(title) => {
                 const heads = [...document.querySelectorAll("#table thead th")];
                 const at = heads.findIndex((head) => head.textContent.startsWith(title));
@@ -38,12 +38,14 @@ class Watched:
             }""",
             title,
         )
+        return texts
 
     def sort(self, title: str) -> str | None:
         """Press a heading; return what it then says of the order."""
         button = self.page.get_by_role("button", name=title)
         button.click()
-        return button.locator("..").get_attribute("aria-sort")
+        order: str | None = button.locator("..").get_attribute("aria-sort")
+        return order
 
 
 Open = Callable[..., Watched]
@@ -52,7 +54,8 @@ Open = Callable[..., Watched]
 @pytest.fixture
 def opened(browser: Browser, tmp_path: Path) -> Iterator[Open]:
     """Open a page over records; in the end it must have asked for nothing and complained of nothing."""
-    contexts, all_watched = [], []
+    contexts: list[BrowserContext] = []
+    all_watched: list[tuple[Watched, str]] = []
 
     def open_page(records: list[dict[str, Any]], *, link: str = "", **context: Any) -> Watched:
         file = tmp_path / f"page-{len(contexts)}.html"
@@ -60,10 +63,15 @@ def opened(browser: Browser, tmp_path: Path) -> Iterator[Open]:
         file.write_bytes(make_page(records, title="Our runs", files=names).html.encode("utf-8", "replace"))
         contexts.append(browser.new_context(**{"viewport": {"width": 1300, "height": 900}, **context}))
         watched = Watched(contexts[-1].new_page())
+
+        def dismiss(dialog: Dialog) -> None:
+            watched.faults.append(dialog.message)
+            dialog.dismiss()
+
         watched.page.on("request", lambda request: watched.requests.append(request.url))
         watched.page.on("console", lambda message: watched.faults.append(message.text))
         watched.page.on("pageerror", lambda error: watched.faults.append(str(error)))
-        watched.page.on("dialog", lambda dialog: (watched.faults.append(dialog.message), dialog.dismiss()))
+        watched.page.on("dialog", dismiss)
         watched.page.goto(file.as_uri() + link)
         all_watched.append((watched, file.as_uri()))
         return watched

@@ -15,6 +15,7 @@ from pandas.testing import assert_frame_equal
 
 from benchmarker.analysis.results import Results, index, scanning
 from benchmarker.analysis.results.collection import load_results
+from benchmarker.records import reading
 from tests.conftest import ROOT
 from tests.support.records import make_failed_record, make_old_record, make_record
 
@@ -51,7 +52,7 @@ def counted(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """The names of files that were read to make rows, in this process."""
     names: list[str] = []
     monkeypatch.setattr(index, "available_threads", lambda: 1)
-    real = index.read_bytes
+    real = reading.read_bytes
 
     def read_bytes(path: str, *, follow: bool) -> bytes:
         names.append(Path(path).stem)

@@ -163,7 +163,7 @@ OTHER: dict[str, Any] = {
     "launcher": "other",
     "micro_batch": 1,
 }
-OTHERS = {
+OTHERS: dict[str, Any] = {
     **{
         field.name: not getattr(BASE, field.name)
         if isinstance(getattr(BASE, field.name), bool)
@@ -172,7 +172,7 @@ OTHERS = {
         if field.name in specification(BASE) and field.name != "optimizer"
     },
     **{
-        f"optimizer {name}": replace(BASE.optimizer, **{name: 0.125})
+        f"optimizer {name}": replace(BASE.optimizer, **dict[str, Any]({name: 0.125}))
         for name in ("learning_rate", "beta1", "beta2", "epsilon", "weight_decay")
     },
     "problem digest": replace(BASE.problem, digest="sha256:0123"),
@@ -184,7 +184,7 @@ OTHERS = {
 @pytest.mark.parametrize("name", OTHERS)
 @pytest.mark.parametrize("width", [80, 300])
 def test_whatever_rows_differ_in_shows(name: str, width: int) -> None:
-    of_ranks = {"scheme": "all-reduce", "exchange": "mpi"} if name == "ranks" else {}
+    of_ranks: dict[str, Any] = {"scheme": "all-reduce", "exchange": "mpi"} if name == "ranks" else {}
     runs = [replace(BASE, **of_ranks), replace(BASE, **of_ranks, **{name.split()[0]: OTHERS[name]})]
     # A third row with everything else, so that nothing shows by being the only thing that varies.
     if name != "launcher":  # a plan is of plugins that are there

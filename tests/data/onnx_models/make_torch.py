@@ -14,7 +14,7 @@ from torch import nn
 FOLDER = Path(__file__).parent
 
 
-class Convolutional(nn.Module):
+class Convolutional(nn.Module):  # type: ignore[misc]
     """Convolutions, batch normalization, pooling, a residual connection, a classifier."""
 
     def __init__(self) -> None:
@@ -29,7 +29,7 @@ class Convolutional(nn.Module):
         return self.head(self.pool(nn.functional.relu6(x + self.deep(x))))
 
 
-class Recurrent(nn.Module):
+class Recurrent(nn.Module):  # type: ignore[misc]
     """Embedded tokens, a bidirectional LSTM, a GRU, the last step classified."""
 
     def __init__(self) -> None:
@@ -45,7 +45,7 @@ class Recurrent(nn.Module):
         return self.fc(x[:, -1])
 
 
-class Transformer(nn.Module):
+class Transformer(nn.Module):  # type: ignore[misc]
     """Embedded tokens and positions, attention with a causal mask, a feed-forward layer."""
 
     def __init__(self) -> None:
@@ -64,7 +64,7 @@ class Transformer(nn.Module):
         return x + self.down(nn.functional.gelu(self.up(self.norm2(x))))
 
 
-class Segmenting(nn.Module):
+class Segmenting(nn.Module):  # type: ignore[misc]
     """Down, up by transposed convolution and by interpolation, joined."""
 
     def __init__(self) -> None:

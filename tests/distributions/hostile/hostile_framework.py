@@ -49,6 +49,11 @@ def send(event: str, **fields: Any) -> None:
     write(json.dumps({"event": event, **fields}).encode() + b"\n")
 
 
+def ready(times: int) -> None:
+    for _ in range(times):
+        send("ready", pid=os.getpid(), steps=1, step_seconds=1.0)
+
+
 def for_ever(data: bytes, descriptor: int | None = None) -> None:
     while True:
         os.write(int(sys.argv[1]) if descriptor is None else descriptor, data)
@@ -80,7 +85,7 @@ IN_THE_FIRST_STEP: Mapping[str, Callable[[], Any]] = {
     "infinite": lambda: send("progress", done=1, total=None, step_seconds=float("inf")),
     "negative": lambda: send("progress", done=1, total=None, step_seconds=-1.0),
     "huge": lambda: send("progress", done=10**30, total=None, step_seconds=1.0),
-    "ready_often": lambda: [send("ready", pid=os.getpid(), steps=1, step_seconds=1.0) for _ in range(1000)],
+    "ready_often": lambda: ready(1000),
     "prepared_again": lambda: send("prepared", version="1"),
     "timed_first": lambda: send("timed"),
     "beyond": lambda: send("progress", done=10**18, total=1, step_seconds=1e9),
@@ -203,6 +208,11 @@ class Hostile(NumpyFramework):
             change(*CHANGED[act])
         elif act in IN_THE_FIRST_STEP:
             step = program.train_step
-            program.train_step = lambda batch: (IN_THE_FIRST_STEP[act](), step(batch))[1]
+
+            def acting(batch: Any) -> Any:
+                IN_THE_FIRST_STEP[act]()
+                return step(batch)
+
+            program.train_step = acting  # type: ignore[method-assign]
         {**WHILE_BUILDING, **HARMLESS, **TO_THE_DISK}.get(act, lambda: None)()
         return program

@@ -81,10 +81,13 @@ def go_wrong(fault: str) -> None:
 
 def give_first_rows() -> None:
     """Have this rank be given the rows of the first one."""
+    from benchmarker.data.values import part_of
     from benchmarker.worker.ranks import view
 
-    part_of = view.part_of
-    view.part_of = lambda batch, rank, size, counted: part_of(batch, 0, size, counted)
+    def first(batch: Any, part: int, parts: int, counted: Any) -> Any:
+        return part_of(batch, 0, parts, counted)
+
+    vars(view)["part_of"] = first
 
 
 def tell_late() -> None:
@@ -93,10 +96,10 @@ def tell_late() -> None:
 
     send = Channel.send
 
-    def late(channel: Channel, event: str, **fields: Any) -> None:
+    def late(self: Channel, event: str, **fields: Any) -> None:
         if event == "verification":
             time.sleep(1.5)
-        send(channel, event, **fields)
+        send(self, event, **fields)
 
     Channel.send = late  # type: ignore[method-assign]
 

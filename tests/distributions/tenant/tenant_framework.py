@@ -10,6 +10,7 @@ import subprocess
 import sys
 import threading
 import time
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -140,7 +141,7 @@ def hang_with_session() -> None:
     hang()
 
 
-CHANGES = {
+CHANGES: dict[str, Callable[[], Any]] = {
     "none": lambda: None,
     "segfault": segmentation_fault,
     "leak": leak,

@@ -6,11 +6,12 @@ import json
 import os
 import sys
 import traceback
-from typing import Any, Callable
+from typing import TYPE_CHECKING, Any, Callable
 
 import numpy as np
 
-Arrays = "dict[str, np.ndarray]"
+if TYPE_CHECKING:
+    Models = dict[str, Callable[[dict[str, Any], "Weights", dict[str, Any]], Any]]
 
 
 class Weights:
@@ -18,18 +19,18 @@ class Weights:
 
     def __init__(self, arrays: Any) -> None:
         self._arrays = arrays
-        self.taken: set = set()
+        self.taken: set[str] = set()
 
     def __call__(self, name: str) -> Any:
         self.taken.add(name)
         return self._arrays[name]
 
-    def left(self) -> list:
+    def left(self) -> list[str]:
         """Return the names that nothing has asked for."""
         return sorted(set(self._arrays) - self.taken)
 
 
-def serve(models: dict[str, Callable[[dict, Weights, dict], Any]]) -> None:
+def serve(models: Models) -> None:
     """Run a model for each line of the input, ``["problem", {values}, "in.npz", "out.npy"]``; answer why not, if so.
 
     What libraries print goes to the standard error.
@@ -45,7 +46,7 @@ def serve(models: dict[str, Callable[[dict, Weights, dict], Any]]) -> None:
         print(json.dumps(why), file=answers, flush=True)
 
 
-def _run(models: dict, problem: str, values: dict, source: str, target: str) -> None:
+def _run(models: Models, problem: str, values: dict[str, Any], source: str, target: str) -> None:
     with np.load(source) as archive:
         arrays = {name: archive[name] for name in archive.files}
     weights = Weights({k.partition("/")[2]: v for k, v in arrays.items() if k.startswith("parameter/")})

@@ -3,16 +3,21 @@
 from __future__ import annotations
 
 import os
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 os.environ["TF_CPP_MIN_LOG_LEVEL"] = "3"
 
 import keras  # noqa: E402
 import numpy as np  # noqa: E402
-from exchange import Weights, serve  # noqa: E402
+
+# Its folder is where imports are looked for when this runs, and not when it is checked.
+if TYPE_CHECKING:
+    from tests.in_framework.field_libraries.exchange import Weights, serve
+else:
+    from exchange import Weights, serve
 
 
-def images(batch: dict) -> Any:
+def images(batch: dict[str, Any]) -> Any:
     """Return the images with the channels last."""
     return batch["image"].transpose(0, 2, 3, 1)
 
@@ -22,10 +27,10 @@ def kernel(weight: Any) -> Any:
     return weight.transpose(2, 3, 1, 0)
 
 
-def vgg(application: Any, groups: list) -> Any:
+def vgg(application: Any, groups: list[int]) -> Any:
     """Return what runs a VGG network."""
 
-    def model(values: dict, weights: Weights, batch: dict) -> Any:
+    def model(values: dict[str, Any], weights: Weights, batch: dict[str, Any]) -> Any:
         size = values["image_size"]
         network = application(
             weights=None, input_shape=(size, size, 3), classes=values["classes"], classifier_activation=None
@@ -48,7 +53,7 @@ def vgg(application: Any, groups: list) -> Any:
     return model
 
 
-def xception(values: dict, weights: Weights, batch: dict) -> Any:
+def xception(values: dict[str, Any], weights: Weights, batch: dict[str, Any]) -> Any:
     """Every layer in the order in which ours were made, but for the shortcuts."""
     size = values["image_size"]
     network = keras.applications.Xception(

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import mxnet as mx
-from exchange import Weights, serve
 from mxnet.gluon.model_zoo import vision
 
+# Its folder is where imports are looked for when this runs, and not when it is checked.
+if TYPE_CHECKING:
+    from tests.in_framework.field_libraries.exchange import Weights, serve
+else:
+    from exchange import Weights, serve
 
-def run(network: Any, names: list, weights: Weights, batch: dict) -> Any:
+
+def run(network: Any, names: list[str], weights: Weights, batch: dict[str, Any]) -> Any:
     """Set the network's parameters, in their order, from ours by name, and run it."""
     network.initialize()
     image = mx.nd.array(batch["image"])
@@ -30,7 +35,7 @@ def run(network: Any, names: list, weights: Weights, batch: dict) -> Any:
 def in_order(make: Any) -> Any:
     """Return what runs a network whose parameters stand in the order that the test gives."""
 
-    def model(values: dict, weights: Weights, batch: dict) -> Any:
+    def model(values: dict[str, Any], weights: Weights, batch: dict[str, Any]) -> Any:
         return run(make(values), values["names"], weights, batch)
 
     return model

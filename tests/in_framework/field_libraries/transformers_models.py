@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
 import transformers
-from exchange import Weights, serve
+
+# Its folder is where imports are looked for when this runs, and not when it is checked.
+if TYPE_CHECKING:
+    from tests.in_framework.field_libraries.exchange import Weights, serve
+else:
+    from exchange import Weights, serve
 
 
-def load(model: Any, state: dict) -> Any:
+def load(model: Any, state: dict[str, Any]) -> Any:
     """Give a model its weights; what is not among them is tied, or a counter."""
     tensors = {name: torch.from_numpy(np.array(value)) for name, value in state.items()}
     missing, unexpected = model.load_state_dict(tensors, strict=False)
@@ -31,15 +36,15 @@ def run(model: Any, **inputs: Any) -> Any:
         return model(**{name: torch.from_numpy(value) for name, value in inputs.items()}).logits.numpy()
 
 
-def pair(state: dict, theirs: str, weights: Weights, ours: str) -> None:
+def pair(state: dict[str, Any], theirs: str, weights: Weights, ours: str) -> None:
     """Copy a weight and its bias."""
     for part in ("weight", "bias"):
         state[f"{theirs}.{part}"] = weights(f"{ours}.{part}")
 
 
-def encoder_state(prefix: str, values: dict, weights: Weights) -> dict:
+def encoder_state(prefix: str, values: dict[str, Any], weights: Weights) -> dict[str, Any]:
     """Return the state of an encoder as BERT's and RoBERTa's."""
-    state: dict = {}
+    state: dict[str, Any] = {}
     for theirs, ours in (("word", "token"), ("position", "position"), ("token_type", "segment")):
         state[f"{prefix}.embeddings.{theirs}_embeddings.weight"] = weights(f"embedding.{ours}.weight")
     pair(state, f"{prefix}.embeddings.LayerNorm", weights, "embedding.norm")
@@ -55,7 +60,7 @@ def encoder_state(prefix: str, values: dict, weights: Weights) -> dict:
     return state
 
 
-def encoder_sizes(values: dict) -> dict:
+def encoder_sizes(values: dict[str, Any]) -> dict[str, Any]:
     """Return the part of a configuration that BERT, RoBERTa and ViT share."""
     return {
         "hidden_size": values["width"],
@@ -65,7 +70,7 @@ def encoder_sizes(values: dict) -> dict:
     }
 
 
-def bert(values: dict, weights: Weights, batch: dict) -> Any:
+def bert(values: dict[str, Any], weights: Weights, batch: dict[str, Any]) -> Any:
     """``BertForMaskedLM``."""
     config = transformers.BertConfig(
         **encoder_sizes(values), vocab_size=values["vocabulary"], max_position_embeddings=values["positions"]
@@ -78,7 +83,7 @@ def bert(values: dict, weights: Weights, batch: dict) -> Any:
     return run(model, input_ids=batch["token"], token_type_ids=batch["segment"])
 
 
-def roberta(values: dict, weights: Weights, batch: dict) -> Any:
+def roberta(values: dict[str, Any], weights: Weights, batch: dict[str, Any]) -> Any:
     """``RobertaForMaskedLM``."""
     config = transformers.RobertaConfig(
         **encoder_sizes(values),
@@ -99,7 +104,7 @@ def roberta(values: dict, weights: Weights, batch: dict) -> Any:
     return run(model, input_ids=tokens, position_ids=positions)
 
 
-def gpt2(values: dict, weights: Weights, batch: dict) -> Any:
+def gpt2(values: dict[str, Any], weights: Weights, batch: dict[str, Any]) -> Any:
     """``GPT2LMHeadModel``, whose weights are ``(in, out)``."""
     config = transformers.GPT2Config(
         n_embd=values["width"],
@@ -132,7 +137,7 @@ def gpt2(values: dict, weights: Weights, batch: dict) -> Any:
     return run(load(transformers.GPT2LMHeadModel(config), state), input_ids=batch["token"])
 
 
-def llama(values: dict, weights: Weights, batch: dict) -> Any:
+def llama(values: dict[str, Any], weights: Weights, batch: dict[str, Any]) -> Any:
     """``LlamaForCausalLM``, which computes its own rotations."""
     config = transformers.LlamaConfig(
         **encoder_sizes(values),
@@ -165,7 +170,7 @@ def llama(values: dict, weights: Weights, batch: dict) -> Any:
     return run(load(transformers.LlamaForCausalLM(config), state), input_ids=batch["token"])
 
 
-def vit(values: dict, weights: Weights, batch: dict) -> Any:
+def vit(values: dict[str, Any], weights: Weights, batch: dict[str, Any]) -> Any:
     """``ViTForImageClassification``; DeiT without its distillation token is the same network."""
     config = transformers.ViTConfig(
         **encoder_sizes(values),
@@ -195,14 +200,14 @@ def vit(values: dict, weights: Weights, batch: dict) -> Any:
     return run(load(transformers.ViTForImageClassification(config), state), pixel_values=batch["image"])
 
 
-def normalized(state: dict, theirs: str, weights: Weights, convolution: str, norm: str) -> None:
+def normalized(state: dict[str, Any], theirs: str, weights: Weights, convolution: str, norm: str) -> None:
     """Copy a convolution and the batch normalization after it."""
     state[f"{theirs}.convolution.weight"] = weights(f"{convolution}.weight")
     for part in ("weight", "bias", "running_mean", "running_var"):
         state[f"{theirs}.normalization.{part}"] = weights(f"{norm}.{part}")
 
 
-def resnet(values: dict, weights: Weights, batch: dict) -> Any:
+def resnet(values: dict[str, Any], weights: Weights, batch: dict[str, Any]) -> Any:
     """``ResNetForImageClassification`` with the stride in the 3x3."""
     convolutions = {"basic": 2, "bottleneck": 3}[values["block"]]
     config = transformers.ResNetConfig(
@@ -213,7 +218,7 @@ def resnet(values: dict, weights: Weights, batch: dict) -> Any:
         num_labels=values["classes"],
         downsample_in_bottleneck=False,
     )
-    state: dict = {}
+    state: dict[str, Any] = {}
     normalized(state, "resnet.embedder.embedder", weights, "stem.conv", "stem.bn")
     pair(state, "classifier.1", weights, "classifier")
     model = transformers.ResNetForImageClassification(config)

@@ -16,13 +16,13 @@ from benchmarker.data import values
 from benchmarker.plugins.numpy.program import NumpyProgram
 from benchmarker.worker.loading import problem_graph
 from tests.support.digits_by_hand import ByHand, train_by_hand
+from tests.support.faulty_frameworks import framework_of
 from tests.support.late_faults import UncorrectedAdam, with_optimizer
 from tests.worker.training.test_train_job import (
     EVERY,
     JOB,
     Trained,
     counts,
-    framework_of,
 )
 
 CLIPPED = Modifiers(clip_norm=1.0)
@@ -30,7 +30,7 @@ AVERAGED = Modifiers(ema=0.98)
 OF_WEIGHTS = Modifiers(decay_of="weights")
 
 
-def by_hand(**around: float) -> ByHand:
+def by_hand(**around: Any) -> ByHand:
     first = values.draw_parameters(problem_graph(JOB, JOB.batch_size), JOB.seed)
     return train_by_hand(first, [0.05] * 132, seed=JOB.seed, every=EVERY, **around)
 

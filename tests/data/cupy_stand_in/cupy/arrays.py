@@ -77,7 +77,7 @@ def function(name: Any) -> Any:
 class ndarray:  # noqa: N801 - CuPy's name
     """See the module."""
 
-    __hash__ = None
+    __hash__ = None  # type: ignore[assignment]
 
     def __init__(self, host: Any) -> None:
         self._host = host
@@ -155,10 +155,10 @@ def _index(index: Any) -> Any:
 def _binary(name: Any) -> Any:
     calculate = getattr(operator, name)
 
-    def forward(self: ndarray, other: Any) -> ndarray:
+    def forward(self: ndarray, other: Any) -> Any:
         return given(calculate(self._host, _taken(other)))
 
-    def backward(self: ndarray, other: Any) -> ndarray:
+    def backward(self: ndarray, other: Any) -> Any:
         return given(calculate(_taken(other), self._host))
 
     def in_place(self: ndarray, other: Any) -> ndarray:

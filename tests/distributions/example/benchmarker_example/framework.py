@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import partial
 from typing import Any
 
-from benchmarker.api import Device, Framework, FrameworkPlugin, Operators, Program
+from benchmarker.api import Device, Framework, FrameworkPlugin, Gemm, Operators, Program
 
 
 def benchmarker_framework() -> FrameworkPlugin:
@@ -19,19 +19,9 @@ def benchmarker_framework() -> FrameworkPlugin:
 
 
 class TinyOperators(Operators):
-    def gemm(
-        self,
-        a: Any,
-        b: Any,
-        c: Any = None,
-        *,
-        alpha: float = 1.0,
-        beta: float = 1.0,
-        trans_a: bool = False,
-        trans_b: bool = False,
-    ) -> Any:
-        product = alpha * ((a.T if trans_a else a) @ (b.T if trans_b else b))
-        return product if c is None else product + beta * c
+    def gemm(self, a: Any, b: Any, c: Any = None, *, product: Gemm) -> Any:
+        y = product.alpha * ((a.T if product.trans_a else a) @ (b.T if product.trans_b else b))
+        return y if c is None else y + product.beta * c
 
     def relu(self, x: Any) -> Any:
         return x * (x > 0)
@@ -64,7 +54,7 @@ class TinyProgram(Program):
         self._outputs = graph.outputs
         self._values = parameters
         self._calls = [
-            (partial(getattr(operators, node.operator), **node.attributes), node.inputs, node.outputs[0])
+            (partial(getattr(operators, node.operator), **node.keywords), node.inputs, node.outputs[0])
             for node in graph.nodes
         ]
 
