@@ -10,7 +10,7 @@ warnings.simplefilter("ignore")
 import chainer  # noqa: E402
 import chainer.links as L  # noqa: E402, N812
 
-# Its folder is where imports are looked for when this runs, and not when it is checked.
+# Where this runs, imports are looked for in its own folder; types are checked from the root.
 if TYPE_CHECKING:
     from tests.in_framework.field_libraries.exchange import Weights, serve
 else:

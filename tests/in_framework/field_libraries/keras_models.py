@@ -10,7 +10,7 @@ os.environ["TF_CPP_MIN_LOG_LEVEL"] = "3"
 import keras  # noqa: E402
 import numpy as np  # noqa: E402
 
-# Its folder is where imports are looked for when this runs, and not when it is checked.
+# Where this runs, imports are looked for in its own folder; types are checked from the root.
 if TYPE_CHECKING:
     from tests.in_framework.field_libraries.exchange import Weights, serve
 else:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import mxnet as mx
 from mxnet.gluon.model_zoo import vision
 
-# Its folder is where imports are looked for when this runs, and not when it is checked.
+# Where this runs, imports are looked for in its own folder; types are checked from the root.
 if TYPE_CHECKING:
     from tests.in_framework.field_libraries.exchange import Weights, serve
 else:

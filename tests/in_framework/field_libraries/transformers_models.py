@@ -8,7 +8,7 @@ import numpy as np
 import torch
 import transformers
 
-# Its folder is where imports are looked for when this runs, and not when it is checked.
+# Where this runs, imports are looked for in its own folder; types are checked from the root.
 if TYPE_CHECKING:
     from tests.in_framework.field_libraries.exchange import Weights, serve
 else:
