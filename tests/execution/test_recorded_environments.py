@@ -31,8 +31,8 @@ def test_it_holds_the_list_and_nothing_else(tmp_path: Path) -> None:
     make_wheel(tmp_path / "wheels", "eager-net", "2.0", "demo-net", "never-made")
     python = make({"eager_net": "2.0", "Demo.Net": "1.0", "benchmarker": "9.9"})
     listing = "from importlib import metadata; print(*sorted(d.name for d in metadata.distributions()))"
-    # Not from the checkout, where an egg-info may lie: -c puts the working folder on the path.
-    asked = subprocess.run([python, "-c", listing], capture_output=True, text=True, check=True, cwd=tmp_path)
+    # Isolated: neither the working folder nor PYTHONPATH, where a checkout with an egg-info may lie.
+    asked = subprocess.run([python, "-I", "-c", listing], capture_output=True, text=True, check=True)
     assert asked.stdout.split() == ["demo-net", "eager-net"]
     version = [python, "-c", "import demo_net; print(demo_net.VERSION)"]
     assert subprocess.run(version, capture_output=True, text=True, check=True).stdout == "1.0\n"

@@ -21,12 +21,16 @@ _EXPRESSION = re.compile(r"\$\{\{ inputs\.([\w-]+) \}\}")
 def bash(
     script: str, options: Sequence[str], folder: Path, environment: Mapping[str, str]
 ) -> tuple[int, str]:
-    """Return the status of a script, and what it printed."""
+    """Return the status of a script, and what it printed.
+
+    A runner has no path of its own, on which a checkout would stand for the package that is to be installed.
+    """
+    own = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
     done = subprocess.run(
         ["bash", "--noprofile", "--norc", *options, "-c", script],
         cwd=folder,
         # What pip would compile of NumPy and others takes longer than what is imported of them.
-        env={**os.environ, "PIP_COMPILE": "0", **environment},
+        env={**own, "PIP_COMPILE": "0", **environment},
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         text=True,

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from benchmarker.api.program import Program
 from benchmarker.errors import UnsupportedError
 from benchmarker.graph.graph import Graph
-from benchmarker.worker.conformance.subject import Subject, draw_parameters
+from benchmarker.worker.conformance.subject import KeptForSubject, Subject, draw_parameters
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -29,8 +29,7 @@ class GradientProgram:
 
     def __init__(self, network: Callable[[], Graph]) -> None:
         self.network = network
-        self._subject: Subject | None = None
-        self._program: Program | None = None
+        self._program = KeptForSubject(self._built)
 
     def gradients(self, subject: Subject, program: Program, batch: Mapping[str, Array]) -> dict[str, Array]:
         """Return the gradients at the parameters of a program of the network; nothing moves.
@@ -46,12 +45,11 @@ class GradientProgram:
         batch : mapping
             Arrays of a mini-batch by the names of the network's inputs.
         """
-        if self._subject is not subject:
-            self._subject, self._program = subject, self._built(subject)
-        if self._program is None:
+        own = self._program(subject)
+        if own is None:
             return program.gradients(program.load(batch))[1]
-        self._program.assign(program.parameters())
-        return self._program.gradients(self._program.load(batch))[1]
+        own.assign(program.parameters())
+        return own.gradients(own.load(batch))[1]
 
     def _built(self, subject: Subject) -> Program | None:
         graph = self.network()

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -13,7 +15,7 @@ from benchmarker.graph.graph import Graph
 from benchmarker.graph.initializers import ZEROS
 from benchmarker.graph.network import Network
 from benchmarker.worker.conformance.result import OPERATOR_TOLERANCE, CheckFailed, Measurement, relative_error
-from benchmarker.worker.conformance.subject import Check, Subject, draw_batch, draw_parameters
+from benchmarker.worker.conformance.subject import Check, KeptForSubject, Subject, draw_batch, draw_parameters
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -35,8 +37,30 @@ def _dropout_graph(ratio: float) -> Graph:
     return net.graph()
 
 
-def _dropout_masks(subject: Subject, ratio: float) -> tuple[Array, list[tuple[float, Array]]]:
-    """Return ``x`` and, for two steps, the loss and the mask that the update of ``shift`` shows."""
+@dataclass(frozen=True)
+class _Drops:
+    """What two steps of dropout showed.
+
+    Parameters
+    ----------
+    ratio : float
+        The share of elements that it is to drop.
+    x : array
+        What was dropped from.
+    loss : float
+        Of the first step.
+    first, second : array
+        The mask of each step, which the update of ``shift`` shows.
+    """
+
+    ratio: float
+    x: Array
+    loss: float
+    first: Array
+    second: Array
+
+
+def _drops(ratio: float, subject: Subject) -> _Drops:
     graph = _dropout_graph(ratio)
     batch = draw_batch(graph, subject.seed)
     elements = math.prod(_ELEMENTS)
@@ -44,51 +68,56 @@ def _dropout_masks(subject: Subject, ratio: float) -> tuple[Array, list[tuple[fl
     optimizer = Optimizer("sgd", learning_rate=float(elements))
     program = subject.program(graph, draw_parameters(graph, subject.seed), "training", optimizer)
     loaded = program.load(batch)
-    before, steps = np.zeros(_ELEMENTS), []
+    before, masks, losses = np.zeros(_ELEMENTS), [], []
     for _ in range(2):
-        (loss,) = program.fetch(program.train_step(loaded))
+        losses.append(float(program.fetch(program.train_step(loaded))[0]))
         after = program.parameters()["shift"].astype(np.float64)
-        steps.append((float(loss), before - after))
+        masks.append(before - after)
         before = after
-    return batch["x"].astype(np.float64), steps
+    return _Drops(ratio, batch["x"].astype(np.float64), losses[0], *masks)
 
 
-def _dropout_mask(ratio: float, subject: Subject) -> Measurement:
-    _, ((_, mask), _) = _dropout_masks(subject, ratio)
-    expected = np.where(mask > 0.5, 1.0 / (1.0 - ratio), 0.0)
-    return Measurement(
-        relative_error(mask, expected),
-        OPERATOR_TOLERANCE,
-        f"kept elements must be multiplied by {1 / (1 - ratio)}",
-    )
+def _dropout_mask(drops: _Drops) -> Measurement:
+    kept = 1.0 / (1.0 - drops.ratio)
+    expected = np.where(drops.first > 0.5, kept, 0.0)
+    error = relative_error(drops.first, expected)
+    return Measurement(error, OPERATOR_TOLERANCE, f"kept elements must be multiplied by {kept}")
 
 
-def _dropout_fraction(ratio: float, subject: Subject) -> Measurement:
-    _, ((_, mask), _) = _dropout_masks(subject, ratio)
+def _dropout_fraction(drops: _Drops) -> Measurement:
+    ratio, mask = drops.ratio, drops.first
     zeroed = float((mask < 0.5).mean())
     bound = _SIGMAS * math.sqrt(ratio * (1.0 - ratio) / mask.size)
     detail = f"the fraction zeroed is {zeroed:.4f}, expected {ratio}, and so the mean is kept"
     return Measurement(abs(zeroed - ratio), bound, detail)
 
 
-def _dropout_consistent(ratio: float, subject: Subject) -> Measurement:
-    x, ((loss, mask), _) = _dropout_masks(subject, ratio)
-    expected = float((x * mask).mean())
-    scale = float(np.abs(x * mask).mean())
-    return Measurement(
-        abs(loss - expected) / scale, OPERATOR_TOLERANCE, "forward and backward must use the same mask"
-    )
+def _dropout_consistent(drops: _Drops) -> Measurement:
+    kept = drops.x * drops.first
+    error = abs(drops.loss - float(kept.mean())) / float(np.abs(kept).mean())
+    return Measurement(error, OPERATOR_TOLERANCE, "forward and backward must use the same mask")
 
 
-def _dropout_fresh(ratio: float, subject: Subject) -> Measurement:
-    _, ((_, first), (_, second)) = _dropout_masks(subject, ratio)
-    differing = float((np.abs(first - second) > 0.5).mean())
-    expected = 2.0 * ratio * (1.0 - ratio)
+def _dropout_fresh(drops: _Drops) -> Measurement:
+    differing = float((np.abs(drops.first - drops.second) > 0.5).mean())
+    expected = 2.0 * drops.ratio * (1.0 - drops.ratio)
     if differing < 0.5 * expected:
         raise CheckFailed(
             f"each step must draw a new mask: {differing:.4f} of the elements differ, expected {expected:.4f}"
         )
     return Measurement(detail=f"{differing:.4f} of the elements differ")
+
+
+def _dropout_checks(ratio: float) -> Iterator[Check]:
+    drops = KeptForSubject(partial(_drops, ratio))
+
+    def check(name: str, measure: Callable[[_Drops], Measurement]) -> Check:
+        return Check(f"dropout/{name}-{ratio}", lambda subject: measure(drops(subject)))
+
+    yield check("mask", _dropout_mask)
+    yield check("fraction", _dropout_fraction)
+    yield check("gradient-consistent", _dropout_consistent)
+    yield check("new-each-step", _dropout_fresh)
 
 
 _MOMENTUM = 0.7
@@ -131,19 +160,10 @@ def _moved(old: Array, batch: Array) -> Array:
 
 def state_checks() -> tuple[Check, ...]:
     """Return the checks of dropout in training and of the running statistics."""
-    dropout = (
-        ("mask", _dropout_mask),
-        ("fraction", _dropout_fraction),
-        ("gradient-consistent", _dropout_consistent),
-        ("new-each-step", _dropout_fresh),
-    )
     shapes = {"2d": (6, 4, 5, 5), "matrix": (16, 5), "1d": (5, 3, 8), "3d": (4, 3, 3, 4, 3)}
     return (
-        *(
-            Check(f"dropout/{name}-{ratio}", partial(measure, ratio))
-            for ratio in (0.5, 0.2)
-            for name, measure in dropout
-        ),
+        *_dropout_checks(0.5),
+        *_dropout_checks(0.2),
         *(
             Check(f"running_statistics/{name}", partial(_running_statistics, shape))
             for name, shape in shapes.items()
