@@ -59,6 +59,10 @@ def module_of(value: str) -> str:
     return (_members(value)[0] if is_problem_file(value) else value).partition(":")[0]
 
 
+class UndescribedError(Exception):
+    """A file does not describe what it is taken for; the text is to stand after the file's name."""
+
+
 def _members(value: str) -> list[str]:
     members: list[str] = json.loads(value.removeprefix(_MADE))
     return members

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import importlib.util
+import inspect
 import sys
 from dataclasses import replace
 from importlib.machinery import SourceFileLoader
@@ -14,8 +15,8 @@ from typing import TYPE_CHECKING, Any, Tuple
 from benchmarker.api.containment import contained
 from benchmarker.api.given_values import expanded
 from benchmarker.api.problem_scheme import ProblemReference, ProblemScheme, ResolvedProblem
-from benchmarker.errors import UsageError
-from benchmarker.problems.files import made_value
+from benchmarker.errors import UsageError, nearest
+from benchmarker.problems.files import UndescribedError, made_value
 
 if TYPE_CHECKING:
     from benchmarker.api.problem import Problem
@@ -69,8 +70,8 @@ def python_problem(file: str, digest: str) -> Problem:
 
     Raises
     ------
-    AttributeError
-        If the file defines no ``benchmarker_problem()``.
+    UndescribedError
+        If the file defines no ``benchmarker_problem()``, or one that returns something else.
     UsageError
         If its SHA-256, in hexadecimal, is not ``digest``: it has changed since its name was resolved.
     """
@@ -122,19 +123,20 @@ def _described_by(path: Path, digest: str, what: str, kind: type[Any]) -> Any:
 
     Raises
     ------
-    AttributeError
-        If the file defines no such function.
-    TypeError
-        If the function returns something else.
+    UndescribedError
+        If the file defines no such function, or one that returns something else.
     UsageError
         If the file has changed since its name was resolved.
     """
     module = _loaded(path, digest, what)
     maker = f"benchmarker_{what}"
+    if not hasattr(module, maker):
+        functions = [name for name, value in vars(module).items() if inspect.isfunction(value)]
+        raise UndescribedError(f"defines no function '{maker}'{nearest(maker, functions)}")
     with contained(f"{what} '{path.name}'"):
         described = getattr(module, maker)()
     if not isinstance(described, kind):
-        raise TypeError(f"{maker}() returned {type(described).__name__}, not {kind.__name__}")
+        raise UndescribedError(f"returned {type(described).__name__} from {maker}(), not {kind.__name__}")
     return described
 
 

@@ -32,6 +32,8 @@ def load(entry: PluginEntry) -> Any:
     try:
         with calling(entry):
             plugin = files.load_plugin(entry.value)
+    except files.UndescribedError as error:
+        raise broken(entry, str(error)) from None
     except (Exception, SystemExit) as error:
         if isinstance(error, UsageError) and files.is_problem_file(entry.value):
             raise  # what is wrong with a model is no fault of a plugin

@@ -90,8 +90,15 @@ def test_another_content_is_another_problem_with_another_reference(file: Path) -
     ("source", "told"),
     [
         ("def broken(:", r"SyntaxError: .*[^)] \(broken\.py, line 1\)$"),
-        ("x = 1", "benchmarker_problem"),
-        ("def benchmarker_problem():\n    return 3", "returned int"),
+        ("import benchmarker", r" defines no function 'benchmarker_problem'$"),
+        (
+            "def benchmark_problem():\n    return 3",
+            r"'benchmarker_problem'; did you mean 'benchmark_problem'\?$",
+        ),
+        (
+            "def benchmarker_problem():\n    return 3",
+            r" returned int from benchmarker_problem\(\), not Problem$",
+        ),
     ],
 )
 def test_a_broken_file_is_told_in_one_sentence(source: str, told: str, tmp_path: Path) -> None:

@@ -127,5 +127,9 @@ def _plain(value: Any) -> Any:
 def _in_words(error: Exception) -> UsageError:
     """Return DuckDB's message as one sentence, without its drawing of the statement."""
     lines = [line.strip() for line in str(error).splitlines()]
-    message_lines = [line for line in lines if line and not line.startswith(("LINE ", "^"))]
-    return UsageError(f"the query fails: {printable(' '.join(message_lines))}")
+    message = printable(" ".join(line for line in lines if line and not line.startswith(("LINE ", "^"))))
+    unknown = re.match(r"Catalog Error: Table with name (.+?) does not exist", message)
+    if unknown:
+        # What it would suggest is a table of its own.
+        return UsageError(f"a query reads the tables 'records' and 'samples', and there is no '{unknown[1]}'")
+    return UsageError(f"the query fails: {message}")

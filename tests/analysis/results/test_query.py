@@ -129,7 +129,7 @@ def test_a_query_has_no_endless_memory(results: Results, monkeypatch: pytest.Mon
         ("select nope from records", '"nope" not found'),
         ("", "must be one statement, got 0"),
         ("select error('boom')", "boom"),
-        ("select 1 from nowhere", "nowhere"),
+        ("select 1 from nowhere", "the tables 'records' and 'samples', and there is no 'nowhere'"),
     ],
 )
 def test_a_fault_is_one_sentence(results: Results, sql: str, text: str) -> None:
