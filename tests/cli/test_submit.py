@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import time
@@ -10,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import psij
+import psutil
 import pytest
 
 from benchmarker.orchestration.submission.engine import processes
@@ -116,7 +118,13 @@ def test_a_task_that_is_killed_while_it_runs_goes_on_with_what_is_missing(
 
 
 def environments(slurm: SlurmCluster) -> list[dict[str, str]]:
-    return [one.environ() for one in slurm.left() if "benchmarker" in one.cmdline()]
+    """Return the variables of each of our processes that a job has, but for those that end meanwhile."""
+    found = []
+    for process in slurm.left():
+        with contextlib.suppress(psutil.NoSuchProcess):
+            if "benchmarker" in process.cmdline():
+                found.append(process.environ())
+    return found
 
 
 @pytest.mark.framework("numpy")

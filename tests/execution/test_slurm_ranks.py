@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import re
 import signal
 import subprocess
@@ -116,16 +117,18 @@ def test_slurm_ends_one_worker_and_two_ranks_at_the_time_limit_of_their_step(
 def rest(slurm: SlurmCluster, job: str) -> None:
     """Stop the workers and what stands beside them in a step, so that a minute of waiting is none of computing."""
     for process in slurm.left():
-        beside = "SLURM_PROCID" in process.environ()
-        if job_of(process) == job and (beside or str(BOOTSTRAP) in process.cmdline()):
-            process.suspend()
+        with contextlib.suppress(psutil.NoSuchProcess):
+            beside = "SLURM_PROCID" in process.environ()
+            if job_of(process) == job and (beside or str(BOOTSTRAP) in process.cmdline()):
+                process.suspend()
 
 
 def give_up(slurm: SlurmCluster, job: str) -> None:
     """Have the ranks that are left abort, as their MPI does sooner or later, long before Slurm misses a node."""
     for process in slurm.left():
-        if job_of(process) == job and str(BOOTSTRAP) in process.cmdline():
-            process.send_signal(signal.SIGABRT)
+        with contextlib.suppress(psutil.NoSuchProcess):
+            if job_of(process) == job and str(BOOTSTRAP) in process.cmdline():
+                process.send_signal(signal.SIGABRT)
 
 
 def test_a_killed_node_is_a_record_with_slurms_reason(slurm: SlurmCluster, tmp_path: Path) -> None:
