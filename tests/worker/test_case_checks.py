@@ -108,6 +108,16 @@ def test_what_cannot_be_built_or_breaks_costs_the_others_few_programs() -> None:
     assert len(framework.built) < len(checks) / 4
 
 
+def test_dropouts_questions_are_asked_of_one_program_a_ratio_and_of_each_subject_anew() -> None:
+    checks = tuple(check for check in conformance_checks() if check.name.startswith("dropout/"))
+    framework, unscaled = Counting(), Counting(faulty_frameworks.UnscaledDropout)
+    for _ in range(2):
+        assert {result.status for result in run_each(checks, subject_of(framework))} == {"passed"}
+    assert len(framework.built) == 4  # two subjects of two ratios
+    failed = {r.name for r in run_each(checks, subject_of(unscaled)) if r.status == "failed"}
+    assert failed == {"dropout/mask-0.5", "dropout/mask-0.2"}
+
+
 class SlightlyOff(NumpyProgram):
     """Tells a loss that is off by more than one case may be, and by less than many may together."""
 
