@@ -15,6 +15,10 @@ if TYPE_CHECKING:
 _MADE = "made:"
 
 
+class UndescribedError(Exception):
+    """A file does not describe what it is taken for; the text is to stand after the file's name."""
+
+
 @dataclass(frozen=True)
 class ProblemFile:
     """A plugin made from a file.
@@ -57,10 +61,6 @@ def described_value(value: str) -> str:
 def module_of(value: str) -> str:
     """Return the module that makes or is the plugin of an entry's value."""
     return (_members(value)[0] if is_problem_file(value) else value).partition(":")[0]
-
-
-class UndescribedError(Exception):
-    """A file does not describe what it is taken for; the text is to stand after the file's name."""
 
 
 def _members(value: str) -> list[str]:

@@ -22,7 +22,7 @@ from benchmarker.data import values as drawing
 from benchmarker.graph.graph import Graph
 from benchmarker.plugins.numpy.framework import NumpyFramework
 from benchmarker.worker.verification.samples import errors, tensor_sample
-from tests.conftest import CACHE_HOME
+from tests.conftest import CACHE_HOME, ROOT
 from tests.support.framework_process import interpreter
 from tests.support.installing import install
 
@@ -242,7 +242,7 @@ def run(cache_home: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[
 
 def started(library: str, log: TextIO) -> subprocess.Popen[str]:
     """Start a library's program in the environment of its framework."""
-    folders = [str(PROGRAMS), *added(library)]
+    folders = [str(ROOT), *added(library)]
     return subprocess.Popen(
         [interpreter(LIBRARIES[library]), str(PROGRAMS / f"{library}_models.py")],
         env={**os.environ, "PYTHONPATH": os.pathsep.join(folders), "CUDA_VISIBLE_DEVICES": ""},

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from benchmarker.api.program import Program
 from benchmarker.errors import UnsupportedError
 from benchmarker.graph.graph import Graph
-from benchmarker.worker.conformance.subject import KeptForSubject, Subject, draw_parameters
+from benchmarker.worker.conformance.subject import Subject, draw_parameters
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -29,7 +30,7 @@ class GradientProgram:
 
     def __init__(self, network: Callable[[], Graph]) -> None:
         self.network = network
-        self._program = KeptForSubject(self._built)
+        self._program = lru_cache(maxsize=1)(self._built)
 
     def gradients(self, subject: Subject, program: Program, batch: Mapping[str, Array]) -> dict[str, Array]:
         """Return the gradients at the parameters of a program of the network; nothing moves.

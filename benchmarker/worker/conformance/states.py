@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from functools import partial
+from functools import lru_cache, partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -15,7 +15,7 @@ from benchmarker.graph.graph import Graph
 from benchmarker.graph.initializers import ZEROS
 from benchmarker.graph.network import Network
 from benchmarker.worker.conformance.result import OPERATOR_TOLERANCE, CheckFailed, Measurement, relative_error
-from benchmarker.worker.conformance.subject import Check, KeptForSubject, Subject, draw_batch, draw_parameters
+from benchmarker.worker.conformance.subject import Check, Subject, draw_batch, draw_parameters
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -109,7 +109,7 @@ def _dropout_fresh(drops: _Drops) -> Measurement:
 
 
 def _dropout_checks(ratio: float) -> Iterator[Check]:
-    drops = KeptForSubject(partial(_drops, ratio))
+    drops = lru_cache(maxsize=1)(partial(_drops, ratio))  # of the subject that is checked
 
     def check(name: str, measure: Callable[[_Drops], Measurement]) -> Check:
         return Check(f"dropout/{name}-{ratio}", lambda subject: measure(drops(subject)))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Generic, TypeVar
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -34,10 +34,8 @@ if TYPE_CHECKING:
 
     Array = npt.NDArray[Any]
 
-T = TypeVar("T")
 
-
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)  # known by itself, so that what was found of it can be kept
 class Subject:
     """A framework under test.
 
@@ -86,26 +84,6 @@ class Subject:
         options = self.plugin.options() if self.options is None else self.options
         builder = ProgramBuilder(self.framework, self.device, precision, options)
         return builder.build(graph, parameters, mode, optimizer or Optimizer())
-
-
-class KeptForSubject(Generic[T]):
-    """What several checks ask of one subject, found once and kept until another subject is asked.
-
-    Parameters
-    ----------
-    found : callable
-        Asks the subject; what it raises, each check gets anew.
-    """
-
-    def __init__(self, found: Callable[[Subject], T]) -> None:
-        self._found = found
-        self._kept: tuple[Subject, T] | None = None
-
-    def __call__(self, subject: Subject) -> T:
-        """Return what was found of the subject."""
-        if self._kept is None or self._kept[0] is not subject:
-            self._kept = (subject, self._found(subject))
-        return self._kept[1]
 
 
 @dataclass(frozen=True)

@@ -3,18 +3,14 @@
 from __future__ import annotations
 
 import warnings
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 warnings.simplefilter("ignore")
 
 import chainer  # noqa: E402
 import chainer.links as L  # noqa: E402, N812
 
-# Where this runs, imports are looked for in its own folder; types are checked from the root.
-if TYPE_CHECKING:
-    from tests.in_framework.field_libraries.exchange import Weights, serve
-else:
-    from exchange import Weights, serve
+from tests.in_framework.field_libraries.exchange import Weights, serve  # noqa: E402
 
 # To draw 138 million weights, all of which ours replace, would take most of the time.
 chainer.initializers.Normal.__call__ = lambda self, array: array.fill(0)

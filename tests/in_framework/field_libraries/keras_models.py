@@ -3,18 +3,14 @@
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 os.environ["TF_CPP_MIN_LOG_LEVEL"] = "3"
 
 import keras  # noqa: E402
 import numpy as np  # noqa: E402
 
-# Where this runs, imports are looked for in its own folder; types are checked from the root.
-if TYPE_CHECKING:
-    from tests.in_framework.field_libraries.exchange import Weights, serve
-else:
-    from exchange import Weights, serve
+from tests.in_framework.field_libraries.exchange import Weights, serve  # noqa: E402
 
 
 def images(batch: dict[str, Any]) -> Any:

@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import mxnet as mx
 from mxnet.gluon.model_zoo import vision
 
-# Where this runs, imports are looked for in its own folder; types are checked from the root.
-if TYPE_CHECKING:
-    from tests.in_framework.field_libraries.exchange import Weights, serve
-else:
-    from exchange import Weights, serve
+from tests.in_framework.field_libraries.exchange import Weights, serve
 
 
 def run(network: Any, names: list[str], weights: Weights, batch: dict[str, Any]) -> Any:

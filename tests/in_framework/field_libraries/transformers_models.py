@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import torch
 import transformers
 
-# Where this runs, imports are looked for in its own folder; types are checked from the root.
-if TYPE_CHECKING:
-    from tests.in_framework.field_libraries.exchange import Weights, serve
-else:
-    from exchange import Weights, serve
+from tests.in_framework.field_libraries.exchange import Weights, serve
 
 
 def load(model: Any, state: dict[str, Any]) -> Any:
