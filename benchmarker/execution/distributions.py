@@ -2,7 +2,8 @@
 
 ``importlib.metadata`` gives the same, but its import alone takes longer than all else that ``list`` does, and it
 parses a distribution's metadata as an e-mail, long description included, each time it is asked. It is used only where
-distributions lie elsewhere than in folders, such as in a zip file.
+distributions lie elsewhere than in folders, such as in a zip file. Paths are strings here, for pathlib takes longer
+than the reading: every command asks each distribution.
 """
 
 from __future__ import annotations
@@ -32,11 +33,10 @@ class Distribution(Protocol):
 class InstalledFolder(NamedTuple):
     """A ``.dist-info`` or ``.egg-info`` folder."""
 
-    path: Path
+    path: str
 
     def read_text(self, filename: str) -> str | None:
         """Return the text of a file in the folder; None if there is none."""
-        # Not by pathlib, which takes longer than the reading: every command asks each distribution.
         try:
             with open(f"{self.path}/{filename}", encoding="utf-8") as file:
                 return file.read()
@@ -137,20 +137,20 @@ def _lie_in_folders() -> bool:
     others = (finder for finder in sys.meta_path if finder is not PathFinder)
     if any(hasattr(finder, "find_distributions") for finder in others):
         return False
-    return not any(folder.endswith(".egg") or Path(folder).is_file() for folder in sys.path)
+    return not any(folder.endswith(".egg") or os.path.isfile(folder) for folder in sys.path)
 
 
-def _state(folder: str) -> tuple[Path, int]:
+def _state(folder: str) -> tuple[str, int]:
     """Return a folder's path, and the time at which what is in it last changed; 0 if it is not there."""
-    path = Path(folder).absolute()
+    path = os.path.abspath(folder)
     try:
-        return path, path.stat().st_mtime_ns
+        return path, os.stat(path).st_mtime_ns
     except OSError:
         return path, 0
 
 
 @lru_cache(maxsize=64)
-def _in_folder(path: Path, changed: int) -> dict[str, InstalledFolder]:
+def _in_folder(path: str, changed: int) -> dict[str, InstalledFolder]:
     """Return the distributions of a folder by normalised name."""
     del changed  # part of the key alone
     try:
@@ -162,7 +162,7 @@ def _in_folder(path: Path, changed: int) -> dict[str, InstalledFolder]:
     for name in names:
         info = _INFO.fullmatch(name)
         if info is not None:
-            found.setdefault(normalised(info[1]), InstalledFolder(path / name))
+            found.setdefault(normalised(info[1]), InstalledFolder(f"{path}/{name}"))
     return found
 
 

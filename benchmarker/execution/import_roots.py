@@ -76,7 +76,7 @@ def _only_distribution(distribution: Distribution, wanted: frozenset[str]) -> li
 
     Besides the modules that are wanted, only what a module there imports: all else may be anything.
     """
-    folder = distribution.path.parent if isinstance(distribution, InstalledFolder) else None
+    folder = Path(distribution.path).parent if isinstance(distribution, InstalledFolder) else None
     if folder is None or len([*folder.glob("*-info")]) != 1:
         return []
     modules = {path.stem: path for path in folder.glob("*.py")}

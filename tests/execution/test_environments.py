@@ -352,6 +352,7 @@ def test_availability_before_and_after(monkeypatch: pytest.MonkeyPatch) -> None:
     assert availability(make_plugin()).where == "managed environment"
     remove_managed()
     monkeypatch.setitem(sys.modules, "uv", None)
+    find_uv.cache_clear()
     after = availability(make_plugin())
     assert (after.ready, after.where) == (False, "")
     assert "which" in after.reason

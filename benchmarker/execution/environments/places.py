@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from functools import cache
 from pathlib import Path
 
 from benchmarker.cache import home
@@ -27,6 +28,7 @@ def python_of(folder: Path) -> Path:
     return folder / ("Scripts/python.exe" if sys.platform == "win32" else "bin/python")
 
 
+@cache
 def find_uv() -> str:
     """Return the path of the ``uv`` that was installed with us.
 
