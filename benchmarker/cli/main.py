@@ -139,10 +139,36 @@ class _Parser(argparse.ArgumentParser):
             return value
         return super()._get_values(action, arg_strings)
 
+    def _required(self, names: Sequence[str]) -> str:
+        """Return the sentence about arguments that are missing, with what each may be where it is one of a few."""
+        actions = {argparse._get_action_name(action): action for action in self._actions}
+        missing = [
+            name.rpartition("/")[2] + _said([str(c) for c in actions[name].choices or () if c != name])
+            for name in names
+        ]
+        return f"{' and '.join(missing)} {'is' if len(missing) == 1 else 'are'} required"
+
     def error(self, message: str) -> None:  # type: ignore[override]
+        missing = message.removeprefix(_MISSING)
+        if missing != message:
+            message = self._required(missing.split(", "))
+        group = re.fullmatch(r"one of the arguments (.+) is required", message)
+        if group:
+            message = f"one of {', '.join(group[1].split())} is required"
         # argparse names an option by all its spellings; a rule's sentence has it as its subject.
         message = re.sub(r"^argument (?:-\w/)?(--[\w-]+|[A-Z]+)(?:/--\w+)*: must ", r"\1 must ", message)
         self.exit(2, f"{self.prog}: {printable(message)} (see {self.prog} --help)\n")
+
+
+_MISSING = "the following arguments are required: "
+"""How argparse begins what it says of missing arguments, by the names that it gives to actions."""
+
+
+def _said(choices: Sequence[str]) -> str:
+    """Return what an argument may be, after its name."""
+    if not choices:
+        return ""
+    return f" ({'one of ' if len(choices) > 1 else ''}{', '.join(choices)})"
 
 
 def _unknown(word: str, options: set[str]) -> str:

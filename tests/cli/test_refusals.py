@@ -173,6 +173,11 @@ PLACES = [
     ((*MLP, "--set=hidden1=3", "--set=hidden1=4"), "--set names a parameter twice", "NAME=A,B"),
     (("show", "mnist_mlp", "--set=hidden1=3", "--set=hidden1=4"), "--set names a parameter twice"),
     (("validate", "nowhere"), "a file or a folder that exists, got 'nowhere'"),
+    (("env",), "ACTION (one of list, create, check, remove, path) is required"),
+    (("data",), "ACTION (latency) is required"),
+    (("env", "remove"), "benchmarker env remove: one of NAME, --all is required"),
+    (("verify",), "--problem and --framework are required"),
+    (("export", "mnist_mlp"), "benchmarker export: --output is required"),
 ]
 
 
