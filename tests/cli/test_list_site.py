@@ -115,7 +115,7 @@ def test_what_a_record_says_does_not_break_the_line(place: Path, capsys: pytest.
 @pytest.mark.parametrize(
     ("arguments", "told"),
     [
-        (["build", "results"], "-o/--output"),
+        (["build", "results"], "benchmarker list-site build: --output is required"),
         (["build", "nowhere", "-o", "site"], "a folder that exists, got 'nowhere'"),
         (["build", "results", "-o", "contests"], "holds other files"),
         (["build", "results", "-o", "no/site"], "the folder above a site must exist, got 'no/site'"),

@@ -92,7 +92,7 @@ def test_what_is_written_is_only_what_was_asked_for(command: Command) -> None:
         (("class", "--problem"), "the name of a plug-in must be"),
         (("../up", "--problem"), "the name of a plug-in must be"),
         (("resnet50", "--problem"), "there is a problem 'resnet50' already, from benchmarker"),
-        (("mine",), "one of the arguments --framework --problem"),
+        (("mine",), "one of --framework, --problem, "),
         (("mine", "--problem", "--chart"), "argument --chart: not allowed with argument --problem"),
     ],
 )
