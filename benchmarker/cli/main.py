@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import faulthandler
 import gc
 import importlib
 import itertools
@@ -14,7 +15,7 @@ from typing import Any
 
 from benchmarker.api.given_values import possible_paths
 from benchmarker.cli import counter
-from benchmarker.cli.terminal import OUTPUT_FAULTS, drop_output, output_width, secure_streams, tell
+from benchmarker.cli.terminal import OUTPUT_FAULTS, STDERR, drop_output, output_width, secure_streams, tell
 from benchmarker.errors import BenchmarkerError, did_you_mean, nearest, printable
 from benchmarker.version import __version__
 
@@ -242,6 +243,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """
     gc.set_threshold(MIN_OBJECTS_TO_COLLECT)
     secure_streams()
+    if not faulthandler.is_enabled():
+        faulthandler.enable(STDERR)  # says where a crash of this process itself was
     try:
         try:
             with possible_paths():

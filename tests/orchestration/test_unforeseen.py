@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 from collections.abc import Callable
 from datetime import datetime, timedelta
 from pathlib import Path
@@ -69,6 +70,21 @@ def test_an_exception_of_a_launcher_ends_its_run_alone(
     log = (command.folder / "results" / bad["log"]).read_text()
     assert "in launch" in log
     assert "Traceback" in log
+
+
+def test_a_crash_of_the_command_itself_says_where_it_was(
+    command: Command, distribution: Callable[..., Path]
+) -> None:
+    source = LAUNCHER.replace(
+        'raise ERROR("no machine\\x1b[2J to start it on")', "import ctypes; ctypes.string_at(0)"
+    )
+    folder = distribution("broken", {"launchers": ["broken = broken_launcher"]}, {"broken_launcher": source})
+    process = command.with_path(folder).start("--framework=numpy", "--launcher=broken", *QUICK)
+    _, told = process.communicate(timeout=60)
+    assert process.returncode == -signal.SIGSEGV
+    assert "Fatal Python error: Segmentation fault" in told
+    assert "broken_launcher.py" in told
+    assert "in launch" in told
 
 
 def test_what_makes_no_valid_record_is_left_out_of_it(
