@@ -349,3 +349,17 @@ def test_every_member_of_what_the_timed_part_gives_is_declared() -> None:
 
 def test_every_kind_of_job_has_its_events() -> None:
     assert set(EVENTS) == set(KINDS)
+
+
+def test_one_module_has_msgspec_read_values() -> None:
+    """It has threads meet types one after the other, without which they crash."""
+    reading = {"msgspec.convert", "msgspec.json.decode", "msgspec.json.Decoder"}
+    found = {
+        name_of(path)
+        for path in files()
+        for node in ast.walk(tree(path))
+        if isinstance(node, ast.Attribute)
+        and node.attr in ("convert", "decode", "Decoder")
+        and ast.unparse(node) in reading
+    }
+    assert found == {"benchmarker/machine/typed_values.py"}

@@ -14,6 +14,7 @@ import msgspec
 
 from benchmarker.errors import ProtocolError, printable, printable_lines, shortened
 from benchmarker.execution.events import Event, kinds_of
+from benchmarker.machine.typed_values import typed
 
 MAX_DEPTH = 16
 """How deep the members of an event may be nested."""
@@ -58,7 +59,7 @@ class EventCheck:
         self._check_order(kind, declared)
         try:
             harmless: dict[str, Any] = _Harmless(declared.longest_text).value(event, MAX_DEPTH)
-            msgspec.convert(harmless, declared)
+            typed(harmless, declared)
         except (msgspec.ValidationError, ValueError) as error:
             raise wrong_event(kind, error) from None
         self._seen[kind] = declared

@@ -14,10 +14,12 @@ _Kind = TypeVar("_Kind")
 
 def load_as(path: Path, kind: type[_Kind]) -> _Kind | None:
     """Return the JSON values of an entry as a type, a dataclass for one; None if it is not there or something else."""
-    import msgspec  # which most commands have loaded by then, or need not
+    from benchmarker.machine.typed_values import (
+        typed,  # by msgspec, which most commands have loaded, or need not
+    )
 
     try:
-        return msgspec.convert(load_json(path), kind)
+        return typed(load_json(path), kind)
     except (ValueError, OverflowError, RecursionError):
         return None
 

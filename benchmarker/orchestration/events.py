@@ -72,13 +72,14 @@ def check_groups(event: Event) -> None:
     import msgspec
 
     from benchmarker.execution.event_check import wrong_event
+    from benchmarker.machine.typed_values import typed
 
     kind = event["event"]
     for name, group in _groups().get(kind, {}).items():
         if name not in event:
             continue
         try:
-            msgspec.convert(as_json(event[name]), group)
+            typed(as_json(event[name]), group)
         except (msgspec.ValidationError, ValueError) as error:
             raise wrong_event(kind, error, name) from None
 

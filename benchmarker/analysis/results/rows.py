@@ -20,6 +20,7 @@ from msgspec import Raw, Struct
 from msgspec.structs import asdict, force_setattr
 
 from benchmarker.analysis.results.columns import encodable, is_left_out
+from benchmarker.machine.typed_values import decoder
 from benchmarker.records.migration import newest
 from benchmarker.records.reading import DamagedError, parse_json, parse_record
 from benchmarker.records.schema import NEWEST, shape_faults
@@ -67,7 +68,7 @@ class _Row(Record, frozen=True, kw_only=True):
 Row = PlainRecord | msgspec.Struct
 """A record whose groups are objects or structs."""
 
-_decode = msgspec.json.Decoder(_Row).decode
+_decode = decoder(_Row).decode
 _OBJECT = ord("{")
 _CHECKED = ("started_at", "ended_at", "specification")
 

@@ -12,6 +12,7 @@ import msgspec
 
 from benchmarker.errors import StoreError, UsageError, did_you_mean, printable
 from benchmarker.files import read_regular, staged
+from benchmarker.machine.typed_values import decoder
 from benchmarker.orchestration.submission.resources import Resources
 
 FILE = "submission.json"
@@ -137,7 +138,7 @@ def load(folder: Path) -> Submission:
     """
     path = folder / FILE
     try:
-        return msgspec.json.decode(read_regular(path), type=Submission)
+        return decoder(Submission).decode(read_regular(path))
     except OSError as error:
         raise UsageError(
             f"'{path}' must be a submission's file, but cannot be read ({error.strerror})"

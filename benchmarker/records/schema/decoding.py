@@ -10,15 +10,13 @@ from typing import Any
 
 import msgspec
 
-from benchmarker.machine.interruptions import interruptions_later
+from benchmarker.machine.typed_values import decoder, typed
 from benchmarker.records.schema.kinds import MEMBERS, NARROWED, REQUIRED
 from benchmarker.records.schema.members import Group, Value, members_of
 from benchmarker.records.schema.record import Record
 from benchmarker.records.schema.versions import VERSIONS, is_since
 
-# msgspec drops what the types' own __hash__ raises: an interrupted command would go on.
-with interruptions_later():
-    _decode = msgspec.json.Decoder(Record).decode
+_decode = decoder(Record).decode
 
 
 def decode(data: bytes) -> Record | None:
@@ -36,10 +34,10 @@ def decode(data: bytes) -> Record | None:
 def convert(record: Mapping[str, Any]) -> Record | None:
     """Return the same of a record that is an object in memory, whose numbers are finite."""
     try:
-        typed = msgspec.convert(record, Record)
+        found = typed(record, Record)
     except (msgspec.MsgspecError, ValueError, RecursionError):
         return None
-    return typed if is_complete(typed, typed.schema_version) else None
+    return found if is_complete(found, found.schema_version) else None
 
 
 def with_whole_numbers(record: Mapping[str, Any]) -> dict[str, Any]:
@@ -88,7 +86,7 @@ class _OpenObject:
         if self.group is None:
             return True
         try:
-            known = msgspec.convert(value, self.group)
+            known = typed(value, self.group)
         except (msgspec.MsgspecError, ValueError, RecursionError):
             return False
         return not (self.later and msgspec.UNSET in self.later(known))
