@@ -142,9 +142,9 @@ class _Parser(argparse.ArgumentParser):
 
     def _required(self, names: Sequence[str]) -> str:
         """Return the sentence about arguments that are missing, with what each may be where it is one of a few."""
-        actions = {argparse._get_action_name(action): action for action in self._actions}
+        choices = {argparse._get_action_name(action): action.choices or () for action in self._actions}
         missing = [
-            name.rpartition("/")[2] + _said([str(c) for c in actions[name].choices or () if c != name])
+            name.rpartition("/")[2] + _said([str(choice) for choice in choices[name] if choice != name])
             for name in names
         ]
         return f"{' and '.join(missing)} {'is' if len(missing) == 1 else 'are'} required"

@@ -14,9 +14,8 @@ _Kind = TypeVar("_Kind")
 
 def load_as(path: Path, kind: type[_Kind]) -> _Kind | None:
     """Return the JSON values of an entry as a type, a dataclass for one; None if it is not there or something else."""
-    from benchmarker.machine.typed_values import (
-        typed,  # by msgspec, which most commands have loaded, or need not
-    )
+    # By msgspec, which most commands have loaded by then, or need not.
+    from benchmarker.machine.typed_values import typed
 
     try:
         return typed(load_json(path), kind)
