@@ -49,6 +49,8 @@ COMMANDS = {
 }
 MIN_OBJECTS_TO_COLLECT = 50_000
 """New objects after which garbage is looked for: what imports leave is none, and looking takes time of each start."""
+MISSING = "the following arguments are required: "
+"""How argparse begins what it says of missing arguments, by the names that it gives to actions."""
 EXIT_INTERRUPTED = 130
 EXIT_BROKEN_PIPE = 141
 """As a shell tells of a program that SIGPIPE ended."""
@@ -144,13 +146,13 @@ class _Parser(argparse.ArgumentParser):
         """Return the sentence about arguments that are missing, with what each may be where it is one of a few."""
         choices = {argparse._get_action_name(action): action.choices or () for action in self._actions}
         missing = [
-            name.rpartition("/")[2] + _said([str(choice) for choice in choices[name] if choice != name])
+            name.rpartition("/")[2] + _may_be([str(choice) for choice in choices[name] if choice != name])
             for name in names
         ]
         return f"{' and '.join(missing)} {'is' if len(missing) == 1 else 'are'} required"
 
     def error(self, message: str) -> None:  # type: ignore[override]
-        missing = message.removeprefix(_MISSING)
+        missing = message.removeprefix(MISSING)
         if missing != message:
             message = self._required(missing.split(", "))
         group = re.fullmatch(r"one of the arguments (.+) is required", message)
@@ -161,11 +163,7 @@ class _Parser(argparse.ArgumentParser):
         self.exit(2, f"{self.prog}: {printable(message)} (see {self.prog} --help)\n")
 
 
-_MISSING = "the following arguments are required: "
-"""How argparse begins what it says of missing arguments, by the names that it gives to actions."""
-
-
-def _said(choices: Sequence[str]) -> str:
+def _may_be(choices: Sequence[str]) -> str:
     """Return what an argument may be, after its name."""
     if not choices:
         return ""

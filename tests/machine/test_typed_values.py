@@ -25,6 +25,7 @@ VALUE = {"a": {"m1": {"k": [2.0]}}, "b19": "x"}
 
 
 def new_type(number):
+    # Of what typing has itself, whose hash is Python, so that other threads run while msgspec asks for it.
     inner = msgspec.defstruct(f"Inner{number}", [(f"m{i}", Optional[Dict[str, List[float]]], None) for i in range(20)])
     members = [(f"b{i}", Optional[Literal["x", f"y{number}"]], None) for i in range(20)]
     return msgspec.defstruct(f"Outer{number}", [("a", inner), *members])
