@@ -90,7 +90,7 @@ def test_a_part_that_hangs_crashes_or_answers_nonsense_ends_itself_alone(
 def test_what_is_not_as_it_should_be_fails(readiness: ModuleType) -> None:
     def finished(**changes: Any) -> Any:
         record = {
-            "schema_version": "1.8",
+            "schema_version": "1.9",
             "status": "ok",
             "error": None,
             "verification": {"status": "passed", "reason": None},

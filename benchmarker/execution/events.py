@@ -158,6 +158,15 @@ class Taken(Part):
     epochs: list[Digest]
 
 
+class RunningPython(Part):
+    """The interpreter of a worker: ``environment`` of a record."""
+
+    version: Text
+    implementation: Text
+    build: Text
+    profile_guided: bool | None
+
+
 class SpeedProbe(Part):
     """What known work took, in seconds."""
 
@@ -166,6 +175,7 @@ class SpeedProbe(Part):
     arithmetic_seconds: Seconds
     arithmetic_slowest_seconds: Seconds
     memory_seconds: Seconds
+    interpreter_seconds: Seconds
 
 
 class RunResult(Result, tag="result", kw_only=True):
@@ -188,7 +198,7 @@ class RunResult(Result, tag="result", kw_only=True):
     data: Taken
     libraries: Open
     packages: dict[str, str]
-    python: dict[str, str]
+    python: RunningPython
     clock: Text
     clock_resolution_seconds: Seconds
     evidence: Members

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import platform
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,6 +16,7 @@ from benchmarker.machine.procfs import control_groups, counters
 from benchmarker.machine.procfs.files import ROOT, read_index_list, read_integer, read_text
 from benchmarker.machine.threads import usable_cpus
 from benchmarker.machine.trust import LIMITS, PROCESSOR_CLOCKS
+from benchmarker.worker.python_build import PythonBuild, python_build
 
 HOT_CELSIUS = 85.0
 LOW_MEMORY_SHARE = 0.1
@@ -80,14 +82,14 @@ class _Check:
 
 
 def examine(root: Path = ROOT) -> list[Finding]:
-    """Return the findings of all checks, other users of the GPUs included, which may take seconds.
+    """Return the findings of all checks, this Python and other users of the GPUs included, which may take seconds.
 
     Parameters
     ----------
     root : Path
         Folder that holds ``proc`` and ``sys``.
     """
-    return [*_quick(root), _gpu_processes(), judge_network(network_faults())]
+    return [*_quick(root), judge_python(python_build()), _gpu_processes(), judge_network(network_faults())]
 
 
 def summary(root: Path = ROOT) -> dict[str, list[str]]:
@@ -317,6 +319,22 @@ _CHECKS = (
         "sudo sysctl kernel.randomize_va_space=2",
     ),
 )
+
+
+def judge_python(build: PythonBuild) -> Finding:
+    """Return what this Python's build does to environments that are made with it."""
+    name, found = "python build", f"{platform.python_version()}, {build.text}"
+    if build.profile_guided is None:
+        return Finding(name, "unknown", f"{found}; it does not tell whether it was optimized by a profile")
+    if build.profile_guided:
+        return Finding(name, "ok", f"{found}, optimized by a profile")
+    return Finding(
+        name,
+        "warn",
+        f"{found}, not optimized by a profile",
+        "what frameworks do in Python takes half as long again or more, which short steps show most",
+        "run benchmarker with a Python built with --enable-optimizations, as those of distributions and uv are",
+    )
 
 
 def _gpu_processes() -> Finding:

@@ -10,7 +10,7 @@ from typing import Any
 
 from benchmarker.experiment.keys import canonical
 from benchmarker.experiment.options import RUN_OPTIONS
-from benchmarker.records.keys import configuration, step_key
+from benchmarker.records.keys import by_build, configuration, step_key
 from benchmarker.records.lookup import Record, specification_of, value_at
 from benchmarker.statistics import across_processes, geometric_mean
 
@@ -142,7 +142,7 @@ def _configuration(record: Record) -> str:
 
 
 def cells(records: Iterable[Mapping[str, Any]]) -> list[Cell]:
-    """Return the cells of an experiment in the order of their first records.
+    """Return the cells of an experiment in the order of their first records, two builds of one Python side by side.
 
     A run that ended before its framework's version was known joins its repetitions if there are any.
     """
@@ -158,4 +158,4 @@ def cells(records: Iterable[Mapping[str, Any]]) -> list[Cell]:
         known = value_at(record, "framework.full") is not None
         facts = _found(record) if known else found.get(alike, "")
         joined.setdefault((alike, facts), []).append(record)
-    return [Cell(tuple(group)) for group in joined.values()]
+    return [Cell(tuple(group)) for alike in joined.values() for group in by_build(alike)]

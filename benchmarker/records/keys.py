@@ -3,6 +3,7 @@
 ==========================  =======================================================================================
 :func:`comparable`          the same work: whoever did it, and on whatever machine, may be compared
 :func:`comparison_factors`  one cell on a side of a comparison: the same framework, machine and way to measure too
+:func:`by_build`            records of one cell by the build of their Python
 :func:`conditions`          one number, measured anew: what must match for it to be the same
 :func:`finished_key`        one run of an experiment, which need not be run again
 :func:`configuration`       one cell of an experiment: the same run but for the process
@@ -16,7 +17,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from typing import Any
 
 from benchmarker.experiment.keys import canonical
@@ -177,6 +178,17 @@ def comparison_factors(record: Record) -> dict[str, Any]:
         "distributed.network.kind": value_at(record, "distributed.network.kind"),
         **_measuring(record),
     }
+
+
+def by_build(records: Iterable[Record]) -> list[list[Record]]:
+    """Return records that are alike in all else by the build of their Python, in the order of the first of each.
+
+    Records from before 1.9 do not tell it; they have the build of the others if these have one.
+    """
+    groups: dict[str | None, list[Record]] = {}
+    for record in (records := list(records)):
+        groups.setdefault(value_at(record, "environment.build"), []).append(record)
+    return list(groups.values()) if len(groups.keys() - {None}) > 1 else [records]
 
 
 def _allocator(record: Record) -> str | None:

@@ -8,6 +8,8 @@ import time
 from pathlib import Path
 from typing import Any
 
+from benchmarker.worker.python_build import python_build
+
 
 def packages() -> dict[str, str]:
     """Return every distribution of the running interpreter and its version."""
@@ -34,9 +36,15 @@ def _headers(text: str) -> dict[str, str]:
     return headers
 
 
-def python() -> dict[str, str]:
-    """Return version and implementation of the running interpreter."""
-    return {"version": sys.version.split()[0], "implementation": sys.implementation.name}
+def python() -> dict[str, Any]:
+    """Return version, implementation and build of the running interpreter."""
+    build = python_build()
+    return {
+        "version": sys.version.split()[0],
+        "implementation": sys.implementation.name,
+        "build": build.text,
+        "profile_guided": build.profile_guided,
+    }
 
 
 def clock() -> dict[str, Any]:

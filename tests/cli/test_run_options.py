@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from benchmarker.statistics import geometric_mean
+from benchmarker.worker.python_build import PythonBuild, python_build
 from tests.conftest import Command
 from tests.support.mirror_framework import seen, with_mirror
 
@@ -232,3 +233,6 @@ def test_many_options_reach_the_run(command: Command) -> None:
     assert (record["precision"], record["batch_size"], record["seed"]) == ("fp64", 3, 7)
     assert record["execution"]["timeout_seconds"] == 100
     assert record["environment"]["kind"] == "current"
+    build = PythonBuild(record["environment"]["build"], record["environment"]["profile_guided"])
+    assert build == python_build()
+    assert 0 < record["trust"]["speed"]["interpreter_seconds"] < 0.1

@@ -49,6 +49,7 @@ def test_the_oldest_and_the_newest_python_and_numpy_draw_the_same_bytes(
     assert short(new["environment"]["python"]) >= (3, 13)
     assert short(new["framework"]["version"]) >= (2, 1)
     assert old["environment"]["kind"] == new["environment"]["kind"] == "managed"
+    assert old["environment"]["build"] != new["environment"]["build"]
     assert len({seen(record)["prefix"] for record in (old, new, current)}) == 3
     assert old["digests"] == new["digests"] == current["digests"]
     assert {record["verification"]["status"] for record in (old, new, current)} == {"passed"}

@@ -125,3 +125,4 @@ def test_the_probe_times_known_work_shortly() -> None:
     assert 0 < found["arithmetic_seconds"] <= found["arithmetic_slowest_seconds"]
     assert found["arithmetic_seconds"] < 0.005 * INTERVAL_SECONDS
     assert 0 < found["memory_seconds"] < 0.1
+    assert 0 < found["interpreter_seconds"] < 0.1

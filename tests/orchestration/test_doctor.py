@@ -15,9 +15,11 @@ from benchmarker.orchestration.doctor import (
     examine,
     judge_gpus,
     judge_network,
+    judge_python,
     summary,
     warnings_before_run,
 )
+from benchmarker.worker.python_build import PythonBuild, python_build
 from tests.conftest import Command
 from tests.support.kernel_files import plant
 
@@ -105,8 +107,9 @@ def test_a_good_machine_has_no_warning(tmp_path: Path, monkeypatch: pytest.Monke
     monkeypatch.setattr("os.getloadavg", lambda: (0.1, 0.1, 0.1))
     monkeypatch.setattr("benchmarker.orchestration.doctor.usable_cpus", lambda: [CPU, CPU])
     found = findings(plant(tmp_path, GOOD))
-    # Of the GPUs the driver tells, which no planted file can stand in for.
-    assert {name for name, finding in found.items() if finding.status != "ok"} <= {"gpu processes"}
+    # Of the GPUs the driver tells, and of this Python its own configuration, which no planted file can stand in for.
+    asked = {"gpu processes", "python build"}
+    assert {name for name, finding in found.items() if finding.status != "ok"} <= asked
 
 
 @pytest.mark.parametrize(("name", "files", "text"), FAULTS)
@@ -168,6 +171,18 @@ def test_what_a_machine_does_not_tell_is_unknown_not_fine(tmp_path: Path) -> Non
     assert {"address layout", "virtual machine"} <= unknown
 
 
+@pytest.mark.parametrize(("guided", "status"), [(True, "ok"), (False, "warn"), (None, "unknown")])
+def test_a_build_that_no_profile_guided_is_a_warning(guided: bool | None, status: str) -> None:
+    finding = judge_python(PythonBuild("GCC 12.2.0, main, Dec 4 2023 18:10:11", guided))
+    assert finding.status == status
+    assert "GCC 12.2.0, main, Dec 4 2023 18:10:11" in finding.found
+    assert bool(finding.why and finding.advice) == (status == "warn")
+
+
+def test_the_doctor_looks_at_the_python_that_runs_it() -> None:
+    assert judge_python(python_build()) in examine()
+
+
 @pytest.mark.parametrize(
     ("others", "status"), [([0, 0], "ok"), ([0, 2], "warn"), ([0, None], "unknown"), ([None, 1], "warn")]
 )
@@ -181,7 +196,7 @@ def test_the_command_prints_every_check_and_strict_decides_the_status(command: C
     told = command("doctor", "--json")
     found = json.loads(told.stdout)["findings"]
     assert told.status == 0
-    assert len(found) == len({finding["name"] for finding in found}) == 16
+    assert len(found) == len({finding["name"] for finding in found}) == 17
     text = command("doctor").stdout
     assert all(finding["name"] in text for finding in found)
     strict = command("doctor", "--strict", "--json")

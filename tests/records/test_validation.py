@@ -9,12 +9,13 @@ from pathlib import Path
 
 import pytest
 
+from benchmarker.analysis.results.collection import load_results
 from benchmarker.errors import BenchmarkerError
 from benchmarker.records import validation
 from benchmarker.records.schema import validate
 from benchmarker.records.store import Store
 from benchmarker.records.validation import check_file, check_files
-from tests.support.records import make_record
+from tests.support.records import make_record, set_at
 
 
 def test_many_files_are_told_apart_in_their_order(tmp_path: Path) -> None:
@@ -64,6 +65,30 @@ def test_a_number_too_large_for_a_double_is_a_fault(tmp_path: Path, number: str)
     file = tmp_path / "r.json"
     file.write_text(json.dumps(record).replace("12345.678", number))
     assert [str(fault) for fault in check_file(file)] == ["$.metrics.loss_last must be a finite number"]
+
+
+@pytest.mark.parametrize("path", ["timing.import_seconds", "memory.peak_bytes", "batch_size", "seed"])
+@pytest.mark.parametrize("number", [2**1023 * 2, 10**400])
+def test_a_number_that_no_reader_can_hold_is_no_record_for_any(
+    tmp_path: Path, path: str, number: int
+) -> None:
+    record = make_record()
+    set_at(record, path, number)
+    file = tmp_path / "r.json"
+    file.write_text(json.dumps(record))
+    assert [str(fault) for fault in check_file(file)] == [f"$.{path} must be a finite number"]
+    assert load_results(file).damaged == {file: f"is not a valid record: $.{path} must be a finite number"}
+
+
+@pytest.mark.parametrize("path", ["memory.peak_bytes", "batch_size", "seed"])
+def test_a_whole_number_has_at_most_64_bits(tmp_path: Path, path: str) -> None:
+    record = make_record()
+    set_at(record, path, 2**63)
+    file = tmp_path / "r.json"
+    file.write_text(json.dumps(record))
+    told = f"$.{path} must be at most 9223372036854775807, got 9223372036854775808"
+    assert [str(fault) for fault in check_file(file)] == [told]
+    assert load_results(file).damaged == {file: f"is not a valid record: {told}"}
 
 
 @pytest.mark.parametrize("constant", ["NaN", "Infinity", "-Infinity"])

@@ -11,8 +11,8 @@ from typing import Any
 from benchmarker.analysis.comparison.pairs import has_number
 from benchmarker.errors import UsageError, printable, shortened
 from benchmarker.experiment.keys import canonical
-from benchmarker.records.keys import MEASURING, comparison_factors, differences
-from benchmarker.records.lookup import Record
+from benchmarker.records.keys import MEASURING, by_build, comparison_factors, differences
+from benchmarker.records.lookup import Record, value_at
 
 Work = str
 """What steps have in common that do the same: the hash of ``comparable``."""
@@ -142,12 +142,23 @@ def _works(side: Side) -> dict[Work, list[Cell]]:
         raise UsageError(
             f"each side of a comparison must have a run that ended well, '{side.name}' has none{_newest_reason(side)}"
         )
-    for records in (records for cells in groups.values() for records in cells.values()):
-        _refuse_twins(side, records)
-    return {
-        work: [Cell(comparison_factors(records[0]), tuple(records)) for records in cells.values()]
-        for work, cells in groups.items()
+    works = {
+        work: [cell for alike in cells.values() for cell in _cells(alike)] for work, cells in groups.items()
     }
+    for cell in (cell for cells in works.values() for cell in cells):
+        _refuse_twins(side, cell.records)
+    return works
+
+
+def _cells(alike: Sequence[Record]) -> list[Cell]:
+    """Return the cells of records whose factors are the same but for the build of their Python."""
+    factors = comparison_factors(alike[0])
+    return [Cell({**factors, **_build(group)}, tuple(group)) for group in by_build(alike)]
+
+
+def _build(records: Sequence[Record]) -> dict[str, Any]:
+    told = (value_at(record, "environment.build") for record in records)
+    return {"environment.build": next(filter(None, told), None)}
 
 
 def _newest_reason(side: Side) -> str:

@@ -216,6 +216,7 @@ def _level(points: Sequence[Point]) -> float:
 
 _PLAIN = {
     "Python": "environment.python",
+    "Python build": "environment.build",
     "image": "environment.container.digest",
     "benchmarker": "benchmarker_version",
     "kernel": "platform.os.kernel",

@@ -285,6 +285,12 @@ def _image(container: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
         yield "its system", container["system"].get("name") or ""
 
 
+def _build(environment: Mapping[str, Any]) -> str | None:
+    build = environment.get("build")
+    without = build and environment.get("profile_guided") is False
+    return f"{build}; not optimized by a profile" if without else build
+
+
 def _environment(record: Record) -> list[Part]:
     environment, framework = record["environment"], record["framework"]
     packages = environment["packages"] or {}
@@ -297,6 +303,7 @@ def _environment(record: Record) -> list[Part]:
                         str(part) for part in (environment["implementation"], environment["python"]) if part
                     ),
                 ),
+                ("Python build", _build(environment)),
                 ("interpreter", environment["kind"]),
                 *_image(environment.get("container") or {}),
                 ("framework", framework["full"]),

@@ -143,6 +143,7 @@ def surroundings(record: Record) -> dict[str, Any]:
         {
             "benchmarker": record["benchmarker_version"],
             "python": record["environment"]["python"],
+            "python_build": value_at(record, "environment.build"),
             "interpreter": record["environment"]["kind"],
             "image": value_at(record, "environment.container.digest"),
             "packages": {

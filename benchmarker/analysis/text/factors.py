@@ -71,6 +71,7 @@ def trainer_label(record: Record) -> str:
 _FOUND = (
     ("device name", "device.name", "framework.name"),
     ("Python", "environment.python", "framework.full"),
+    ("Python build", "environment.build", "environment.python"),
     ("interpreter", "environment.kind", "framework.full"),
     ("image digest", "environment.container.digest", "environment.kind"),
     ("network of ranks", "distributed.network.kind", "specification.network"),

@@ -230,6 +230,8 @@ def _environment(facts: RunFacts) -> Environment:
         key=interpreter.key if interpreter else None,
         python=python.get("version") or (interpreter.python_version if interpreter else None),
         implementation=python.get("implementation"),
+        build=python.get("build"),
+        profile_guided=python.get("profile_guided"),
         packages=result.get("packages", {}),
         container=_container(interpreter),
     )

@@ -99,7 +99,9 @@ def shape_faults(record: Record, *, unknown: bool = True) -> list[Fault]:
     from benchmarker.records.schema.decoding import convert
 
     # Whether there is a fault at all is told much sooner than which.
-    return [] if convert(record) else find_faults(record, _schema_file(), unknown=unknown)
+    if convert(record):
+        return []
+    return [*_no_json(record, ())] or find_faults(record, _schema_file(), unknown=unknown)
 
 
 def _is_json(value: Any) -> bool:

@@ -2,13 +2,23 @@
 
 from typing import Literal
 
-from benchmarker.records.schema.kinds import ByteCount, Count, Duration, Group, Positive, Seconds, Text, since
+from benchmarker.records.schema.kinds import (
+    ByteCount,
+    Count,
+    Duration,
+    Group,
+    Positive,
+    Seconds,
+    Text,
+    Whole,
+    since,
+)
 
 
 class SharedStart(Group, frozen=True, kw_only=True):
     """What a forked worker has in common with the others of its warm server; null for a spawned one."""
 
-    hash_seed: int | None
+    hash_seed: Whole | None
     """The seed of Python's hashes."""
     address_layout: bool
     """Whether the layout of memory is the same."""
@@ -109,6 +119,11 @@ class Environment(Group, frozen=True, kw_only=True):
     """Version of Python."""
     implementation: str | None
     """Implementation of Python, e.g. 'CPython'."""
+    build: Text | None = since("1.9")
+    """What compiled this Python, from which revision and when, e.g. 'GCC 12.2.0, main, Dec 4 2023 18:10:11'
+    (since 1.9)."""
+    profile_guided: bool | None = since("1.9")
+    """Whether it was optimized by a profile; null if the build does not tell (since 1.9)."""
     packages: dict[str, str | None] | None
     """Version of each distribution installed there; null if it is not known."""
     container: ContainerImage | None = None

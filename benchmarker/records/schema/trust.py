@@ -180,6 +180,9 @@ class Speed(Group, frozen=True, kw_only=True):
     """What it took at most, in seconds."""
     memory_seconds: Seconds
     """What its memory traffic took, median of both ends, in seconds."""
+    interpreter_seconds: Seconds | None = since("1.9")
+    """What its statements of Python took, median of both ends, in seconds: as much of the interpreter's version and
+    build as of the machine (since 1.9)."""
     arithmetic_share: Fraction | None
     """What a quarter of the probes before took at most under like conditions, over arithmetic_seconds; null in the
     first run."""

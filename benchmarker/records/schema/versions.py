@@ -2,11 +2,11 @@
 
 from typing import Literal, get_args
 
-Version = Literal["1.0", "1.1", "1.2", "1.3", "1.4", "1.5", "1.6", "1.7", "1.8"]
+Version = Literal["1.0", "1.1", "1.2", "1.3", "1.4", "1.5", "1.6", "1.7", "1.8", "1.9"]
 
 VERSIONS: tuple[str, ...] = get_args(Version)
 """From the oldest to the newest."""
-NEWEST: Version = "1.8"
+NEWEST: Version = "1.9"
 """The version that this release writes."""
 
 

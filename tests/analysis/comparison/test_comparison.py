@@ -342,6 +342,23 @@ def test_several_cells_go_with_those_that_are_like_them() -> None:
     assert all(row.why_none == "unpaired, descriptive only" for row in comparison.rows)
 
 
+def test_builds_of_one_python_are_cells_of_their_own() -> None:
+    builds: list[dict[str, Any]] = [{"environment__build": name} for name in ("GCC 12.2.0", "Clang 17.0.6")]
+    first = [
+        record for number, build in enumerate(builds) for record in processes(0.05 * (1 + number), **build)
+    ]
+    second = [record for build in builds for record in other(0.1, **build)]
+    found = compare([side("a", first), side("b", second)])
+    assert {(row.other.factors["environment.build"], round(row.ratio, 1)) for row in found.rows} == {
+        ("GCC 12.2.0", 2.0),
+        ("Clang 17.0.6", 1.0),
+    }
+    with pytest.raises(UsageError, match=r"e\.g\. 'environment\.build=GCC 12\.2\.0'"):
+        compare([side("a", first), side("b", other())])
+    unknown = [*processes(environment__build=None)[:5], *processes()[5:]]
+    assert len(compare([side("a", unknown), side("b", other())]).rows) == 1
+
+
 def test_cells_that_cannot_be_told_apart_are_refused_with_what_to_add() -> None:
     first = [*processes(), *processes(framework__options__compile=True)]
     with pytest.raises(UsageError) as refused:
