@@ -44,6 +44,7 @@ def precision_of(centre: float, interval: Sequence[float] | None, level: str = W
 
 _MAX_LOG = 20.0
 """Wider than this nothing is told; half-widths stay finite numbers."""
+_MAX_DIFFERENCE = math.expm1(math.sqrt(2) * _MAX_LOG)
 
 
 def _log_half_width(centre: float, interval: Sequence[float] | None) -> float | None:
@@ -94,10 +95,11 @@ def usable_for(precision: Precision | Mapping[str, Any] | None, excluding: Itera
     if why is not None:
         return f"not usable for comparisons ({why.replace('_', ' ')})"
     members = precision if isinstance(precision, Mapping) else _precision_members(precision)
-    if members["least_difference"] is None:
+    difference = members["least_difference"]
+    if difference is None or difference > _MAX_DIFFERENCE:
         return "usable for orders of magnitude: it has no interval"
     within = " within this process; how processes differ is not known" if members["level"] == WITHIN else ""
-    return f"usable for differences above {shown(members['least_difference'])}{within}"
+    return f"usable for differences above {shown(difference)}{within}"
 
 
 def shown(share: float) -> str:

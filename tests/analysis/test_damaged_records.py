@@ -12,9 +12,10 @@ from typing import Any
 import pytest
 
 from benchmarker.execution.launchers.local import LocalLauncher
+from benchmarker.records.lookup import value_at
 from tests.cli.test_any_option import called
 from tests.conftest import ROOT
-from tests.support.records import make_failed_record, make_record
+from tests.support.records import make_failed_record, make_record, set_at
 
 SEED, FOLDERS, RECORDS = 12, 8, 6
 VALUES: tuple[Any, ...] = (
@@ -165,3 +166,27 @@ def test_a_python_file_larger_than_any_is_one_sentence(here: Path, words: tuple[
         program.truncate(1 << 40)
     status, _, told = called(words)
     assert (status, "a Python file has at most 16 MiB" in told) == (2, True)
+
+
+@pytest.mark.parametrize(
+    ("path", "value"),
+    [
+        ("timing.samples_seconds", None),
+        ("timing.wall_seconds", None),
+        ("trust.precision.least_difference", 1e308),
+        ("metrics.seconds_to_target", None),
+        ("training.hit", None),
+    ],
+)
+def test_a_record_that_contradicts_itself_is_shown(here: Path, path: str, value: Any) -> None:
+    kept = [json.loads(file.read_text()) for file in sorted((ROOT / "tests/data/old_records").glob("*.json"))]
+    changed = [record for record in [make_record(), *kept] if value_at(record, path) is not None]
+    assert changed
+    (here / "results").mkdir()
+    for record in changed:
+        set_at(record, path, value)
+        (here / "results/changed.json").write_text(json.dumps(record))
+        status, told, said = called(("results", "show", "results/changed.json"))
+        assert (status, said) == (0, "")
+        assert "changed.json" in told
+        assert called(("report", "--output=page.html", "--force"))[0] == 0

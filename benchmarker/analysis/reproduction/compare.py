@@ -184,7 +184,7 @@ def function(original: Record, now: Record) -> dict[str, tuple[Any, Any, bool]]:
 def _steps(record: Record) -> Pair:
     """Return the untimed and the timed steps."""
     timing = record["timing"]
-    return timing["warmup_steps"], timing.get("steps") or len(timing["samples_seconds"])
+    return timing["warmup_steps"], timing.get("steps") or len(timing["samples_seconds"] or ())
 
 
 def _flat(values: Mapping[str, Any], before: str = "") -> dict[str, Any]:

@@ -29,7 +29,7 @@ def steadiness(timing: Mapping[str, Any]) -> str:
 def all_steady(timing: Mapping[str, Any]) -> bool:
     """Return whether the statistics of steps are of all samples, not of the steady ones alone."""
     step = timing["step_seconds"]
-    return step is None or bool(step["count"] == len(timing["samples_seconds"]))
+    return step is None or bool(step["count"] == len(timing["samples_seconds"] or ()))
 
 
 def trust(record: Record) -> str:
@@ -122,7 +122,7 @@ def rate_note(record: Record) -> str | None:
     mean = total / steps
     if abs(mean / step["median"] - 1) <= SKEWED:
         return None
-    samples = timing["samples_seconds"]
+    samples = timing["samples_seconds"] or ()
     slow = [seconds for seconds in samples if seconds > 1.5 * step["median"]]
     median = f"samples/s is based on the mean of all steps, {duration(mean)}, the median is {duration(step['median'])}"
     if not slow:

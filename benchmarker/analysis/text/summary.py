@@ -168,7 +168,7 @@ def _step(timing: Mapping[str, Any]) -> str:
 def _samples(timing: Mapping[str, Any]) -> str:
     """Return what the statistics are of: steps, or blocks of them, all or the steady ones."""
     taken, steady, block = (
-        len(timing["samples_seconds"]),
+        len(timing["samples_seconds"] or ()),
         timing["step_seconds"]["count"],
         timing.get("block_steps"),
     )
@@ -200,9 +200,9 @@ def _in_all(record: Record) -> str:
         return ""
     window = timing.get("window_seconds")
     requested = f", {window:g} s were asked for" if window else ""
-    wall = duration(timing["wall_seconds"])
+    over = f" over {duration(timing['wall_seconds'])}" if timing.get("wall_seconds") is not None else ""
     unit = "exchanges" if collectives.is_collective(record) else "mini-batches"
-    return f"{significant(metrics['batches_per_second'])} {unit}/s over {wall}{requested}"
+    return f"{significant(metrics['batches_per_second'])} {unit}/s{over}{requested}"
 
 
 def _acceptance(acceptance: Mapping[str, Any] | None) -> str:

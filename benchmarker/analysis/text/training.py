@@ -52,14 +52,14 @@ def _to_target(record: Record, training: Mapping[str, Any]) -> str:
     hit, diverged = training["hit"], training["diverged"]
     if hit is not None:
         seconds = value_at(record, "metrics.seconds_to_target")
-        return (
-            f"{hit['step']:,} steps ({hit['samples']:,} samples) in {duration(seconds)}, evaluation left out"
-        )
+        within = "" if seconds is None else f" in {duration(seconds)}, evaluation left out"
+        return f"{hit['step']:,} steps ({hit['samples']:,} samples){within}"
     steps = f"{training['steps']:,} steps"
     if diverged is not None:
         last = diverged["last_finite_step"]
         return f"diverged: the loss was no number at step {diverged['step']:,}, at step {last:,} it still was one"
-    return f"not reached in {steps}; it ended {_ENDED[training['outcome']]}"
+    ended = _ENDED.get(training["outcome"])
+    return f"not reached in {steps}" + (f"; it ended {ended}" if ended else "")
 
 
 def _clocks(training: Mapping[str, Any]) -> str:
