@@ -1,7 +1,7 @@
 """How the running Python was built, on which depends what Python itself takes of a step.
 
-The profile that guided a build is told by its configuration, except by Debian's, which leaves it out and has the
-installation scheme ``deb_system``.
+The profile that guided a build is told by its configuration. That of Debian and its relatives leaves it out, and has
+the installation scheme ``deb_system`` since 3.10; of another in ``/usr`` nothing follows from what is left out.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ class PythonBuild:
     Parameters
     ----------
     text : str
-        Compiler, revision and date, as in ``"GCC 12.2.0, main, Dec  4 2023 18:10:11"``.
+        Compiler, revision and date, as in ``"GCC 12.2.0, main, Dec 4 2023 18:10:11"``.
     profile_guided : bool or None
         Whether it was optimized by a profile; None where the build does not tell.
     """
@@ -48,6 +48,6 @@ def profile_guided(configured: str | None, schemes: tuple[str, ...]) -> bool | N
     """
     if "deb_system" in schemes:
         return True
-    if not configured:
-        return None
-    return "--enable-optimizations" in configured
+    if configured and "--enable-optimizations" in configured:
+        return True
+    return None if not configured or "'--prefix=/usr'" in configured else False

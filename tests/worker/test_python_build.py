@@ -18,10 +18,11 @@ POSIX = ("posix_home", "posix_prefix", "posix_user", "venv")
         ("'--prefix=/usr/local' '--enable-optimizations' '--with-lto'", POSIX, True),
         ("'--prefix=/opt/python' '--enable-shared'", POSIX, False),
         ("'--prefix=/usr' '--enable-shared'", ("deb_system", "posix_local", *POSIX), True),
+        ("'--prefix=/usr' '--enable-shared'", POSIX, None),
         (None, ("nt", "nt_user"), None),
         ("", POSIX, None),
     ],
-    ids=["of a distribution", "by hand", "Debian", "Windows", "nothing told"],
+    ids=["of a distribution", "by hand", "Debian", "Debian before 3.10", "Windows", "nothing told"],
 )
 def test_a_build_tells_whether_a_profile_guided_it(
     configured: str | None, schemes: tuple[str, ...], guided: bool | None

@@ -86,6 +86,12 @@ def test_versions_are_what_changes_within_a_history() -> None:
     assert points[0].time < points[1].time
 
 
+def test_another_build_of_python_is_a_change_unless_it_was_not_told_before() -> None:
+    builds = [None, "GCC 12.2.0, main, Dec 4 2023", "GCC 12.2.0, main, Apr 28 2025"]
+    points = only([measured(day, 0.05, environment__build=build) for day, build in enumerate(builds)]).points
+    assert [point.changed for point in points] == [(), (), (f"Python build {builds[1]} -> {builds[2]}",)]
+
+
 def test_packages_that_came_went_and_changed_are_named() -> None:
     before = facts_of(measured(0, 1, environment__packages={"a": "1", "b": "1", "c": "1"}))
     after = facts_of(measured(0, 1, environment__packages={"a": "1", "b": "2", "d": "1"}))

@@ -74,6 +74,16 @@ def test_frameworks_are_told_apart_by_nothing_else() -> None:
     assert [line.split()[-1] for line in body(text)] == ["1.00", "2.00", "8.00"]
 
 
+def test_builds_of_one_python_have_a_column_and_those_of_two_pythons_have_none() -> None:
+    built = {"GCC 12.2.0, main, Dec 4 2023": 0.05, "Clang 17.0.6, main, Jan 14 2025": 0.04}
+    records = [run_of("pytorch", seconds, environment__build=build) for build, seconds in built.items()]
+    text = comparison_table(records, width=200)
+    assert "Python build" in heading(text)
+    assert all(build in text for build in built)
+    records[1]["environment"]["python"] = "3.12.1"
+    assert "Python build" not in heading(comparison_table(records, width=200))
+
+
 def test_what_varies_becomes_a_column_and_leaves_the_caption() -> None:
     text = comparison_table(
         [
