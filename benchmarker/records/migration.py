@@ -90,7 +90,8 @@ def _raised(record: Record, version: str) -> Record:
             "step_seconds": {"ci95_method": "ranks of independent samples", "percentiles_reason": {}},
         },
     }
-    if isinstance(record.get("trust"), Mapping) and record["trust"]["grade"] in GRADES:
+    graded_in_one = not is_since(version, "1.5") and isinstance(record.get("trust"), Mapping)
+    if graded_in_one and record["trust"]["grade"] in GRADES:
         record = {**record, "trust": _trust_in_two(record)}
     return {**_with_nulls(_with(record, known), _later(TypedRecord, version)), "schema_version": NEWEST}
 

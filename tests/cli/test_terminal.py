@@ -72,8 +72,9 @@ def test_runs_at_once_have_a_bar_each(command: Command, columns: int) -> None:
         == 0
     )
     terminal = Terminal(command, "compare", "--aa", "last", "--pairs=3", columns=columns)
-    status, _ = terminal.finish()
-    assert status == 0, terminal.left
+    # 4 where one of three pairs does not count, since one of its sides drifted on a busy machine.
+    assert terminal.finish()[0] in (0, 4), terminal.left
+    assert sum(": ok (" in line for line in terminal.left) == 6, terminal.left
     run = r"\[{}/6\] numpy\S* mnist_mlp training, batch 32, fp32"
     together = [
         frame

@@ -20,6 +20,7 @@ from tests.conftest import ROOT
 from tests.support.records import PRESSURE, make_failed_record, make_old_record, make_record, set_at
 
 OLDER = sorted((ROOT / "tests" / "data" / "old_records").glob("2026-11-20*.json"))
+SINCE_1_5 = sorted((ROOT / "tests" / "data" / "old_records").glob("2026-11-2[3-9]*.json"))
 GROUPS_OF_MAPS = {
     "platform",
     "collectors",
@@ -140,6 +141,17 @@ def test_the_grade_of_an_older_record_becomes_two() -> None:
     assert (migrated["trust"]["grade"], migrated["trust"]["reasons"]) == ("clean", [])
     assert [finding["kind"] for finding in migrated["trust"]["findings"]] == ["oversubscribed"]
     assert migrated["trust"]["precision"]["level"] == "within one process"
+
+
+@pytest.mark.parametrize("path", SINCE_1_5, ids=lambda path: path.name[:17])
+def test_what_a_record_says_of_its_trust_since_1_5_is_left_as_it_is(path: Path) -> None:
+    record = read_record(path)
+    found = record["trust"]["findings"]
+    own = [{**finding, "text": f"as recorded: {finding['text']}"} for finding in found]
+    record["trust"] = {**record["trust"], "findings": own}
+    trust = newest(record)["trust"]
+    for name in ("grade", "reasons", "findings", "precision"):
+        assert trust[name] == record["trust"][name], name
 
 
 def test_what_was_asked_of_an_optimizer_stays_apart_from_what_is_known_of_it() -> None:

@@ -10,7 +10,6 @@ from benchmarker.records.schema.kinds import (
     Positive,
     Seconds,
     Text,
-    Whole,
     since,
 )
 
@@ -18,7 +17,7 @@ from benchmarker.records.schema.kinds import (
 class SharedStart(Group, frozen=True, kw_only=True):
     """What a forked worker has in common with the others of its warm server; null for a spawned one."""
 
-    hash_seed: Whole | None
+    hash_seed: int | None
     """The seed of Python's hashes."""
     address_layout: bool
     """Whether the layout of memory is the same."""

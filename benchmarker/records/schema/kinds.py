@@ -63,11 +63,10 @@ Duration = Annotated[float, Meta(gt=0), unit("s")]
 Interval = Annotated[list[Seconds], Meta(min_length=2, max_length=2)]
 """Its lower and its upper end, in seconds."""
 
-MAX_WHOLE = 2**63 - 1
-"""What a column of whole numbers holds; beyond it a reader cannot even take a share of one."""
-Whole = Annotated[int, Meta(ge=-MAX_WHOLE - 1, le=MAX_WHOLE)]
-Count = Annotated[int, Meta(ge=0, le=MAX_WHOLE)]
-Positive = Annotated[int, Meta(ge=1, le=MAX_WHOLE)]
+MAX_COUNT = 2**63 - 1
+"""What a column of whole numbers holds; there are numbers beyond it that nobody can take a share of."""
+Count = Annotated[int, Meta(ge=0, le=MAX_COUNT)]
+Positive = Annotated[int, Meta(ge=1, le=MAX_COUNT)]
 ByteCount = Annotated[Count, unit("B")]
 
 Reading = Annotated[dict[str, Any], Meta(extra={READING: True})]

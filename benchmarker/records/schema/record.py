@@ -15,7 +15,6 @@ from benchmarker.records.schema.kinds import (
     Positive,
     Text,
     Timestamp,
-    Whole,
     members,
     requires,
     since,
@@ -68,7 +67,7 @@ class Record(Group, frozen=True, kw_only=True):
     """Samples in a mini-batch, of all devices together."""
     precision: Text
     """Number format of the arithmetic, e.g. 'fp32', 'bf16'."""
-    seed: Whole | None
+    seed: int | None
     """Seed of weights and mini-batches; null in an imported record."""
     repetition: Count
     """Which of the fresh processes of the same configuration, from 0."""
