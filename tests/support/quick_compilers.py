@@ -22,9 +22,12 @@ Half of XLA's time went into MLIR for each fused loop, which its older emitter o
 
 
 def kept_compilations(home: Path) -> dict[str, str]:
-    """Return the variables that have XLA keep what it compiled for the next time the tests run."""
+    """Return the variables that have XLA and tinygrad keep what they compiled for the next time the tests run."""
+    folder = home / "compile-caches" / "tests"
     return {
-        "JAX_COMPILATION_CACHE_DIR": str(home / "compile-caches" / "tests"),
+        "JAX_COMPILATION_CACHE_DIR": str(folder),
         "JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS": "0",
         "JAX_PERSISTENT_CACHE_MIN_ENTRY_SIZE_BYTES": "0",
+        "CACHEDB": str(folder / "tinygrad.db"),
+        "CACHELEVEL": "1",
     }
