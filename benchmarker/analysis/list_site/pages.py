@@ -241,6 +241,7 @@ def _facts(entry: Entry) -> Iterator[tuple[str, str]]:
     yield "precision", str(record["precision"])
     yield "system", str(value_at(record, "platform.os.kernel") or "unknown")
     yield "Python", str(record["environment"]["python"] or "unknown")
+    yield "Python build", str(value_at(record, "environment.build") or "unknown")
     yield "benchmarker", str(record["benchmarker_version"])
 
 

@@ -2,16 +2,7 @@
 
 from typing import Literal
 
-from benchmarker.records.schema.kinds import (
-    ByteCount,
-    Count,
-    Duration,
-    Group,
-    Positive,
-    Seconds,
-    Text,
-    since,
-)
+from benchmarker.records.schema.kinds import ByteCount, Count, Duration, Group, Positive, Seconds, Text, since
 
 
 class SharedStart(Group, frozen=True, kw_only=True):
