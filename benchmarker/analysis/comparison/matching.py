@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from benchmarker.analysis.comparison.pairs import has_number
+from benchmarker.analysis.comparison.pythons import slower_pythons
 from benchmarker.errors import UsageError, printable, shortened
 from benchmarker.experiment.keys import canonical
 from benchmarker.records.keys import MEASURING, by_build, comparison_factors, differences
@@ -119,7 +120,9 @@ def match(first: Side, other: Side) -> Matched:
                 matches.append(Match(cell.newest["comparable"]["keys"], partner, cell))
     if not matches:
         raise UsageError(_several(first, ours[shared[0]]))
-    return Matched(matches, [*_notes(first, other, ours, theirs, unmatched), *_measured_otherwise(matches)])
+    pythons = slower_pythons((found.first.records, found.other.records) for found in matches)
+    notes = [*_notes(first, other, ours, theirs, unmatched), *_measured_otherwise(matches), *pythons]
+    return Matched(matches, notes)
 
 
 def _refuse_overlap(first: Side, other: Side) -> None:

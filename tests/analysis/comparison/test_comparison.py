@@ -359,6 +359,31 @@ def test_builds_of_one_python_are_cells_of_their_own() -> None:
     assert len(compare([side("a", unknown), side("b", other())]).rows) == 1
 
 
+@pytest.mark.parametrize(
+    ("seconds", "python", "told"),
+    [
+        (4.6e-4, "3.9.18", False),
+        (5.0e-4, "3.9.18", False),
+        (7.0e-4, "3.9.18", True),
+        (7.0e-4, "3.11.7", False),
+    ],
+)
+def test_what_another_python_takes_itself_is_told(seconds: float, python: str, told: bool) -> None:
+    theirs = other(environment__python=python, trust__speed__interpreter_seconds=seconds)
+    found = compare([side("a", processes()), side("b", theirs)])
+    build = "GCC 12.2.0, main, Dec 4 2023 18:10:11"
+    sentence = (
+        f"known statements of Python took 460 µs in pytorch's (3.11.7, {build}) and "
+        f"{seconds * 1e6:.0f} µs in mxnet's ({python}, {build}), which short steps show"
+    )
+    assert [note for note in found.notes if "of Python" in note] == ([sentence] if told else [])
+
+
+def test_a_python_that_did_not_tell_its_time_is_not_judged() -> None:
+    theirs = other(environment__python="3.9.18", trust__speed__interpreter_seconds=None)
+    assert compare([side("a", processes()), side("b", theirs)]).notes == ()
+
+
 def test_cells_that_cannot_be_told_apart_are_refused_with_what_to_add() -> None:
     first = [*processes(), *processes(framework__options__compile=True)]
     with pytest.raises(UsageError) as refused:
