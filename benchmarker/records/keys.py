@@ -3,7 +3,7 @@
 ==========================  =======================================================================================
 :func:`comparable`          the same work: whoever did it, and on whatever machine, may be compared
 :func:`comparison_factors`  one cell on a side of a comparison: the same framework, machine and way to measure too
-:func:`by_build`            records of one cell by the build of their Python
+:func:`by_build`            records of one cell by the build of their Python, which :func:`build_of` tells
 :func:`conditions`          one number, measured anew: what must match for it to be the same
 :func:`finished_key`        one run of an experiment, which need not be run again
 :func:`configuration`       one cell of an experiment: the same run but for the process
@@ -189,6 +189,11 @@ def by_build(records: Iterable[Record]) -> list[list[Record]]:
     for record in (records := list(records)):
         groups.setdefault(value_at(record, "environment.build"), []).append(record)
     return list(groups.values()) if len(groups.keys() - {None}) > 1 else [records]
+
+
+def build_of(records: Iterable[Record]) -> str | None:
+    """Return the build of Python that records of one cell tell; None if none does."""
+    return next(filter(None, (value_at(record, "environment.build") for record in records)), None)
 
 
 def _allocator(record: Record) -> str | None:

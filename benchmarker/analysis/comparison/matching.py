@@ -12,8 +12,8 @@ from benchmarker.analysis.comparison.pairs import has_number
 from benchmarker.analysis.comparison.pythons import slower_pythons
 from benchmarker.errors import UsageError, printable, shortened
 from benchmarker.experiment.keys import canonical
-from benchmarker.records.keys import MEASURING, by_build, comparison_factors, differences
-from benchmarker.records.lookup import Record, value_at
+from benchmarker.records.keys import MEASURING, build_of, by_build, comparison_factors, differences
+from benchmarker.records.lookup import Record
 
 Work = str
 """What steps have in common that do the same: the hash of ``comparable``."""
@@ -156,12 +156,9 @@ def _works(side: Side) -> dict[Work, list[Cell]]:
 def _cells(alike: Sequence[Record]) -> list[Cell]:
     """Return the cells of records whose factors are the same but for the build of their Python."""
     factors = comparison_factors(alike[0])
-    return [Cell({**factors, **_build(group)}, tuple(group)) for group in by_build(alike)]
-
-
-def _build(records: Sequence[Record]) -> dict[str, Any]:
-    told = (value_at(record, "environment.build") for record in records)
-    return {"environment.build": next(filter(None, told), None)}
+    return [
+        Cell({**factors, "environment.build": build_of(group)}, tuple(group)) for group in by_build(alike)
+    ]
 
 
 def _newest_reason(side: Side) -> str:

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from statistics import median
 
+from benchmarker.records.keys import build_of
 from benchmarker.records.lookup import Record, value_at
 
 MIN_RATIO = 1.25
-"""Less is what one and the same Python varies by between a few processes on a busy machine."""
+"""Less is not worth a sentence: processes of one and the same Python vary by as much on a busy machine."""
 
 
 def slower_pythons(pairs: Iterable[tuple[Sequence[Record], Sequence[Record]]]) -> list[str]:
@@ -21,9 +22,9 @@ def slower_pythons(pairs: Iterable[tuple[Sequence[Record], Sequence[Record]]]) -
     """
     pooled: dict[tuple[str, str], tuple[list[float], list[float]]] = {}
     for ours, theirs in pairs:
-        if _python(ours[0]) == _python(theirs[0]):
+        if _python(ours) == _python(theirs):
             continue
-        names = (_name(ours[0]), _name(theirs[0]))
+        names = (_name(ours), _name(theirs))
         seconds = pooled.setdefault(names, ([], []))
         seconds[0].extend(_interpreter_seconds(ours))
         seconds[1].extend(_interpreter_seconds(theirs))
@@ -39,13 +40,13 @@ def _ratio(first: float, other: float) -> float:
     return max(first, other) / min(first, other)
 
 
-def _python(record: Record) -> str:
-    version, build = value_at(record, "environment.python"), value_at(record, "environment.build")
+def _python(records: Sequence[Record]) -> str:
+    version, build = records[0]["environment"]["python"], build_of(records)
     return f"{version}, {build}" if build else str(version)
 
 
-def _name(record: Record) -> str:
-    return f"{record['framework']['name']}'s ({_python(record)})"
+def _name(records: Sequence[Record]) -> str:
+    return f"{records[0]['framework']['name']}'s ({_python(records)})"
 
 
 def _interpreter_seconds(records: Iterable[Record]) -> list[float]:

@@ -379,6 +379,12 @@ def test_what_another_python_takes_itself_is_told(seconds: float, python: str, t
     assert [note for note in found.notes if "of Python" in note] == ([sentence] if told else [])
 
 
+def test_a_record_that_does_not_tell_its_build_makes_no_other_python() -> None:
+    theirs = other(trust__speed__interpreter_seconds=9e-4)
+    theirs[0]["environment"]["build"] = None
+    assert compare([side("a", processes()), side("b", theirs)]).notes == ()
+
+
 def test_a_python_that_did_not_tell_its_time_is_not_judged() -> None:
     theirs = other(environment__python="3.9.18", trust__speed__interpreter_seconds=None)
     assert compare([side("a", processes()), side("b", theirs)]).notes == ()
