@@ -21,13 +21,12 @@ from benchmarker.analysis.text.plugins import MODE_MARKS
 from benchmarker.errors import BenchmarkerError
 from benchmarker.experiment.catalogue import (
     CATALOGUE,
-    DESCRIPTIONS,
     compute_facts,
-    descriptions_text,
     kept,
     problem_facts,
     support,
 )
+from benchmarker.experiment.descriptions import DESCRIPTIONS, descriptions_text
 from benchmarker.orchestration.jobs.conformance import CheckReport, check_framework
 from benchmarker.orchestration.jobs.unpack_onnx import node_tests
 from benchmarker.orchestration.references import REFERENCE
@@ -62,7 +61,7 @@ def write_onnx() -> None:
 
 
 def write_descriptions() -> None:
-    """Write what built-in plug-ins say of themselves, which ``list`` shows without importing them."""
+    """Write what built-in plug-ins say of themselves, which ``list`` and ``run --help`` show without importing them."""
     DESCRIPTIONS.write_text(descriptions_text(), encoding="utf-8")
 
 

@@ -43,11 +43,14 @@ def _rows(entry: registry.PluginEntry) -> list[PluginRow]:
     """Return the row of a plugin; of one with suites a row for each of them."""
     if entry.kind != "suites":
         return [_row(entry)]
+    from benchmarker.experiment.descriptions import suites
+
     try:
-        suites = registry.suites_of(entry)
+        found = suites(entry)
     except UsageError as error:
         return [PluginRow(entry.kind, entry.name, entry.origin, usable=False, note=str(error))]
-    return [PluginRow(entry.kind, suite.name, entry.origin, usable=True, suite=suite) for suite in suites]
+    row = PluginRow(entry.kind, entry.name, entry.origin, usable=True)
+    return [replace(row, **suite._asdict()) for suite in found]
 
 
 def _looked_at(entry: registry.PluginEntry, row: PluginRow) -> PluginRow:
@@ -63,7 +66,7 @@ def _looked_at(entry: registry.PluginEntry, row: PluginRow) -> PluginRow:
 
         return replace(row, facts=problem_facts(entry))
     if entry.kind in registry.DESCRIBED_KINDS:
-        from benchmarker.experiment.catalogue import description
+        from benchmarker.experiment.descriptions import description
 
         text, source = description(entry)
         return replace(row, description=text, source=source)

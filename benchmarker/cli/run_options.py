@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from benchmarker import registry
 from benchmarker.api.given_values import real_number, shown
-from benchmarker.api.optimizer import hyperparameters, optimizer_kinds, owners
 from benchmarker.api.options import split_values
 from benchmarker.api.rules import MAX_COUNT, Real, Rule, Whole
 from benchmarker.cli.values import each_once, file_path, results_place, whole
 from benchmarker.errors import UsageError
+from benchmarker.experiment.descriptions import constants
 from benchmarker.experiment.options import OPTION_OF_KEY, OPTIONS
 from benchmarker.experiment.run_option import NONE, RunOption
 
@@ -251,11 +251,9 @@ def _add_optimizer(what: Any) -> None:
     kinds = ", ".join(registry.names("optimizers"))
     words = f"{kinds}, or a file that ends in .py; default: the problem's"
     _option(what, "--optimizer", type=names, metavar="NAME,...", help=words)
-    for name, rule in hyperparameters().items():
-        having = owners(name)
-        of = "any optimizer" if having == optimizer_kinds() else ", ".join(having)
-        kind, metavar = (_reals, "X,...") if isinstance(rule, Real) else (names, "NAME,...")
-        words = f"of {of}" if isinstance(rule, Real) else f"of {of}: {rule.allowed}"
+    for name, (owners, allowed) in constants().items():
+        kind, metavar = (names, "NAME,...") if allowed else (_reals, "X,...")
+        words = f"of {owners}: {allowed}" if allowed else f"of {owners}"
         _option(what, f"--{name.replace('_', '-')}", type=kind, metavar=metavar, help=words)
 
 
@@ -352,7 +350,7 @@ def given(arguments: argparse.Namespace) -> dict[str, Any]:
         problems=_problems(arguments),
         optimizers=arguments.optimizer,
         settings=unique_settings(arguments.set) or None,
-        hyperparameters={n: v for n in hyperparameters() if (v := getattr(arguments, n, None))} or None,
+        hyperparameters={n: v for n in constants() if (v := getattr(arguments, n, None))} or None,
         accept=unique_settings(arguments.accept, "accept") or None,
     )
     return {name: value for name, value in named.items() if value is not None}

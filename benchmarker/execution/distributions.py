@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import os
 import re
+import stat
 import sys
 from collections.abc import Collection, Iterator
 from functools import lru_cache
@@ -98,18 +99,19 @@ def installed_points(groups: Collection[str]) -> Iterator[tuple[EntryPoint, tupl
 
 def distributions() -> Iterator[Distribution]:
     """Yield the distributions of the running interpreter; of several with one name the first on the path."""
-    if not _lie_in_folders():
+    folders = _folders()
+    if folders is None:
         yield from _from_importlib()
         return
     seen: set[str] = set()
-    for folder in sys.path:
-        found = _in_folder(*_state(folder))
+    for found in folders:
         yield from (distribution for name, distribution in found.items() if name not in seen)
         seen.update(found)
 
 
 def _distribution(name: str) -> Distribution | None:
-    if not _lie_in_folders():
+    folders = _folders()
+    if folders is None:
         from importlib import metadata
 
         try:
@@ -117,7 +119,6 @@ def _distribution(name: str) -> Distribution | None:
         except metadata.PackageNotFoundError:
             return None
     wanted = normalised(name)
-    folders = (_in_folder(*_state(folder)) for folder in sys.path)
     return next((found[wanted] for found in folders if wanted in found), None)
 
 
@@ -132,26 +133,26 @@ def _from_importlib() -> Iterator[Distribution]:
             yield distribution
 
 
-def _lie_in_folders() -> bool:
-    """Return whether all that can tell of distributions are the folders of the path."""
+def _folders() -> list[dict[str, InstalledFolder]] | None:
+    """Return what is in each folder of the path; None if something that is no folder may tell of distributions."""
     others = (finder for finder in sys.meta_path if finder is not PathFinder)
     if any(hasattr(finder, "find_distributions") for finder in others):
-        return False
-    return not any(folder.endswith(".egg") or os.path.isfile(folder) for folder in sys.path)
-
-
-def _state(folder: str) -> tuple[str, int]:
-    """Return a folder's path, and the time at which what is in it last changed; 0 if it is not there."""
-    path = os.path.abspath(folder)
-    try:
-        return path, os.stat(path).st_mtime_ns
-    except OSError:
-        return path, 0
+        return None
+    found = []
+    for folder in map(os.path.abspath, sys.path):
+        try:
+            state = os.stat(folder)
+        except OSError:
+            continue
+        if folder.endswith(".egg") or not stat.S_ISDIR(state.st_mode):
+            return None
+        found.append(_in_folder(folder, state.st_mtime_ns))
+    return found
 
 
 @lru_cache(maxsize=64)
 def _in_folder(path: str, changed: int) -> dict[str, InstalledFolder]:
-    """Return the distributions of a folder by normalised name."""
+    """Return the distributions of a folder by normalised name, as they were when something in it last changed."""
     del changed  # part of the key alone
     try:
         with os.scandir(path) as files:

@@ -8,7 +8,8 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from benchmarker.experiment.keys import identity
-from benchmarker.experiment.replication import Decision, Precision, decide, order, requested_replication
+from benchmarker.experiment.precision import Precision
+from benchmarker.experiment.replication import Decision, decide, order, requested_replication
 from benchmarker.experiment.spec import RunSpec
 from benchmarker.statistics import across_processes
 

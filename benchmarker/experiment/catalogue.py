@@ -1,27 +1,27 @@
-"""What plug-ins there are: of problems task, size, cost and which framework can run them, of others what they are.
+"""What problems there are: task, size, cost and which framework can run them.
 
 Building every graph takes seconds, so the counts of the built-in problems are kept beside them in
-``problems/catalogue.json``, and what other built-in plug-ins say of themselves in ``descriptions.json``; tests hold
-them to what the plug-ins say, and ``python -m benchmarker.analysis.documentation problems descriptions`` writes them
-anew.
+``problems/catalogue.json``; a test holds them to the graphs, and ``python -m benchmarker.analysis.documentation
+problems`` writes them anew.
 """
 
 from __future__ import annotations
 
 import importlib
 import json
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
 from benchmarker import registry
-from benchmarker.api.framework import Framework, FrameworkPlugin
 from benchmarker.errors import PluginError, first_line
 
+if TYPE_CHECKING:
+    from benchmarker.api.framework import Framework, FrameworkPlugin
+
 CATALOGUE = Path(__file__).resolve().parents[1] / "problems" / "catalogue.json"
-DESCRIPTIONS = Path(__file__).resolve().with_name("descriptions.json")
 
 
 @dataclass(frozen=True)
@@ -94,65 +94,6 @@ def problem_facts(entry: registry.PluginEntry) -> ProblemFacts:
     if entry.is_ours and entry.name in kept():
         return kept()[entry.name]
     return compute_facts(entry.name)
-
-
-Described = tuple[str, str]
-"""What a plug-in is, in a line, and of a scheme who has published it."""
-_DESCRIBING: Mapping[str, Callable[[str], Any]] = {
-    "charts": registry.chart,
-    "datasets": registry.dataset,
-    "recipes": registry.recipe,
-    "schemes": registry.scheme,
-}
-
-
-def asked_description(entry: registry.PluginEntry) -> Described:
-    """Ask a plug-in of one of these kinds what it is.
-
-    Raises
-    ------
-    PluginError
-        If it is broken.
-    """
-    described = _DESCRIBING[entry.kind](entry.name)
-    return described.description, getattr(described, "source", "") if entry.kind == "schemes" else ""
-
-
-@cache
-def _kept_descriptions() -> Mapping[str, Mapping[str, Described]]:
-    try:
-        kept: dict[str, dict[str, Described]] = json.loads(DESCRIPTIONS.read_text(encoding="utf-8"))
-    except FileNotFoundError:
-        return {}
-    return kept
-
-
-def description(entry: registry.PluginEntry) -> Described:
-    """Return what a plug-in is: of a built-in one what is kept, of another what it says.
-
-    Raises
-    ------
-    PluginError
-        If it is broken or its name is claimed twice.
-    """
-    registry.find(entry.kind, entry.name)
-    kept = _kept_descriptions().get(entry.kind, {}) if entry.is_ours else {}
-    if entry.name in kept:
-        text, source = kept[entry.name]
-        return text, source
-    return asked_description(entry)
-
-
-def descriptions_text() -> str:
-    """Return the text of the file: what the built-in plug-ins say of themselves."""
-    entries = [
-        entry for entry in registry.entries() if entry.kind in registry.DESCRIBED_KINDS and entry.is_ours
-    ]
-    found = {
-        kind: {e.name: asked_description(e) for e in entries if e.kind == kind}
-        for kind in registry.DESCRIBED_KINDS
-    }
-    return json.dumps(found, indent=1, ensure_ascii=False) + "\n"
 
 
 @dataclass(frozen=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from benchmarker.api.rules import MAX_COUNT, Choice, Flag, Real, Text, Whole
-from benchmarker.experiment.replication import PROFILES
+from benchmarker.experiment.precision import PROFILES
 from benchmarker.experiment.run_option import option
 
 LEVELS = ("operator", "network", "training")

@@ -15,7 +15,7 @@ from benchmarker.execution.emulated_links import parse_link
 from benchmarker.execution.rank_networks import SHARED
 from benchmarker.experiment.fault import Fault
 from benchmarker.experiment.options import OPTIONS
-from benchmarker.experiment.replication import PROFILES, Precision
+from benchmarker.experiment.precision import PROFILES, Precision
 from benchmarker.experiment.requested_plugins import requested_problems
 from benchmarker.experiment.settings import choices
 from benchmarker.experiment.spec import Experiment

@@ -4,56 +4,17 @@ from __future__ import annotations
 
 import math
 import random
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from benchmarker.experiment.precision import Precision
 from benchmarker.statistics import CONFIDENCE, MIN_PROCESSES, Estimate, across_processes, student_t_quantile
 
 MIN_FOR_FORECAST = 5
 """The spread between fewer processes is too uncertain to say how many more are needed."""
 # Student's t and the normal distribution differ by less than 0.1 % from here on.
 _MAX_DEGREES = 1000
-
-
-@dataclass(frozen=True)
-class Precision:
-    """How well a number should be known, and what that may take.
-
-    Parameters
-    ----------
-    profile : str or None
-        Name of the profile that it comes from.
-    half_width : float
-        Relative half-width of the 95 % interval between processes, at most; 0.02 is 2 %.
-    min_processes, max_processes : int
-        Fresh processes for a cell.
-    budget_seconds : float
-        Time for a cell, after which no further process is started.
-    min_steady_seconds : float
-        Time that the steady part of each process should last.
-    min_steps : int
-        Steps that the steady part of each process should have.
-    """
-
-    profile: str | None
-    half_width: float
-    min_processes: int
-    max_processes: int
-    budget_seconds: float
-    min_steady_seconds: float
-    min_steps: int
-
-
-PROFILES: Mapping[str, Precision] = {
-    precision.profile: precision
-    for precision in (
-        Precision("quick", 0.05, 5, 10, 2 * 60.0, 1.0, 20),
-        Precision("standard", 0.02, 10, 30, 15 * 60.0, 2.0, 30),
-        Precision("rigorous", 0.01, 15, 60, 60 * 60.0, 5.0, 50),
-    )
-    if precision.profile
-}
 
 
 def requested_replication(precision: Precision | None, processes: int) -> dict[str, Any]:

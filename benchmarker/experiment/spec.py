@@ -13,7 +13,7 @@ from benchmarker.api.problem_scheme import ProblemReference
 from benchmarker.api.suite import Request
 from benchmarker.experiment.experiment_options import ExperimentOptions
 from benchmarker.experiment.options import OPTIONS, RUN_OPTIONS, RunOptions
-from benchmarker.experiment.replication import PROFILES, Precision
+from benchmarker.experiment.precision import PROFILES, Precision
 from benchmarker.training.recipe import Training
 
 

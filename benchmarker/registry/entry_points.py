@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -70,6 +71,15 @@ def entries() -> tuple[PluginEntry, ...]:
     return tuple(sorted(found, key=lambda e: (KINDS.index(e.kind), e.name, e.distribution)))
 
 
+@cache
+def _by_name() -> Mapping[tuple[str, str], Sequence[PluginEntry]]:
+    """Return the entry points of each kind and name."""
+    found: dict[tuple[str, str], list[PluginEntry]] = {}
+    for entry in entries():
+        found.setdefault((entry.kind, entry.name), []).append(entry)
+    return found
+
+
 def noun(kind: str) -> str:
     """Return what one plugin of a kind is called."""
     return "data set" if kind == "datasets" else kind[:-1].replace("_", " ")
@@ -91,7 +101,7 @@ def installed(kind: str, name: str) -> PluginEntry:
     PluginError
         If two distributions claim it.
     """
-    claimed = [entry for entry in entries() if entry.kind == kind and entry.name == name]
+    claimed = _by_name().get((kind, name), [])
     if not claimed:
         known = {entry.name for entry in entries() if entry.kind == kind}
         raise UsageError(f"unknown {noun(kind)} '{name}'{did_you_mean(name, known)}")

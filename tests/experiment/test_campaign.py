@@ -11,7 +11,7 @@ import pytest
 from benchmarker.experiment.campaign import Campaign, ScheduledRun, replication_status
 from benchmarker.experiment.keys import identity
 from benchmarker.experiment.planning import plan
-from benchmarker.experiment.replication import PROFILES, Precision
+from benchmarker.experiment.precision import PROFILES, Precision
 from benchmarker.experiment.spec import Experiment, RunSpec
 from benchmarker.records.schema import validate
 from benchmarker.statistics import across_processes

@@ -1,10 +1,8 @@
-"""The catalogue, the kept descriptions and the table in the documentation say what the plug-ins say."""
+"""The catalogue and the table in the documentation say what the plug-ins say."""
 
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
 from dataclasses import asdict
 
 import pytest
@@ -13,7 +11,7 @@ from benchmarker import registry
 from benchmarker.analysis.documentation import problems_page
 from benchmarker.analysis.text.plugins import PluginRow, plugin_tables
 from benchmarker.experiment import catalogue
-from tests.conftest import ROOT, Command
+from tests.conftest import Command
 
 PROBLEMS = tuple(registry.names("problems", ours=True))
 FRAMEWORKS = sorted(registry.names("frameworks", ours=True))
@@ -113,29 +111,3 @@ def test_a_broken_problem_has_no_facts_and_says_why() -> None:
         ["bad", "theirs", "2.0", "cannot", "run", "-", "-", "-"],
     ]
     assert text.endswith("\n\nbad: is broken: no such layer")
-
-
-def test_what_plugins_say_of_themselves_is_kept() -> None:
-    hint = "run python -m benchmarker.analysis.documentation descriptions"
-    assert catalogue.DESCRIPTIONS.read_text(encoding="utf-8") == catalogue.descriptions_text(), hint
-
-
-@pytest.mark.parametrize("kind", registry.DESCRIBED_KINDS)
-def test_a_description_that_is_not_kept_is_asked_for(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    entries = [entry for entry in registry.entries() if entry.kind == kind]
-    kept = [catalogue.description(entry) for entry in entries]
-    monkeypatch.setattr(catalogue, "_kept_descriptions", dict)
-    assert kept == [catalogue.description(entry) for entry in entries]
-    assert all(text for text, _ in kept)
-    assert any(source for _, source in kept) == (kind == "schemes")
-
-
-def test_list_imports_no_plugin_that_only_says_what_it_is() -> None:
-    script = (
-        "import sys; from benchmarker.cli.main import main; main(['list']); "
-        "print(sorted(n for n in sys.modules if n.startswith(('benchmarker.training', 'benchmarker.distributed'))))"
-    )
-    finished = subprocess.run(
-        [sys.executable, "-c", script], cwd=ROOT, capture_output=True, text=True, check=True
-    )
-    assert finished.stdout.splitlines()[-1] == "[]"

@@ -16,7 +16,8 @@ import numpy as np
 import pytest
 import scipy
 
-from benchmarker.experiment.replication import PROFILES, Precision, count_for, decide, order
+from benchmarker.experiment.precision import PROFILES, Precision
+from benchmarker.experiment.replication import count_for, decide, order
 from benchmarker.records.steady_state import detect
 from benchmarker.statistics import across_processes, describe, paired_ratio, student_t_interval, summarise
 from tests.support.step_times import Array, process_effects, steps, true_median

@@ -22,7 +22,7 @@ from benchmarker.experiment.faults import faults
 from benchmarker.experiment.framework_version import parse_framework
 from benchmarker.experiment.keys import early_stop_key, identity
 from benchmarker.experiment.planning import plan
-from benchmarker.experiment.replication import PROFILES
+from benchmarker.experiment.precision import PROFILES
 from benchmarker.experiment.spec import Experiment, RunSpec, specification
 from benchmarker.experiment.suitability import unsupported_reason, unsupported_reasons
 from benchmarker.machine.threads import default_threads, usable_cpus

@@ -6,7 +6,8 @@ from dataclasses import replace
 
 import pytest
 
-from benchmarker.experiment.replication import PROFILES, Decision, Precision, count_for, decide, order
+from benchmarker.experiment.precision import PROFILES, Precision
+from benchmarker.experiment.replication import Decision, count_for, decide, order
 from benchmarker.statistics import across_processes, student_t_quantile
 
 ASKED = Precision("mine", 0.02, 4, 12, 100.0, 1.0, 20)

@@ -17,7 +17,7 @@ from benchmarker.analysis.reproduction import (
 from benchmarker.errors import BenchmarkerError, UsageError
 from benchmarker.experiment.keys import identity
 from benchmarker.experiment.planning import plan
-from benchmarker.experiment.replication import Precision
+from benchmarker.experiment.precision import Precision
 from benchmarker.experiment.spec import RunSpec
 from benchmarker.machine.threads import available_threads, usable_cpus
 from benchmarker.records.lookup import Record

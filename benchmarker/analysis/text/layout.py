@@ -182,6 +182,8 @@ def _row(blocks: Sequence[Sequence[str]], widths: Sequence[int]) -> list[str]:
 
 
 def _wrapped(text: str, width: int, column: Column) -> list[str]:
+    if len(text) <= width and text.isprintable() and text == text.strip():
+        return [text]  # as wrapping it would, which takes longest of all that a table takes
     lines = textwrap.wrap(text, width, break_long_words=False, break_on_hyphens=False) or [""]
     return [part for line in lines for part in _broken(line, width, column)]
 

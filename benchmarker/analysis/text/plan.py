@@ -8,7 +8,7 @@ from collections.abc import Collection, Sequence
 from benchmarker.analysis.text.factors import Factor, specification_factors
 from benchmarker.analysis.text.layout import Column, table
 from benchmarker.errors import plural
-from benchmarker.experiment.replication import Precision
+from benchmarker.experiment.precision import Precision
 from benchmarker.experiment.spec import RunSpec, specification
 from benchmarker.experiment.suitability import unsupported_reasons
 

@@ -12,7 +12,6 @@ from benchmarker.analysis.text.units import count
 from benchmarker.registry import DESCRIBED_KINDS
 
 if TYPE_CHECKING:
-    from benchmarker.api.suite import Suite
     from benchmarker.experiment.catalogue import ProblemFacts, Support
 
 _MANY = 1000
@@ -32,12 +31,12 @@ class PluginRow:
         Where a framework's interpreter is, or why the plugin cannot run.
     facts : ProblemFacts or None
         Of a problem that is not broken.
-    suite : Suite or None
-        If it is one.
     description : str
-        What a chart shows, a data set is, or a scheme does.
+        What a chart shows, a data set or a suite is, or a scheme does.
     source : str
-        Who has published a scheme.
+        Who has published a scheme or a suite.
+    configurations : int or None
+        How many problems with parameters a suite has.
     """
 
     kind: str
@@ -46,20 +45,19 @@ class PluginRow:
     usable: bool
     note: str = ""
     facts: ProblemFacts | None = None
-    suite: Suite | None = None
     description: str = ""
     source: str = ""
+    configurations: int | None = None
 
     def to_json(self) -> dict[str, Any]:
         """Return the row as JSON values; those of a problem's facts are null if it is broken."""
         row = {name: getattr(self, name) for name in ("kind", "name", "origin", "usable", "note")}
         if self.kind == "suites":
-            suite = self.suite
             return {
                 **row,
-                "description": suite and suite.description,
-                "source": suite and suite.source,
-                "configurations": suite and len(suite.requests),
+                "description": self.description or None,
+                "source": self.source or None,
+                "configurations": self.configurations,
             }
         if self.kind in DESCRIBED_KINDS:
             source = {"source": self.source or None} if self.kind == "schemes" else {}
@@ -120,10 +118,10 @@ def _costs(rows: Sequence[PluginRow]) -> list[Column]:
 
 
 def _suites(rows: Sequence[PluginRow]) -> list[Column]:
-    suites = [row.suite for row in rows]
+    counts = ["-" if row.configurations is None else str(row.configurations) for row in rows]
     return [
-        Column("what", tuple(s.description if s else "-" for s in suites)),
-        Column("configurations", tuple(str(len(s.requests)) if s else "-" for s in suites), numeric=True),
+        Column("what", tuple(row.description or "-" for row in rows)),
+        Column("configurations", tuple(counts), numeric=True),
     ]
 
 

@@ -14,7 +14,7 @@ from benchmarker.analysis.text.setting_labels import shortened
 from benchmarker.analysis.text.units import count, duration, significant, size, time_unit
 from benchmarker.api.optimizer import Optimizer
 from benchmarker.api.problem_scheme import ProblemReference
-from benchmarker.experiment.replication import PROFILES
+from benchmarker.experiment.precision import PROFILES
 from benchmarker.experiment.spec import RunSpec, specification
 from benchmarker.statistics import geometric_mean, student_t_interval
 from tests.support.records import PRESSURE, make_failed_record, make_old_record, make_record
