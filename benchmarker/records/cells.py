@@ -6,6 +6,7 @@ import math
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 from benchmarker.experiment.keys import canonical
@@ -27,7 +28,10 @@ _FOUND = (
 )
 
 
-def _found(record: Record) -> str:
+def _found(record: Record) -> str | None:
+    """Return what only a run finds out; None for one that ended before its framework's version was known."""
+    if value_at(record, "framework.full") is None:
+        return None
     return canonical([value_at(record, path) for path in _FOUND])
 
 
@@ -43,22 +47,22 @@ class Cell:
 
     records: tuple[Mapping[str, Any], ...]
 
-    @property
+    @cached_property
     def first(self) -> Mapping[str, Any]:
         """A record that speaks for all, one that ended well if there is any."""
         return (self.well or self.records)[0]
 
-    @property
+    @cached_property
     def well(self) -> tuple[Mapping[str, Any], ...]:
         """The records that ended well; only these have numbers."""
         return tuple(record for record in self.records if record["status"] == "ok")
 
-    @property
-    def specification(self) -> dict[str, Any]:
+    @cached_property
+    def specification(self) -> Mapping[str, Any]:
         """What was asked of all its runs, as a specification."""
         return {**specification_of(self.first), **(_OF_TRAININGS if _is_by_recipe(self.first) else {})}
 
-    @property
+    @cached_property
     def work(self) -> str:
         """What one step computes; step times are only compared if it is the same."""
         return step_key(self.first)
@@ -146,16 +150,10 @@ def cells(records: Iterable[Mapping[str, Any]]) -> list[Cell]:
 
     A run that ended before its framework's version was known joins its repetitions if there are any.
     """
-    records = list(records)
-    found = {
-        _configuration(record): _found(record)
-        for record in reversed(records)
-        if value_at(record, "framework.full") is not None
-    }
+    each = [(record, _configuration(record), _found(record)) for record in records]
+    found = {alike: facts for _, alike, facts in reversed(each) if facts is not None}
     joined: dict[tuple[str, str], list[Mapping[str, Any]]] = {}
-    for record in records:
-        alike = _configuration(record)
-        known = value_at(record, "framework.full") is not None
-        facts = _found(record) if known else found.get(alike, "")
+    for record, alike, facts in each:
+        facts = found.get(alike, "") if facts is None else facts
         joined.setdefault((alike, facts), []).append(record)
     return [Cell(tuple(group)) for alike in joined.values() for group in by_build(alike)]

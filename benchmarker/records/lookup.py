@@ -28,7 +28,7 @@ def value_at(record: Mapping[str, Any], path: str) -> Any:
     """Return the value at a dotted path, which may have positions in lists; ``None`` if there is nothing."""
     value: Any = record
     for name in path.split("."):
-        if isinstance(value, Mapping):
+        if isinstance(value, (dict, Mapping)):  # dict first: to ask an abstract class takes ten times as long
             value = value.get(name)
         elif isinstance(value, list) and name.isdecimal() and len(name) < 10 and int(name) < len(value):
             value = value[int(name)]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -194,19 +195,18 @@ def few_series(
     places : sequence of str
         Members of a specification that the picture shows along an axis, so that they are no settings.
     """
-    groups: dict[str, list[Cell]] = {}
-    for cell in gathered.cells:
-        groups.setdefault(_setting(cell, places), []).append(cell)
     if len(set(labels(gathered.cells))) <= MAX_SERIES:
         return gathered
+    settings = [_setting(cell, places) for cell in gathered.cells]
     kept: set[str] = set()
-    for setting in sorted(groups, key=lambda name: -len(groups[name]))[:MAX_SERIES]:
-        tried = [cell for cell in gathered.cells if _setting(cell, places) in kept | {setting}]
+    for setting, _ in Counter(settings).most_common(MAX_SERIES):
+        tried = [cell for cell, own in zip(gathered.cells, settings) if own in kept | {setting}]
         if not kept or len(set(labels(tried))) <= MAX_SERIES:
             kept.add(setting)
-    shown = [cell for cell in gathered.cells if _setting(cell, places) in kept]
-    few = _most_frequent(labels(shown))
-    chosen = {id(cell) for cell, name in zip(shown, labels(shown)) if name in few}
+    shown = [cell for cell, own in zip(gathered.cells, settings) if own in kept]
+    texts = labels(shown)
+    few = _most_frequent(texts)
+    chosen = {id(cell) for cell, text in zip(shown, texts) if text in few}
     return _with_example(gathered, keep(gathered, lambda cell: id(cell) in chosen, "of other settings"))
 
 
