@@ -8,9 +8,12 @@ import hashlib
 import json
 import math
 from importlib import resources
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from benchmarker.errors import BenchmarkerError, missing_package
+
+if TYPE_CHECKING:
+    import jinja2
 
 _SCRIPTS = (
     "theme.js", "elements.js", "runs.js", "answers.js", "record.js", "swatches.js", "pictures.js", "printing.js"
@@ -36,17 +39,24 @@ def render(template: str, /, package: str = __package__, **values: Any) -> str:
         If Jinja is not installed.
     """
     try:
-        import jinja2
+        import jinja2  # noqa: F401
     except ImportError:
         raise _missing("jinja2") from None
-    environment = jinja2.Environment(
+    return _environment(package).get_template(template).render(**values)
+
+
+@functools.cache
+def _environment(package: str) -> jinja2.Environment:
+    """Return what compiles the templates of a package, each once: a folder of pages is made of few."""
+    import jinja2
+
+    return jinja2.Environment(
         loader=jinja2.ChoiceLoader([jinja2.PackageLoader(package), jinja2.PackageLoader(__package__)]),
         autoescape=True,
         undefined=jinja2.StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    return environment.get_template(template).render(**values)
 
 
 def template_text(name: str, *, package: str = __package__) -> str:

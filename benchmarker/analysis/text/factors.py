@@ -43,6 +43,8 @@ class Factor:
 
 def differ(values: Sequence[Any], owners: Sequence[Any]) -> bool:
     """Tell whether two rows of one owner have different values, all of them JSON."""
+    if len(values) < 2:
+        return False
     found: dict[str, str] = {}
     return any(
         found.setdefault(owner, value) != value
@@ -382,7 +384,10 @@ def specification_factors(rows: Sequence[Specification]) -> list[Factor]:
 def _aspect(shown: _Shown, rows: Sequence[Specification], varying: Mapping[str, Sequence[Any]]) -> Factor:
     """Return a factor of all rows, worked out once for those that are alike in what it looks at."""
     seen = [map(repr, varying[name]) for name in (*shown.names, *shown.context) if name in varying]
-    keys = list(zip(*seen)) if seen else [()] * len(rows)
+    if not seen:
+        alike = shown.factor(rows[-1:])
+        return alike if len(rows) == 1 else replace(alike, texts=alike.texts * len(rows))
+    keys = list(zip(*seen))
     distinct = dict(zip(keys, rows))
     factor = shown.factor(list(distinct.values()))
     text_of = dict(zip(distinct, factor.texts))
