@@ -118,6 +118,7 @@ def content_security_policy(*scripts: str) -> str:
     )
 
 
+@functools.lru_cache(4)
 def _digest(script: str) -> str:
     return base64.b64encode(hashlib.sha256(script.encode("utf-8")).digest()).decode("ascii")
 

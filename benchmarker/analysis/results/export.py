@@ -136,11 +136,12 @@ def defused_table(table: pa.Table) -> pa.Table:
     """Return a table whose texts and headings are defused; columns without a formula are not copied."""
     import pyarrow as pa
 
-    for place, column in enumerate(table.columns):
+    columns = []
+    for column in table.columns:
         kind = column.type.value_type if pa.types.is_dictionary(column.type) else column.type
-        if pa.types.is_string(kind) or pa.types.is_large_string(kind):
-            table = table.set_column(place, table.column_names[place], _defused_column(column))
-    return table.rename_columns(list(map(defused, table.column_names)))
+        is_text = pa.types.is_string(kind) or pa.types.is_large_string(kind)
+        columns.append(_defused_column(column) if is_text else column)
+    return pa.Table.from_arrays(columns, list(map(defused, table.column_names)))
 
 
 def _defused_column(column: Any) -> Any:
