@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from benchmarker.plugins.numpy.base import Call
-from benchmarker.plugins.numpy.windows import Windows
+from benchmarker.plugins.numpy.windows import windows_over
 
 
 def pooled(weights_of: Callable[[Any, int], Any]) -> Callable[[Call], tuple[Any, ...]]:
@@ -18,16 +18,16 @@ def pooled(weights_of: Callable[[Any, int], Any]) -> Callable[[Call], tuple[Any,
         (x,), (dy,) = call.inputs, call.gradients
         window = call.attributes["window"]
         pairs = window.covering_pairs(x.shape)
-        windows = Windows(x.shape[2:], window.kernel_shape, window.strides, window.dilations, pairs)
+        windows = windows_over(x.shape[2:], window.kernel_shape, window.strides, window.dilations, pairs)
         padded = windows.pad(x, -np.inf)
-        views = [view for _, view in windows.offsets()]
+        views = [view for _, view in windows.offsets]
         values = np.stack([padded[view] for view in views], axis=-1)
         tied = values == values.max(axis=-1, keepdims=True)
         weights = weights_of(tied, values.shape[-1])
         dx = np.zeros((*x.shape[:2], *windows.padded), x.dtype)
         for place, view in enumerate(views):
             dx[view] += dy * weights[..., place]
-        return (dx[windows.inner()],)
+        return (dx[windows.inner],)
 
     return gradient
 

@@ -48,7 +48,7 @@ class ArrayOperators(Operators):
         self.dtype = dtype
 
 
-@dataclass(frozen=True)
+@dataclass(eq=False)  # not frozen: one is made for each operator of each step
 class Call:
     """One application of an operator, with the gradients of its outputs.
 
@@ -98,6 +98,8 @@ def unbroadcast(gradient: Array, shape: tuple[int, ...]) -> Array:
     """Sum over the axes along which an operand of ``shape`` was broadcast."""
     if gradient.ndim > len(shape):
         gradient = gradient.sum(axis=tuple(range(gradient.ndim - len(shape))))
+    if gradient.shape == shape:
+        return gradient
     repeated = tuple(axis for axis, size in enumerate(shape) if size == 1 != gradient.shape[axis])
     return gradient.sum(axis=repeated, keepdims=True) if repeated else gradient
 

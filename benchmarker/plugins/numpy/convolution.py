@@ -17,7 +17,7 @@ from benchmarker.plugins.numpy.base import (
     channel_sum,
     per_channel,
 )
-from benchmarker.plugins.numpy.windows import Index, Windows
+from benchmarker.plugins.numpy.windows import Index, Windows, windows_over
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -81,13 +81,13 @@ def _filter_gradient(windows: Windows, image: Array, values: Array, group: int) 
 
 
 def _windows(x: Array, w: Array, window: Window) -> Windows:
-    return Windows(x.shape[2:], w.shape[2:], window.strides, window.dilations, window.pairs)
+    return windows_over(x.shape[2:], w.shape[2:], window.strides, window.dilations, window.pairs)
 
 
 def _reached_windows(x: Array, w: Array, window: TransposedWindow) -> Windows:
     """Return the windows of a transposed convolution of ``x`` over all that they reach, before its pads."""
     reached = window.reached_sizes(x.shape, w.shape)
-    return Windows(reached, w.shape[2:], window.strides, window.dilations, [(0, 0)] * len(reached))
+    return windows_over(reached, w.shape[2:], window.strides, window.dilations, [(0, 0)] * len(reached))
 
 
 def _kept(reached: Shape, window: TransposedWindow) -> tuple[Shape, Index, Index]:

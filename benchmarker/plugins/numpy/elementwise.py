@@ -201,7 +201,8 @@ def _near(distance: Array, band: float) -> Array:
 def relu_gradient(call: Call) -> InputGradients:
     """0 where the output is 0."""
     (x,) = call.inputs
-    return (call.gradients[0] * ((x > 0) ^ _near(x, call.band)),)
+    band, positive = call.band, x > 0
+    return (call.gradients[0] * (positive ^ _near(x, band) if band else positive),)
 
 
 def leaky_relu_gradient(call: Call) -> InputGradients:

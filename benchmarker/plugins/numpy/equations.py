@@ -38,6 +38,11 @@ def places_of(parameters: Arrays) -> list[ParameterPlace]:
     return [ParameterPlace(name, array.shape) for name, array in parameters.items()]
 
 
+def _state_of(state: State, parameter: str) -> Arrays:
+    """Return a parameter's own state by letter."""
+    return {letter: arrays[parameter] for letter, arrays in state.items() if parameter in arrays}
+
+
 class Equations:
     """Moves parameters, in place, by the gradients that it is called with.
 
@@ -72,6 +77,7 @@ class Equations:
         self._parameters = parameters
         self._where = places_of(parameters) if where is None else where
         self.state = start_state(self._rule, self._where, parameters) if state is None else state
+        self._states = {place.name: _state_of(self.state, place.name) for place in self._where}
         self._dtype = next((array.dtype for array in parameters.values()), np.dtype(np.float64))
         self._operators = NumpyOperators(dtype=self._dtype.type)
         self._steps = steps
@@ -83,20 +89,14 @@ class Equations:
         self._steps += 1
         found = self._known.rule.numbers(self._steps, self._memory)
         numbers = {name: self._dtype.type(value) for name, value in found.items()}
-        states = {
-            place.name: {
-                letter: arrays[place.name] for letter, arrays in self.state.items() if place.name in arrays
-            }
-            for place in self._where
-        }
         moved, remembered = advanced(
-            self._rule, self._operators, self._where, gradients, self._parameters, states, numbers
+            self._rule, self._operators, self._where, gradients, self._parameters, self._states, numbers
         )
         for name, array in moved.items():
             self._parameters[name][...] = array
         for name, letters in remembered.items():
             for letter, array in letters.items():
-                self.state[letter][name][...] = array
+                self._states[name][letter][...] = array
 
     def resume_from(self, steps: int, numbers: Mapping[str, float]) -> None:
         """Have the next update be that after ``steps``, with what the rule has kept until then."""
@@ -117,7 +117,7 @@ def evaluated(
             rule.evaluation(
                 operators,
                 parameters[place.name],
-                {letter: arrays[place.name] for letter, arrays in state.items() if place.name in arrays},
+                _state_of(state, place.name),
             )
         )
         for place in where

@@ -22,10 +22,21 @@ def _label_weights(
     labels: Array, weights: Array | None, ignored: int | None, dtype: Any
 ) -> tuple[Array, Array]:
     """Return a class to look up for each label, and how much the label counts: 0 where it is ignored."""
+    if ignored is None and weights is None:
+        return labels, np.ones_like(labels, dtype)
     kept = np.full_like(labels, True, bool) if ignored is None else labels != ignored
     classes = np.where(kept, labels, 0)
     shares = kept.astype(dtype) if weights is None else np.where(kept, weights[classes], dtype.type(0))
-    return classes[:, None], shares
+    return classes, shares
+
+
+def _places(classes: Array) -> tuple[Array, ...]:
+    """Return the index of the score ``(N, C, ...)`` of each class ``(N, ...)``."""
+    sample, *position = (
+        np.arange(size, like=classes).reshape(size, *(1,) * (classes.ndim - axis - 1))
+        for axis, size in enumerate(classes.shape)
+    )
+    return sample, classes, *position
 
 
 class LossOperators(ArrayOperators):
@@ -43,7 +54,7 @@ class LossOperators(ArrayOperators):
         classes, shares = _label_weights(labels, weights, ignore_index, scores.dtype)
         shifted = scores - scores.max(axis=1, keepdims=True)
         log_sum = np.log(np.exp(shifted).sum(axis=1))
-        losses: Array = (log_sum - np.take_along_axis(shifted, classes, axis=1)[:, 0]) * shares
+        losses: Array = (log_sum - shifted[_places(classes)]) * shares
         if reduction == "none":
             return losses
         total = losses.sum() if reduction == "sum" else losses.sum() / shares.sum()
@@ -64,8 +75,7 @@ def softmax_cross_entropy_loss_gradient(call: Call) -> InputGradients:
     if attributes["reduction"] == "mean":
         shares = shares / shares.sum()
     ds = softmax(scores, 1)
-    chosen = np.take_along_axis(ds, classes, axis=1)
-    np.put_along_axis(ds, classes, chosen - 1.0, axis=1)
+    ds[_places(classes)] -= 1.0
     ds *= (dy * shares)[:, None]
     return ds, None, None
 

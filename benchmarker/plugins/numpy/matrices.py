@@ -65,7 +65,7 @@ def gemm_gradient(call: Call) -> InputGradients:
         a_used = a.T if product.trans_a else a
         db = scaled.T @ a_used if product.trans_b else a_used.T @ scaled
     if call.has(2):
-        dc = unbroadcast(product.beta * dy, call.inputs[2].shape)
+        dc = unbroadcast(dy if product.beta == 1.0 else product.beta * dy, call.inputs[2].shape)
     return da, db, dc
 
 

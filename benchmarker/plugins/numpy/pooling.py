@@ -9,7 +9,7 @@ import numpy as np
 
 from benchmarker.graph.windows import AveragePooling, MaxPooling, Pairs
 from benchmarker.plugins.numpy.base import ArrayOperators, Call, Gradients, InputGradients
-from benchmarker.plugins.numpy.windows import Windows
+from benchmarker.plugins.numpy.windows import Windows, windows_over
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 def _window_sums(windows: Windows, x: Array) -> Array:
     padded = windows.pad(x)
     total = np.zeros((*x.shape[:2], *windows.out), x.dtype, like=x)
-    for _, seen in windows.offsets():
+    for _, seen in windows.offsets:
         total += padded[seen]
     return total
 
@@ -33,7 +33,7 @@ def _window_counts(windows: Windows, window: AveragePooling, x: Array) -> Array:
 
 
 def _windows(x: Array, window: MaxPooling | AveragePooling, pairs: Pairs) -> Windows:
-    return Windows(x.shape[2:], window.kernel_shape, window.strides, window.dilations, pairs)
+    return windows_over(x.shape[2:], window.kernel_shape, window.strides, window.dilations, pairs)
 
 
 def _interpolation(old: int, new: int, x: Array) -> Array:
@@ -59,7 +59,7 @@ class PoolingOperators(ArrayOperators):
         windows = _windows(x, window, window.covering_pairs(x.shape))
         padded = windows.pad(x, -np.inf)
         y = np.full_like(x, -np.inf, order="C", shape=(*x.shape[:2], *windows.out))
-        for _, seen in windows.offsets():
+        for _, seen in windows.offsets:
             np.maximum(y, padded[seen], out=y)
         return y
 
@@ -89,11 +89,11 @@ def max_pool_gradient(call: Call) -> InputGradients:
     lowest = y - call.band
     dx = np.zeros((*x.shape[:2], *windows.padded), x.dtype, like=x)
     waiting = np.ones_like(y, bool, order="C")
-    for _, seen in windows.offsets():
+    for _, seen in windows.offsets:
         chosen = waiting & (padded[seen] >= lowest)
         dx[seen] += dy * chosen
         waiting &= ~chosen
-    return (dx[windows.inner()],)
+    return (dx[windows.inner],)
 
 
 def average_pool_gradient(call: Call) -> InputGradients:
@@ -103,9 +103,9 @@ def average_pool_gradient(call: Call) -> InputGradients:
     windows = _windows(x, window, window.pairs)
     share = dy / _window_counts(windows, window, x)
     dx = np.zeros((*x.shape[:2], *windows.padded), x.dtype, like=x)
-    for _, seen in windows.offsets():
+    for _, seen in windows.offsets:
         dx[seen] += share
-    return (dx[windows.inner()],)
+    return (dx[windows.inner],)
 
 
 def global_average_pool_gradient(call: Call) -> InputGradients:

@@ -57,10 +57,11 @@ class Variable:
         return np.zeros_like(self.value) if gradient is None else gradient
 
 
-@dataclass(frozen=True)
+@dataclass(eq=False)  # not frozen: one is made for each operator of each step
 class _Entry:
     operator: str
     inputs: tuple[Variable | None, ...]
+    needed: tuple[bool, ...]
     outputs: tuple[Variable, ...]
     attributes: Mapping[str, Any]
     gradient: Callable[[Call], InputGradients]
@@ -68,13 +69,12 @@ class _Entry:
     def backward(self, switched: float, rounded: Rounding | None = None) -> None:
         if all(output.gradient is None for output in self.outputs):
             return
-        needed = tuple(i is not None and i.needs_gradient for i in self.inputs)
         call = Call(
-            inputs=tuple(None if i is None else i.value for i in self.inputs),
-            outputs=tuple(output.value for output in self.outputs),
-            gradients=tuple(output.take_gradient() for output in self.outputs),
+            inputs=tuple([None if i is None else i.value for i in self.inputs]),
+            outputs=tuple([output.value for output in self.outputs]),
+            gradients=tuple([output.take_gradient() for output in self.outputs]),
             attributes=self.attributes,
-            needed=needed,
+            needed=self.needed,
             switched=switched,
         )
         for variable, gradient in zip(self.inputs, self.gradient(call)):
@@ -114,14 +114,15 @@ class Tape(Operators):
     def _remembered(
         self, operator: str, inputs: tuple[Variable | None, ...], attributes: dict[str, Any], result: Any
     ) -> Any:
-        needs_gradient = any(i is not None and i.needs_gradient for i in inputs)
+        needed = tuple([i is not None and i.needs_gradient for i in inputs])
+        needs_gradient = True in needed
         values = result if isinstance(result, tuple) else (result,)
         if self._rounded is not None and operator not in CHOOSING:
             values = tuple(map(self._rounded, values))
-        outputs = tuple(Variable(value, needs_gradient) for value in values)
+        outputs = tuple([Variable(value, needs_gradient) for value in values])
         if needs_gradient:
             gradient = self.forward.gradients[operator]
-            self._entries.append(_Entry(operator, inputs, outputs, attributes, gradient))
+            self._entries.append(_Entry(operator, inputs, needed, outputs, attributes, gradient))
         return outputs if isinstance(result, tuple) else outputs[0]
 
     def dropout(self, x: Variable, *, ratio: float = 0.5) -> Variable:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -30,7 +30,7 @@ class Windows:
         Sizes of the unpadded axes.
     kernel, strides, dilations : tuple of int
         One value per axis.
-    pairs : list of pair of int
+    pairs : tuple of pair of int
         Pads before and after each axis; those after include what ``ceil_mode`` adds.
     """
 
@@ -38,14 +38,14 @@ class Windows:
     kernel: Shape
     strides: Shape
     dilations: Shape
-    pairs: Pairs
+    pairs: tuple[tuple[int, int], ...]
 
-    @property
+    @cached_property
     def padded(self) -> Shape:
         """Sizes of the padded axes."""
         return tuple(n + begin + end for n, (begin, end) in zip(self.spatial, self.pairs))
 
-    @property
+    @cached_property
     def out(self) -> Shape:
         """Number of windows along each axis."""
         return tuple(
@@ -53,24 +53,23 @@ class Windows:
             for size, k, s, d in zip(self.padded, self.kernel, self.strides, self.dilations)
         )
 
-    @property
+    @cached_property
     def pointwise(self) -> bool:
         """Whether each window is one element and each element one window."""
         return {*self.kernel, *self.strides} == {1} and not any(map(any, self.pairs))
 
-    def offsets(self) -> Iterator[tuple[Index, Index]]:
-        """Yield each position in the kernel with the slice of the padded array that it sees."""
-        out = self.out
-        for position in itertools.product(*map(range, self.kernel)):
-            starts = [p * d for p, d in zip(position, self.dilations)]
-            seen = tuple(
-                slice(start, start + (n - 1) * stride + 1, stride)
-                for start, n, stride in zip(starts, out, self.strides)
-            )
-            yield position, (slice(None), slice(None), *seen)
+    @cached_property
+    def offsets(self) -> tuple[tuple[Index, Index], ...]:
+        """Each position in the kernel with the slice of the padded array that it sees."""
+        axes = zip(self.kernel, self.dilations, self.out, self.strides)
+        seen = [[slice(p * d, p * d + (n - 1) * s + 1, s) for p in range(k)] for k, d, n, s in axes]
+        whole = (slice(None), slice(None))
+        positions = itertools.product(*map(range, self.kernel))
+        return tuple(zip(positions, ((*whole, *slices) for slices in itertools.product(*seen))))
 
+    @cached_property
     def inner(self) -> Index:
-        """Return the slice that takes the padding off."""
+        """The slice that takes the padding off."""
         inner = (slice(begin, begin + n) for (begin, _), n in zip(self.pairs, self.spatial))
         return (slice(None), slice(None), *inner)
 
@@ -79,7 +78,7 @@ class Windows:
         if not any(map(any, self.pairs)):
             return x
         padded = np.full_like(x, value, order="C", shape=(*x.shape[:2], *self.padded))
-        padded[self.inner()] = x
+        padded[self.inner] = x
         return padded
 
     def columns(self, x: Array) -> Array:
@@ -89,7 +88,7 @@ class Windows:
             return x.reshape(n, c, 1, -1)
         padded = self.pad(x)
         columns = np.empty((n, c, *self.kernel, *self.out), x.dtype, like=x)
-        for position, seen in self.offsets():
+        for position, seen in self.offsets:
             columns[(slice(None), slice(None), *position)] = padded[seen]
         return columns.reshape(n, c, math.prod(self.kernel), -1)
 
@@ -100,6 +99,16 @@ class Windows:
             return columns.reshape(n, c, *self.spatial)
         columns = columns.reshape(n, c, *self.kernel, *self.out)
         padded = np.zeros((n, c, *self.padded), columns.dtype, like=columns)
-        for position, seen in self.offsets():
+        for position, seen in self.offsets:
             padded[seen] += columns[(slice(None), slice(None), *position)]
-        return padded[self.inner()]
+        return padded[self.inner]
+
+
+@lru_cache(maxsize=256)
+def _windows(*fields: Any) -> Windows:
+    return Windows(*fields)
+
+
+def windows_over(spatial: Shape, kernel: Shape, strides: Shape, dilations: Shape, pairs: Pairs) -> Windows:
+    """Return windows whose slices are found once for all steps of a program."""
+    return _windows(spatial, kernel, strides, dilations, tuple(pairs))

@@ -19,7 +19,7 @@ from benchmarker.api.optimizer import Optimizer
 from benchmarker.graph.graph import Graph
 from benchmarker.graph.types import Node
 from benchmarker.graph.windows import MaxPooling
-from benchmarker.plugins.numpy.windows import Windows
+from benchmarker.plugins.numpy.windows import windows_over
 from benchmarker.worker.conformance.cases import Operand, OperatorCase
 from benchmarker.worker.conformance.result import CheckFailed, Measurement
 from benchmarker.worker.conformance.subject import Check, Subject, draw_parameters, reference_program
@@ -201,9 +201,9 @@ def _top_k(case: OperatorCase, node: Node, x: Array, dy: Array, dx: Array) -> _M
 def _max_pool(case: OperatorCase, node: Node, x: Array, dy: Array, dx: Array) -> _Measured:
     window: MaxPooling = node.keywords["window"]
     pairs = window.covering_pairs(x.shape)
-    windows = Windows(x.shape[2:], window.kernel_shape, window.strides, window.dilations, pairs)
+    windows = windows_over(x.shape[2:], window.kernel_shape, window.strides, window.dilations, pairs)
     padded, gradients = windows.pad(x, -np.inf), windows.pad(dx)
-    seen = [(padded[view], gradients[view]) for _, view in windows.offsets()]
+    seen = [(padded[view], gradients[view]) for _, view in windows.offsets]
     values, found = (np.stack([each[part] for each in seen], axis=-1) for part in (0, 1))
     chosen = dy != 0
     rows, weights = values[chosen], found[chosen] / dy[chosen][:, None]
@@ -213,7 +213,7 @@ def _max_pool(case: OperatorCase, node: Node, x: Array, dy: Array, dx: Array) ->
     )
     # What lies in none of the chosen windows has no gradient at all.
     reached = np.zeros(padded.shape, bool)
-    for _, view in windows.offsets():
+    for _, view in windows.offsets:
         reached[view] |= chosen
     beyond = float(np.abs(gradients[~reached]).max(initial=0.0)) / float(np.abs(dy).max(initial=1e-30))
     return _of_groups(iter(groups), max(lesser, beyond))
