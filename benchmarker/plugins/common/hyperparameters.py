@@ -32,6 +32,7 @@ class Hyperparameters:
         self.optimizer = optimizer
         self.built_rule = optimizer.rule
         self._rules = rule_constants(self.built_rule)
+        self._asked, self._rule = optimizer, self.built_rule
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -41,7 +42,9 @@ class Hyperparameters:
     @property
     def rule(self) -> UpdateRule:
         """The rule with the constants of the next update."""
-        return self.built_rule if self.optimizer is self._built else self.optimizer.rule
+        if self.optimizer is not self._asked:
+            self._asked, self._rule = self.optimizer, self.optimizer.rule
+        return self._rule
 
     def _is_part(self, name: str) -> bool:
         return name == "learning_rate" or getattr(self._built, name) != 0.0

@@ -118,8 +118,9 @@ def advanced(
     remembered: Dict[str, Dict[str, Any]] = {}
     for one in given:
         name = one.place.name
-        whole = Given(one.place, one.gradient, one.parameter, one.state, numbers, totals)
-        moved[name], remembered[name] = updated(rule, operators, whole)
+        if totals:
+            one = Given(one.place, one.gradient, one.parameter, one.state, numbers, totals)
+        moved[name], remembered[name] = updated(rule, operators, one)
     return moved, remembered
 
 
