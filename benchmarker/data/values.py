@@ -28,9 +28,10 @@ _NORMAL_DEVIATION = math.sqrt((2**32 - 1) / 3)
 
 def _generator(seed: int, name: str) -> np.random.PCG64:
     """Return a stream of its own for each name, so that adding one changes no other."""
-    digest = hashlib.sha256(name.encode()).digest()
-    words = [int.from_bytes(digest[i : i + 4], "little") for i in range(0, 16, 4)]
-    return np.random.PCG64(np.random.SeedSequence([seed, *words]))
+    size = 4 * max(1, -(-int(seed).bit_length() // 32))
+    words = int(seed).to_bytes(size, "little") + hashlib.sha256(name.encode()).digest()[:16]
+    # Words of 32 bits, as SeedSequence itself makes them of integers, one by one.
+    return np.random.PCG64(np.random.SeedSequence(np.frombuffer(words, "<u4").astype(np.uint32)))
 
 
 def _normal(raw: Array, scale: float) -> Array:
