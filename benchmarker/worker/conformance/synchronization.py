@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import math
 import statistics
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from benchmarker.api.program import Program
 from benchmarker.graph.graph import Graph
@@ -14,7 +15,9 @@ from benchmarker.worker.measurement.lateness import MAX_SHARE, Collect, Step, sh
 
 _ENOUGH_SECONDS, _PLENTY_SECONDS = 0.02, 0.1
 """Of a step, at least; and of one that seems not to be waited for: others that use the GPU add to what is short."""
-_MAX_BATCH_SIZE = 1 << 16
+_BATCH_SIZE, _MAX_BATCH_SIZE = 1 << 8, 1 << 16
+_MARGIN, _MAX_GROWTH = 1.25, 4
+"""How much more than what should be enough is tried next, and how many times as much as before at most."""
 _SAMPLES = 5
 
 
@@ -31,11 +34,23 @@ def heavy_network(batch_size: int) -> Graph:
     return net.graph()
 
 
-def _share_late(program: Program, step: Step, collect: Collect) -> tuple[float, float]:
+def _share_late(program: Program, step: Step, collect: Collect, batch_size: int) -> tuple[float, float]:
+    """Return the seconds of a step and the share of it that was late; of one that is too short, in a single trial."""
     waited_for(program, step, collect)
-    samples = [waited_for(program, step, collect) for _ in range(_SAMPLES)]
+    samples = [waited_for(program, step, collect)]
+    if batch_size == _MAX_BATCH_SIZE or _missing(*_middle(samples)) <= 1.0:
+        samples += [waited_for(program, step, collect) for _ in range(_SAMPLES - 1)]
+    return _middle(samples)
+
+
+def _middle(samples: Sequence[tuple[float, float]]) -> tuple[float, float]:
     seconds = statistics.median(step + late for step, late in samples)
     return seconds, statistics.median(share_late(step, late) for step, late in samples)
+
+
+def _missing(seconds: float, share: float) -> float:
+    """Return how many times as long a step should take."""
+    return (_PLENTY_SECONDS if share > MAX_SHARE else _ENOUGH_SECONDS) / max(seconds, 1e-9)
 
 
 def _infer_waits(subject: Subject) -> Measurement:
@@ -43,7 +58,7 @@ def _infer_waits(subject: Subject) -> Measurement:
         graph = heavy_network(batch_size).without_loss()
         program = subject.program(graph, draw_parameters(graph, subject.seed), "inference")
         batch = program.load(draw_batch(graph, subject.seed))
-        return _share_late(program, lambda: program.infer(batch), program.fetch)
+        return _share_late(program, lambda: program.infer(batch), program.fetch, batch_size)
 
     return _heavy_enough(measured)
 
@@ -54,18 +69,18 @@ def _train_waits(subject: Subject) -> Measurement:
         program = subject.program(graph, draw_parameters(graph, subject.seed), "training")
         batch = program.load(draw_batch(graph, subject.seed))
         # The parameters, not the loss: the loss may be there long before the update is.
-        return _share_late(program, lambda: program.train_step(batch), lambda _: program.parameters())
+        step, collect = (lambda: program.train_step(batch)), (lambda _: program.parameters())
+        return _share_late(program, step, collect, batch_size)
 
     return _heavy_enough(measured)
 
 
 def _heavy_enough(measured: Callable[[int], tuple[float, float]]) -> Measurement:
-    batch_size = 256
+    batch_size = _BATCH_SIZE
     seconds, share = measured(batch_size)
-    while (
-        seconds < (_PLENTY_SECONDS if share > MAX_SHARE else _ENOUGH_SECONDS) and batch_size < _MAX_BATCH_SIZE
-    ):
-        batch_size *= 4
+    while _missing(seconds, share) > 1.0 and batch_size < _MAX_BATCH_SIZE:
+        growth = min(_MAX_GROWTH, _MARGIN * _missing(seconds, share))
+        batch_size = min(_MAX_BATCH_SIZE, _BATCH_SIZE * math.ceil(batch_size / _BATCH_SIZE * growth))
         seconds, share = measured(batch_size)
     detail = f"share of a step of {seconds * 1e3:.1f} ms that synchronize did not wait for"
     return Measurement(share, MAX_SHARE, detail)
