@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -61,24 +61,36 @@ class Recorder(Operators):
         """Return the same network, whose next node has this name: ``net.named("fc").gemm(...)``."""
         return _Named(self, name)
 
-    def record(self, operator: str, arguments: inspect.BoundArguments, name: str | None = None) -> Any:
-        """Append a node and return its outputs as values."""
-        info = OPERATORS[operator]
-        tensors: list[Value | None] = [arguments.arguments.get(name) for name in info.tensors]
-        if info.variadic:
-            tensors = list(arguments.arguments[info.tensors[0]])
+    def record(
+        self,
+        operator: str,
+        tensors: Sequence[Value | None],
+        given: Mapping[str, Any],
+        name: str | None = None,
+    ) -> Any:
+        """Append a node and return its outputs as values.
+
+        Parameters
+        ----------
+        operator : str
+            Its name.
+        tensors : sequence of Value or None
+            Its operands, in their order.
+        given : mapping
+            Attributes by name, all that have no default.
+        name : str, optional
+            Of the node; by default the operator's with a number.
+        """
         while tensors and tensors[-1] is None:
-            tensors.pop()
-        attributes = {}
-        for attribute, default in info.attributes.items():
-            value = arguments.arguments.get(attribute, default)
-            if value is REQUIRED:
-                raise TypeError(f"operator '{operator}' needs attribute '{attribute}'")
-            attributes[attribute] = as_tuple(value)
+            tensors = tensors[:-1]
+        attributes = {
+            attribute: as_tuple(given.get(attribute, default))
+            for attribute, default in OPERATORS[operator].attributes.items()
+        }
         if len(self.nodes) == MAX_NODES:
             raise UsageError(f"the network has more than {MAX_NODES} operators; take fewer layers")
         name = self._unused(name or self._numbered(operator))
-        node = Node(name, operator, tuple(t.name if t else "" for t in tensors), (), attributes)
+        node = Node(name, operator, tuple([t.name if t else "" for t in tensors]), (), attributes)
         types = apply_node(node, self._shapes, [t.type if t else None for t in tensors])
         outputs = (name,) if len(types) == 1 else tuple(f"{name}:{i}" for i in range(len(types)))
         self.nodes.append(Node(name, operator, node.inputs, outputs, attributes))
@@ -109,23 +121,38 @@ class _Named(Recorder):
     """A recorder that appends to another one, under a given name."""
 
     def __init__(self, recorder: Recorder, name: str) -> None:
-        super().__init__()
+        Operators.__init__(self, training=True)
         self._recorder = recorder
         self._name = name
 
-    def record(self, operator: str, arguments: inspect.BoundArguments, name: str | None = None) -> Any:
-        return self._recorder.record(operator, arguments, name or self._name)
+    def record(
+        self,
+        operator: str,
+        tensors: Sequence[Value | None],
+        given: Mapping[str, Any],
+        name: str | None = None,
+    ) -> Any:
+        return self._recorder.record(operator, tensors, given, name or self._name)
 
 
 def _recording(operator: str, declared: Callable[..., Any]) -> Callable[..., Any]:
-    given = inspect.signature(declared).parameters.values()
-    tensors = [p for p in given if p.kind is not p.KEYWORD_ONLY]
-    attributes = OPERATORS[operator].attributes.items()
-    named = [inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=d) for name, d in attributes]
-    signature = inspect.Signature([*tensors, *named])
+    info = OPERATORS[operator]
+    parameters = [p for p in inspect.signature(declared).parameters.values() if p.kind is not p.KEYWORD_ONLY]
+    named = [
+        inspect.Parameter(n, inspect.Parameter.KEYWORD_ONLY, default=d) for n, d in info.attributes.items()
+    ]
+    signature = inspect.Signature([*parameters, *named])
+    known, required = info.attributes.keys(), {n for n, d in info.attributes.items() if d is REQUIRED}
+    least, most = sum(p.default is p.empty for p in parameters[1:]), len(info.tensors)
 
     def call(self: Recorder, *tensors: Any, **attributes: Any) -> Any:
-        return self.record(operator, signature.bind(self, *tensors, **flat(operator, attributes)))
+        given = flat(operator, attributes)
+        if (info.variadic or least <= len(tensors) <= most) and required <= given.keys() <= known:
+            return self.record(operator, tensors, given)
+        # A tensor is given by its name, or something is wrong, which the signature tells.
+        bound = signature.bind(self, *tensors, **given).arguments
+        ordered = bound.get(info.tensors[0], ()) if info.variadic else [bound.get(n) for n in info.tensors]
+        return self.record(operator, ordered, {n: bound[n] for n in known if n in bound})
 
     call.__name__ = operator
     call.__doc__ = declared.__doc__

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -204,7 +203,13 @@ class _Under(Recorder):
         self.path = declared.unused(node.name or next(filter(None, node.outputs), node.operator))
         self._free: str | None = self.path
 
-    def record(self, operator: str, arguments: inspect.BoundArguments, name: str | None = None) -> Any:
+    def record(
+        self,
+        operator: str,
+        tensors: Sequence[Value | None],
+        given: Mapping[str, Any],
+        name: str | None = None,
+    ) -> Any:
         name, self._free = self._free, None
         name = name or self._declared.unused(f"{self.path}.{operator}")
-        return self._declared.network.record(operator, arguments, name)
+        return self._declared.network.record(operator, tensors, given, name)
