@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -15,6 +16,7 @@ EQUAL, EQUAL_IF_NOISY, NOISY = 0.01, 0.02, 0.03
 
 # The search takes time in proportion to the square of their number; of more, medians of blocks are taken.
 _MAX_POINTS = 1000
+_EXPLAINED_AT_ONCE = 1 << 15
 # Below this noise a change is smaller than what counts as none, whatever the clock's resolution.
 _MIN_NOISE = 1e-3
 _MAX_CORRELATION = 0.9
@@ -186,25 +188,32 @@ def change_points(series: Array, penalty: float) -> tuple[list[int], float]:
     count = len(series)
     centred = series - series.mean()
     sums = np.concatenate([[0.0], np.cumsum(centred)])
-    squares = np.concatenate([[0.0], np.cumsum(centred**2)])
-    inverse_lengths = 1 / np.arange(count, 0, -1)
-    cost = np.full(count + 1, np.inf)
-    cost[0] = -penalty
-    open_cost = cost.copy()  # of all before a start, less the squares before it
-    before = np.zeros(count + 1, dtype=np.int64)
-    for end in range(MIN_SIZE, count + 1):
+    squares = [0.0, *np.cumsum(centred**2).tolist()]
+    open_cost = np.full(count + 1, np.inf)  # of all before a start, less the squares before it
+    open_cost[0] = cost = -penalty
+    before = [0] * (count + 1)
+    for end, explained in _explained(sums):
         starts = end - MIN_SIZE + 1
-        explained = sums[end] - sums[:starts]
-        explained *= explained
-        explained *= inverse_lengths[count - end : count - end + starts]
-        best = int((open_cost[:starts] - explained).argmin())
-        before[end] = best
-        cost[end] = open_cost[best] - explained[best] + squares[end] + penalty
-        open_cost[end] = cost[end] - squares[end]
+        costs = open_cost[:starts] - explained[:starts]
+        before[end] = best = int(costs.argmin())
+        cost = float(costs[best]) + squares[end] + penalty
+        open_cost[end] = cost - squares[end]
     ends = [count]
     while before[ends[-1]]:
-        ends.append(int(before[ends[-1]]))
-    return ends[::-1], float(cost[count])
+        ends.append(before[ends[-1]])
+    return ends[::-1], cost
+
+
+def _explained(sums: Array) -> Iterator[tuple[int, Array]]:
+    """Yield each end with what the means of the segments from every start to it explain, many ends at once."""
+    count = len(sums) - 1
+    rows = max(1, _EXPLAINED_AT_ONCE // count)
+    for first in range(MIN_SIZE, count + 1, rows):
+        ends = np.arange(first, min(first + rows, count + 1))
+        explained = sums[ends, None] - sums[: ends[-1]]
+        explained *= explained
+        explained *= 1 / np.maximum(ends[:, None] - np.arange(ends[-1]), 1)
+        yield from zip(ends.tolist(), explained)
 
 
 @dataclass(frozen=True)
