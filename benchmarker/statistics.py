@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import math
+import operator
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, lru_cache
 
 CONFIDENCE = 0.95
 WITHIN = "within one process"
@@ -198,14 +199,19 @@ def median_interval(samples: Sequence[float]) -> tuple[float, float]:
 def _long_run_variance(values: Sequence[int]) -> tuple[float, int]:
     """Return the variance that the mean of a stationary series has, times its length, and its freedom."""
     count = len(values)
-    waves = min(_MAX_WAVES, max(_MIN_WAVES, round(0.4 * count ** (2 / 3))))
     length = math.ceil(count / _MAX_BLOCKS)
-    blocks = [(i, sum(values[i : i + length])) for i in range(0, count, length)]
-    squares = []
-    for wave in range(1, waves + 1):
-        pace = math.pi * wave / count
-        squares.append(math.fsum(y * math.cos(pace * (i + length / 2)) for i, y in blocks) ** 2)
-    return 2 / count * math.fsum(squares) / waves, waves
+    blocks = [sum(values[i : i + length]) for i in range(0, count, length)]
+    squares = [math.fsum(map(operator.mul, blocks, cosine)) ** 2 for cosine in _cosines(count, length)]
+    return 2 / count * math.fsum(squares) / len(squares), len(squares)
+
+
+@lru_cache(maxsize=16)
+def _cosines(count: int, length: int) -> tuple[tuple[float, ...], ...]:
+    """Return the first cosines of so many values at the middles of blocks of that length."""
+    waves = min(_MAX_WAVES, max(_MIN_WAVES, round(0.4 * count ** (2 / 3))))
+    middles = [i + length / 2 for i in range(0, count, length)]
+    paces = [math.pi * wave / count for wave in range(1, waves + 1)]
+    return tuple(tuple(math.cos(pace * middle) for middle in middles) for pace in paces)
 
 
 @dataclass(frozen=True)
@@ -241,11 +247,12 @@ def across_processes(medians: Sequence[float]) -> Estimate:
     ValueError
         If there are none or one is not a positive finite number.
     """
-    count, centre = len(medians), geometric_mean(medians)
+    logs = _logs(medians)
+    count, centre = len(logs), math.exp(math.fsum(logs) / len(logs))
     if count < MIN_PROCESSES:
         reason = f"an interval needs at least {MIN_PROCESSES} processes, there {are(count)}"
         return Estimate(count, centre, None, None, reason)
-    interval = student_t_interval(medians)
+    interval = _interval_of_logs(logs)
     return Estimate(count, centre, interval, interval[1] / centre - 1, None)
 
 
@@ -301,11 +308,15 @@ def student_t_interval(values: Sequence[float]) -> tuple[float, float]:
         If there are fewer than two values or one is not a positive finite number.
     """
     logs = _logs(values)
+    if len(logs) < 2:
+        raise ValueError(f"an interval between processes needs at least 2 of them, there is {len(logs)}")
+    return _interval_of_logs(logs)
+
+
+def _interval_of_logs(logs: Sequence[float]) -> tuple[float, float]:
     count = len(logs)
-    if count < 2:
-        raise ValueError(f"an interval between processes needs at least 2 of them, there is {count}")
     mean = math.fsum(logs) / count
-    deviation = math.sqrt(math.fsum((x - mean) ** 2 for x in logs) / (count - 1))
+    deviation = math.sqrt(math.fsum([(x - mean) ** 2 for x in logs]) / (count - 1))
     half = student_t_quantile(0.5 + CONFIDENCE / 2, count - 1) * deviation / math.sqrt(count)
     return math.exp(mean - half), math.exp(mean + half)
 
@@ -313,7 +324,7 @@ def student_t_interval(values: Sequence[float]) -> tuple[float, float]:
 def _logs(values: Sequence[float]) -> list[float]:
     if not values:
         raise ValueError("there are no values to average")
-    if not all(math.isfinite(x) and x > 0 for x in values):
+    if not all(map(math.isfinite, values)) or min(values) <= 0:
         raise ValueError("a geometric mean needs positive finite values")
     return [math.log(x) for x in values]
 

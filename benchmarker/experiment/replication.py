@@ -143,7 +143,7 @@ def processes_needed(medians: Sequence[float], precision: Precision) -> int:
     """
     logs = [math.log(median) for median in medians]
     mean = math.fsum(logs) / len(logs)
-    deviation = math.sqrt(math.fsum((x - mean) ** 2 for x in logs) / (len(logs) - 1))
+    deviation = math.sqrt(math.fsum([(x - mean) ** 2 for x in logs]) / (len(logs) - 1))
     return max(precision.min_processes, count_for(deviation, precision.half_width))
 
 
