@@ -37,9 +37,14 @@ def covers(interval: Interval | None, truth: float) -> bool:
 
 def pooled(samples: Sequence[float]) -> Interval:
     """Return the interval of the median by order statistics, as if the samples were independent."""
-    ordered = np.sort(samples)
-    rank = int(scipy.stats.binom.ppf(0.025, len(ordered), 0.5))
+    ordered, rank = np.sort(samples), rank_of_end(len(samples))
     return float(ordered[rank - 1]), float(ordered[-rank])
+
+
+@functools.cache
+def rank_of_end(count: int) -> int:
+    """Return which of so many independent samples the interval of their median begins with."""
+    return int(scipy.stats.binom.ppf(0.025, count, 0.5))
 
 
 # --- A3: every statistic follows from the samples --------------------------------------------------
