@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -89,47 +89,64 @@ class _Search:
     schema: Node
     unknown: bool
 
-    def faults(self, value: Any, node: Node, steps: Steps) -> Iterator[Fault]:
-        """Yield what is wrong with a value and with all that is in it."""
+    def faults(self, value: Any, node: Node, steps: Steps) -> list[Fault]:
+        """Return what is wrong with a value and with all that is in it."""
         if "$ref" in node:
             node = self.schema["$defs"][node["$ref"].rpartition("/")[2]]
         kinds = node.get("type", ())
-        if kinds and not any(_is(value, kind) for kind in ([kinds] if isinstance(kinds, str) else kinds)):
-            yield _broken("type", kinds, value, steps)
-            return
-        for rule in node:
-            if rule in _HOLDS and not _HOLDS[rule](value, node[rule]):
-                yield _broken(rule, node[rule], value, steps)
+        if kinds and not (_is(value, kinds) if isinstance(kinds, str) else _is_any(value, kinds)):
+            return [_broken("type", kinds, value, steps)]
+        found = []
+        for rule, wanted in node.items():
+            holds = _HOLDS.get(rule)
+            if holds and not holds(value, wanted):
+                found.append(_broken(rule, wanted, value, steps))
         if isinstance(value, dict):
-            yield from self._members(value, node, steps)
+            found += self._members(value, node, steps)
         elif isinstance(value, list) and "items" in node:
             for place, item in enumerate(value):
-                yield from self.faults(item, node["items"], (*steps, place))
-        for rule in (node, *node.get("allOf", ())):
-            if "if" in rule and next(self.faults(value, rule["if"], ()), None) is None:
-                yield from self.faults(value, rule["then"], steps)
+                found += self.faults(item, node["items"], (*steps, place))
+        if "if" in node and not self.faults(value, node["if"], ()):
+            found += self.faults(value, node["then"], steps)
+        for rule in node.get("allOf", ()):
+            if "if" in rule and not self.faults(value, rule["if"], ()):
+                found += self.faults(value, rule["then"], steps)
+        return found
 
-    def _members(self, value: Mapping[str, Any], node: Node, steps: Steps) -> Iterator[Fault]:
-        for name in node.get("required", ()):
-            if name not in value:
-                yield Fault(json_path((*steps, name)), "is missing")
+    def _members(self, value: Mapping[str, Any], node: Node, steps: Steps) -> list[Fault]:
+        found = [
+            Fault(json_path((*steps, name)), "is missing")
+            for name in node.get("required", ())
+            if name not in value
+        ]
         known, others = node.get("properties", {}), node.get("additionalProperties", True)
         for name, member in value.items():
             if name in known:
-                yield from self.faults(member, known[name], (*steps, name))
+                found += self.faults(member, known[name], (*steps, name))
+            elif others is True:
+                continue
             elif isinstance(others, Mapping):
-                yield from self.faults(member, others, (*steps, name))
+                found += self.faults(member, others, (*steps, name))
             elif not others and self.unknown:
-                yield Fault(json_path((*steps, name)), f"is not a field of a record{nearest(name, known)}")
+                message = f"is not a field of a record{nearest(name, known)}"
+                found.append(Fault(json_path((*steps, name)), message))
+        return found
 
 
 def _is(value: Any, kind: str) -> bool:
     """Tell whether a value is of a type of JSON Schema, for which 8.0 is a whole number."""
     if isinstance(value, bool) or value is None:
-        return kind == {True: "boolean", False: "boolean", None: "null"}[value]
+        return kind == ("null" if value is None else "boolean")
     if kind == "integer":
         return isinstance(value, int) or (isinstance(value, float) and value.is_integer())
     return isinstance(value, _PYTHON[kind])
+
+
+def _is_any(value: Any, kinds: Sequence[str]) -> bool:
+    for kind in kinds:  # noqa: SIM110 - any() would make a generator for each of a record's values
+        if _is(value, kind):
+            return True
+    return False
 
 
 _PYTHON: Mapping[str, Any] = {
