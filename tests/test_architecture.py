@@ -22,11 +22,11 @@ from tests.support.package_sources import (
     broken,
     files,
     first,
-    imports,
+    imports_of,
     is_third_party,
     name_of,
+    nodes_of,
     ours,
-    tree,
 )
 
 pytestmark = pytest.mark.xdist_group(SOURCES)
@@ -87,7 +87,7 @@ def test_imports_point_down_the_one_list() -> None:
         f"{name_of(path)} imports {item.module}"
         for path in files()
         if room_of(path) in ROOMS
-        for item in imports(tree(path), types=True)
+        for item in imports_of(path, types=True)
         if first(item.module) == "benchmarker"
         and ours(item.module) in ROOMS
         and ROOMS.index(ours(item.module)) > ROOMS.index(room_of(path))
@@ -100,7 +100,7 @@ def dependencies() -> dict[str, set[str]]:
     ours_by_name = {dotted(path): path for path in files()}
     found = {}
     for module, path in ours_by_name.items():
-        named = {item.module for item in imports(tree(path), types=True)}
+        named = {item.module for item in imports_of(path, types=True)}
         modules = {name if name in ours_by_name else name.rpartition(".")[0] for name in named}
         found[module] = (modules & set(ours_by_name)) - {module}
     return found
@@ -135,7 +135,7 @@ def test_few_modules_stand_loose() -> None:
 
 
 def test_the_graph_imports_nothing_of_ours_but_itself_and_errors() -> None:
-    found = [(p, i) for p in files("graph") for i in imports(tree(p))]
+    found = [(p, i) for p in files("graph") for i in imports_of(p)]
     assert len(found) > 20
     wrong = [
         (p, i)
@@ -161,7 +161,7 @@ def test_worker_side_imports_only_worker_side() -> None:
     wrong = [
         (p, i)
         for p in files(*WORKER_SIDE)
-        for i in imports(tree(p))
+        for i in imports_of(p)
         if first(i.module) == "benchmarker"
         and i.module != "benchmarker.version.__version__"
         and not is_worker_side(i.module)
@@ -173,7 +173,7 @@ def test_worker_side_needs_only_numpy_at_import() -> None:
     wrong = [
         (p, i)
         for p in files(*WORKER_SIDE)
-        for i in imports(tree(p))
+        for i in imports_of(p)
         if i.at_top and is_third_party(i.module) and first(i.module) != "numpy"
     ]
     assert broken(wrong) == []
@@ -194,7 +194,7 @@ def test_a_plugin_imports_its_own_framework_only_and_inside_functions() -> None:
         (p, i)
         for plugin, own in OWN_FRAMEWORK.items()
         for p in files(f"plugins/{plugin}")
-        for i in imports(tree(p))
+        for i in imports_of(p)
         if is_third_party(i.module) and first(i.module) not in own | {"numpy"}
     ]
     assert broken(wrong) == []
@@ -202,7 +202,7 @@ def test_a_plugin_imports_its_own_framework_only_and_inside_functions() -> None:
     wrong = [
         (p, i)
         for p in others
-        for i in imports(tree(p))
+        for i in imports_of(p)
         if is_third_party(i.module)
         and first(i.module)
         not in {"numpy", *(["onnx"] if may_use_onnx(p) else []), *OVER_MPI.get(p.stem, ())}
@@ -215,7 +215,7 @@ def test_no_plugin_knows_a_problem_or_another_but_those_it_is_over() -> None:
         (p, i)
         for plugin in OWN_FRAMEWORK
         for p in files(f"plugins/{plugin}")
-        for i in imports(tree(p))
+        for i in imports_of(p)
         if i.module.startswith("benchmarker.problems")
         or (
             i.module.startswith("benchmarker.plugins.")
@@ -230,7 +230,7 @@ def test_no_problem_knows_a_framework() -> None:
     wrong = [
         (p, i)
         for p in files("problems")
-        for i in imports(tree(p))
+        for i in imports_of(p)
         if is_third_party(i.module) or (first(i.module) == "benchmarker" and ours(i.module) not in allowed)
     ]
     assert broken(wrong) == []
@@ -239,7 +239,7 @@ def test_no_problem_knows_a_framework() -> None:
 def test_no_framework_is_imported_by_the_orchestrators_side() -> None:
     frameworks = set().union(*OWN_FRAMEWORK.values()) - {"numpy"}
     rest = {p for p in set(files()) - set(files("plugins")) if not may_use_onnx(p)}
-    wrong = [(p, i) for p in sorted(rest) for i in imports(tree(p)) if first(i.module) in frameworks]
+    wrong = [(p, i) for p in sorted(rest) for i in imports_of(p) if first(i.module) in frameworks]
     assert broken(wrong) == []
 
 
@@ -249,7 +249,7 @@ def test_nothing_imports_the_command_line() -> None:
         (p, i)
         for p in files()
         if p not in may
-        for i in imports(tree(p))
+        for i in imports_of(p)
         if i.module.startswith("benchmarker.cli")
     ]
     assert broken(wrong) == []
@@ -300,7 +300,7 @@ def test_functions_stay_short() -> None:
     long = [
         f"{name_of(path)}: {node.name}: {node.end_lineno - node.lineno + 1} lines"
         for path in files()
-        for node in ast.walk(tree(path))
+        for node in nodes_of(path)
         if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef))
         and node.end_lineno is not None
         and node.end_lineno - node.lineno + 1 > MAX_FUNCTION_LINES
@@ -314,7 +314,7 @@ def test_functions_stay_short() -> None:
 def sent() -> Iterator[tuple[Path, str, set[str]]]:
     """Yield every event that workers send, and the members that are named where it is sent."""
     for path in files("worker"):
-        for node in ast.walk(tree(path)):
+        for node in nodes_of(path):
             if not (isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute)):
                 continue
             channel = ast.unparse(node.func.value).rpartition(".")[2].lstrip("_")
@@ -339,7 +339,7 @@ def test_every_event_and_member_that_workers_send_is_declared() -> None:
 def test_every_member_of_what_the_timed_part_gives_is_declared() -> None:
     measured = next(
         node
-        for node in ast.walk(tree(PACKAGE / "worker" / "measurement" / "timing_protocol.py"))
+        for node in nodes_of(PACKAGE / "worker" / "measurement" / "timing_protocol.py")
         if isinstance(node, ast.FunctionDef) and node.name == "to_json"
     )
     (given,) = (node for node in ast.walk(measured) if isinstance(node, ast.Dict))
@@ -357,7 +357,7 @@ def test_one_module_has_msgspec_read_values() -> None:
     found = {
         name_of(path)
         for path in files()
-        for node in ast.walk(tree(path))
+        for node in nodes_of(path)
         if isinstance(node, ast.Attribute)
         and node.attr in ("convert", "decode", "Decoder")
         and ast.unparse(node) in reading

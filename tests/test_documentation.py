@@ -15,7 +15,7 @@ import pytest
 
 from benchmarker.cli import main as cli
 from tests.conftest import ROOT
-from tests.support.package_sources import PACKAGE, SOURCES, files, name_of, tree
+from tests.support.package_sources import PACKAGE, SOURCES, files, name_of, nodes_of
 from tests.support.page_snippets import commands_in, inline_commands, snippets
 
 pytestmark = pytest.mark.xdist_group(SOURCES)
@@ -143,8 +143,8 @@ def test_dotted_names_in_docstrings_resolve() -> None:
     missing = {}
     seen = 0
     for path in files():
-        nodes = [node for node in ast.walk(tree(path)) if isinstance(node, ast.Constant)]
-        texts = [node.value for node in nodes if isinstance(node.value, str)]
+        constants = [node for node in nodes_of(path) if isinstance(node, ast.Constant)]
+        texts = [node.value for node in constants if isinstance(node.value, str)]
         named = {name for text in texts for name in ROLE.findall(text)}
         seen += len(named)
         wrong = sorted(name for name in named if not resolves(name))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import itertools
 from collections.abc import Iterator
 
 import pytest
@@ -14,6 +15,7 @@ from tests.support.package_sources import (
     files,
     first,
     imports,
+    imports_of,
     is_type_checking,
     name_of,
     tree,
@@ -68,15 +70,15 @@ TYPE_NAMES = {
 }
 
 
-def evaluated(node: ast.AST) -> Iterator[ast.AST]:
-    """Yield all nodes that run, which annotations do not."""
-    for field, value in ast.iter_fields(node):
-        if field in ("annotation", "returns"):
-            continue
-        for child in value if isinstance(value, list) else [value]:
-            if isinstance(child, ast.AST) and not is_type_checking(child):
-                yield child
-                yield from evaluated(child)
+def evaluated(module: ast.AST) -> list[ast.AST]:
+    """Return all nodes that run, which annotations do not."""
+    found: list[ast.AST] = []
+    for node in itertools.chain([module], found):  # which grows
+        for field, value in ast.iter_fields(node):
+            if field not in ("annotation", "returns"):
+                children = value if isinstance(value, list) else [value]
+                found += [n for n in children if isinstance(n, ast.AST) and not is_type_checking(n)]
+    return found
 
 
 def is_type(node: ast.AST) -> bool:
@@ -171,7 +173,7 @@ def test_annotations_are_never_evaluated() -> None:
     evaluated = [
         name_of(path)
         for path in UNEVALUATED
-        if "__future__.annotations" not in {i.module for i in imports(tree(path))}
+        if "__future__.annotations" not in {i.module for i in imports_of(path)}
         and has_annotations(tree(path))
     ]
     assert evaluated == []

@@ -21,13 +21,15 @@ from tests.support.installing import build_both
 from tests.support.package_sources import (
     OWN_FRAMEWORK,
     PACKAGE,
+    SOURCES,
     files,
     first,
-    imports,
+    imports_of,
     is_third_party,
     name_of,
-    tree,
 )
+
+pytestmark = pytest.mark.xdist_group(SOURCES)
 
 DISTRIBUTIONS = {"PIL": "pillow", "cpuinfo": "py-cpuinfo", "pynvml": "nvidia-ml-py"}
 """Where the name of a distribution is not that of its module."""
@@ -132,7 +134,7 @@ def test_the_orchestrator_needs_python_3_10() -> None:
 
 def test_everything_that_is_imported_is_required() -> None:
     frameworks = set().union(*OWN_FRAMEWORK.values()) - {"numpy"}
-    imported = {first(i.module) for p in files() for i in imports(tree(p)) if is_third_party(i.module)}
+    imported = {first(i.module) for p in files() for i in imports_of(p) if is_third_party(i.module)}
     needed = {DISTRIBUTIONS.get(name, name) for name in imported - frameworks - OPTIONAL}
     required = {line.partition(">=")[0] for line in lines("options", "install_requires")}
     assert needed == required

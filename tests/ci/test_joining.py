@@ -6,6 +6,7 @@ import ast
 import re
 import subprocess
 import sys
+from collections.abc import Iterable
 from pathlib import Path
 
 import pytest
@@ -13,7 +14,7 @@ import yaml
 
 from benchmarker.version import __version__
 from tests.conftest import ROOT
-from tests.support.package_sources import SOURCES, files, name_of, tree
+from tests.support.package_sources import SOURCES, files, name_of, nodes_of
 from tests.test_architecture import ROOMS
 
 pytestmark = pytest.mark.xdist_group(SOURCES)
@@ -121,10 +122,10 @@ def test_addresses_are_of_the_project() -> None:
 PICKLES = {"pickle", "cPickle", "cloudpickle", "dill", "joblib", "marshal", "shelve"}
 
 
-def unpickling(module: ast.AST) -> list[int]:
+def unpickling(nodes: Iterable[ast.AST]) -> list[int]:
     """Return the lines that may read a pickle."""
     found = []
-    for node in ast.walk(module):
+    for node in nodes:
         if isinstance(node, ast.Import):
             names = {alias.name.partition(".")[0] for alias in node.names}
         elif isinstance(node, ast.ImportFrom):
@@ -150,12 +151,12 @@ def _loads_pickles(call: ast.Call) -> bool:
 
 
 def test_no_module_reads_a_pickle() -> None:
-    assert [f"{name_of(path)}: {lines}" for path in files() if (lines := unpickling(tree(path)))] == []
+    assert [f"{name_of(path)}: {lines}" for path in files() if (lines := unpickling(nodes_of(path)))] == []
 
 
 @pytest.mark.parametrize(
     "source", ["import pickle", "from joblib import load", "np.load(path)", "torch.load(f)"]
 )
 def test_what_reads_a_pickle_is_found(source: str) -> None:
-    assert unpickling(ast.parse(source)) == [1]
-    assert unpickling(ast.parse("np.load(path, allow_pickle=False)")) == []
+    assert unpickling(ast.walk(ast.parse(source))) == [1]
+    assert unpickling(ast.walk(ast.parse("np.load(path, allow_pickle=False)"))) == []

@@ -90,6 +90,18 @@ def tree(path: Path) -> ast.Module:
     return ast.parse(path.read_text(), str(path))
 
 
+@functools.cache
+def nodes_of(path: Path) -> tuple[ast.AST, ...]:
+    """Return all nodes of a file."""
+    return tuple(ast.walk(tree(path)))
+
+
+@functools.cache
+def imports_of(path: Path, *, types: bool = False) -> tuple[Import, ...]:
+    """Return all imports of a file; those for the type checker alone too if ``types``."""
+    return tuple(imports(tree(path), types=types))
+
+
 def files(*names: str) -> list[Path]:
     """Return the files of modules and packages of ours; all without names."""
     if not names:
@@ -107,7 +119,7 @@ def is_type_checking(node: ast.AST) -> bool:
 
 
 def imports(node: ast.AST, at_top: bool = True, types: bool = False) -> Iterator[Import]:
-    """Yield all imports below a node; those for the type checker alone if ``types``."""
+    """Yield all imports below a node; those for the type checker alone too if ``types``."""
     for child in ast.iter_child_nodes(node):
         if isinstance(child, ast.expr) or (not types and is_type_checking(child)):
             continue
