@@ -128,12 +128,12 @@ def support(problem: str, frameworks: Iterable[FrameworkPlugin]) -> list[Support
 
     described = registry.problem(problem)
     graph = described.graph(described.reduced_batch_size, **described.reduced)
+    graphs = {"inference": graph.without_loss()}
+    if graph.loss is not None:
+        graphs["training"] = graph
     found = []
     for plugin in frameworks:
         operators = framework_class(plugin).operators
-        graphs = {"inference": graph.without_loss()}
-        if graph.loss is not None:
-            graphs["training"] = graph
         missing = {mode: sorted(missing_operators(g, operators)) for mode, g in graphs.items()}
         able = tuple(mode for mode in graphs if not missing[mode] and mode in plugin.modes)
         found.append(Support(problem, plugin.name, able, _reason(plugin, missing)))
