@@ -139,4 +139,4 @@ def test_records_without_training_steps_are_refused(
     assert "only training is predicted" in refused(capsys, str(INFERENCE))
     failed = Store(tmp_path).save(make_failed_record())
     assert "has no timed steps: its run ended as 'crashed'" in refused(capsys, str(failed))
-    assert "fits no record" in refused(capsys, "nothing")
+    assert "fits no record" in refused(capsys, "nothing", f"--results={tmp_path}")

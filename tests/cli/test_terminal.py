@@ -21,7 +21,7 @@ from benchmarker.records.store import Store
 from tests.conftest import Command
 from tests.support.package_sources import files, tree
 from tests.support.records import make_failed_record, make_record
-from tests.support.terminal import Terminal
+from tests.support.terminal import Terminal, told_in
 
 NUMPY = ("--framework=numpy", "--problem=mnist_mlp", "--batch-size=2", "--steps=2", "--warmup=0")
 
@@ -138,9 +138,9 @@ def test_an_interrupt_leaves_the_terminal_clean(command: Command, number: signal
 def lines_on(command: Command, columns: int, *arguments: str) -> list[str]:
     """Return the lines that a command writes to a terminal so wide, without their colours."""
     environment = {name: value for name, value in command.environment.items() if name != "COLUMNS"}
-    terminal = Terminal(Command(command.folder, environment), *arguments, columns=columns, stdout=True)
-    assert terminal.finish()[0] == 0
-    return re.sub(r"\x1b\[[\d;]*m", "", terminal.written.decode().replace("\r\n", "\n")).splitlines()
+    status, written = told_in(columns, Command(command.folder, environment), *arguments)
+    assert status == 0
+    return re.sub(r"\x1b\[[\d;]*m", "", written.replace("\r\n", "\n")).splitlines()
 
 
 TABLES = (

@@ -150,9 +150,29 @@ class CommandServer:
         subprocess.TimeoutExpired
             After ``timeout`` seconds; the command has been killed.
         """
+        with tempfile.TemporaryFile() as stdout, tempfile.TemporaryFile() as stderr:
+            outputs = (stdout.fileno(), stderr.fileno())
+            status = self.run_on(outputs, arguments, folder, environment, timeout)
+            return status, _text(stdout), _text(stderr)
+
+    def run_on(
+        self,
+        outputs: tuple[int, int],
+        arguments: tuple[str, ...],
+        folder: Path,
+        environment: dict[str, str],
+        timeout: float,
+    ) -> int:
+        """Run the command to its end with descriptors as both outputs; return its status.
+
+        Raises
+        ------
+        subprocess.TimeoutExpired
+            After ``timeout`` seconds; the command has been killed.
+        """
         request = json.dumps([arguments, str(folder), environment]).encode()
-        with tempfile.TemporaryFile() as stdout, tempfile.TemporaryFile() as stderr, self._lock:
-            socket.send_fds(self._socket, [request], [stdout.fileno(), stderr.fileno()])
+        with self._lock:
+            socket.send_fds(self._socket, [request], outputs)
             pid = int(self._answer())
             try:
                 self._socket.settimeout(timeout)
@@ -164,7 +184,7 @@ class CommandServer:
                 raise subprocess.TimeoutExpired(arguments, timeout) from None
             finally:
                 self._socket.settimeout(None)
-            return status, _text(stdout), _text(stderr)
+            return status
 
     def _answer(self) -> bytes:
         answer = self._socket.recv(64)
