@@ -20,7 +20,7 @@ from tests.conftest import ROOT, Command
 
 RECORD = "2026-11-23T222037Z_numpy-2.4.6_mnist_mlp_training_09ec9314.json"
 PROGRAM = """
-eval "$(benchmarker completion bash)"
+eval "${SCRIPT:-$(benchmarker completion bash)}"
 COMP_LINE=$1
 COMP_POINT=${#COMP_LINE}
 compopt() { echo "compopt $1 $2"; }
@@ -42,12 +42,12 @@ def shell(command: Command, tmp_path: Path) -> Command:
     return Command(command.folder, {**command.environment, "PATH": path})
 
 
-def completed(shell: Command, line: str) -> list[str]:
-    """Return what bash offers at the end of a line."""
+def completed(shell: Command, line: str, script: str) -> list[str]:
+    """Return what bash offers at the end of a line, by a script; without one by what the command prints."""
     done = subprocess.run(
         [shutil.which("bash") or "bash", "--norc", "-c", PROGRAM, "bash", line],
         cwd=shell.folder,
-        env=shell.environment,
+        env={**shell.environment, "SCRIPT": script},
         capture_output=True,
         text=True,
         check=True,
@@ -81,7 +81,11 @@ def completed(shell: Command, line: str) -> list[str]:
     ],
 )
 def test_bash_completes(shell: Command, line: str, expected: list[str]) -> None:
-    assert completed(shell, line) == expected
+    assert completed(shell, line, SCRIPTS["bash"]) == expected
+
+
+def test_bash_takes_the_script_from_the_command(shell: Command) -> None:
+    assert completed(shell, "benchmarker res", script="") == ["results"]
 
 
 @pytest.mark.parametrize(
