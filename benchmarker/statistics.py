@@ -5,8 +5,9 @@ from __future__ import annotations
 import math
 import operator
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import cache, lru_cache
+
+from benchmarker.quick_dataclass import dataclass
 
 CONFIDENCE = 0.95
 WITHIN = "within one process"

@@ -5,8 +5,10 @@ Matplotlib and the page's library both draw from a :class:`Chart`.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Union
+
+from benchmarker.quick_dataclass import dataclass
 
 Number = float
 

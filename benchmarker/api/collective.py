@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Optional, Tuple
+
+from benchmarker.quick_dataclass import dataclass
 
 if TYPE_CHECKING:
     import numpy as np

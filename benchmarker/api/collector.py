@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
+
+from benchmarker.quick_dataclass import dataclass
 
 Readings = Any
 """JSON values: an object, or a list where there may be several of the same thing."""

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from benchmarker.api.native_scheme import NativeScheme as NativeScheme
 from benchmarker.api.options import NoOptions as NoOptions
 from benchmarker.errors import UnsupportedError
+from benchmarker.quick_dataclass import dataclass
 
 if TYPE_CHECKING:
     import numpy as np

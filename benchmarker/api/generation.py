@@ -7,10 +7,10 @@ cache of keys and values is state that goes from one to the next, in a form of s
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from benchmarker.errors import UnsupportedError
+from benchmarker.quick_dataclass import dataclass
 
 WHOLE, PROMPT, STEP = "whole", "prompt", "step"
 OWN_OUTPUTS = 2

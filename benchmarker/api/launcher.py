@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from benchmarker.api.options import NoOptions
 from benchmarker.errors import UnsupportedError
+from benchmarker.quick_dataclass import dataclass
 
 
 @dataclass(frozen=True)

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import field, fields
 from typing import Any, Dict
 
 from benchmarker.api.rules import Choice, Rule, Text
 from benchmarker.api.update_rule import NOT_NEGATIVE, RATIO, constant
+from benchmarker.quick_dataclass import dataclass
 
 OWN, COUPLED, DECOUPLED = "own", "coupled", "decoupled"
 """Kinds of weight decay: the rule's own; added to the gradient; taken from the weights beside the step."""

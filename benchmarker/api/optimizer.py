@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import fields, replace
 from typing import TYPE_CHECKING, Any, Dict, Optional, Tuple
 
 from benchmarker.api.given_values import shown
@@ -13,6 +13,7 @@ from benchmarker.api.modifiers import MODIFIERS, Modifiers
 from benchmarker.api.rules import Real, Rule
 from benchmarker.api.update_rule import ParameterPlace, Shape, UpdateRule, rule_constants
 from benchmarker.errors import UnsupportedError, UsageError, did_you_mean
+from benchmarker.quick_dataclass import dataclass
 
 if TYPE_CHECKING:
     OPTIMIZERS: Tuple[str, ...]

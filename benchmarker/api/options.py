@@ -13,13 +13,14 @@ from typing import Any, TypeVar, cast
 from benchmarker.api.given_values import real_number, whole_number
 from benchmarker.api.rules import MAX_COUNT, Rule, Whole
 from benchmarker.errors import UsageError, did_you_mean
+from benchmarker.quick_dataclass import dataclass
 
 _Options = TypeVar("_Options")
 _TRUE = {"true", "yes", "on", "1"}
 _FALSE = {"false", "no", "off", "0"}
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclass(frozen=True)
 class NoOptions:
     """Options of a plug-in that has none."""
 

@@ -7,7 +7,7 @@ import operator
 import typing
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, TypeVar
 
 from benchmarker.api.containment import BUILD_SECONDS, contained
@@ -18,6 +18,7 @@ from benchmarker.api.options import parse_options
 from benchmarker.errors import BenchmarkerError, PluginError, UsageError, first_line
 from benchmarker.graph.graph import Graph
 from benchmarker.graph.network import Network
+from benchmarker.quick_dataclass import dataclass
 
 OPERATOR = "operator"
 """The task of a problem that is one operator."""

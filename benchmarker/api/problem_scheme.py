@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import re
 from abc import ABC, abstractmethod
-from dataclasses import dataclass
 from pathlib import Path
 
 from benchmarker.api.given_values import expanded
+from benchmarker.quick_dataclass import dataclass
 
 PYTHON = "py"
 """The scheme of names that end in ``.py``, which need no prefix."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from benchmarker.quick_dataclass import dataclass
 
 PHASES = ("forward", "backward", "update", "other")
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import sys
 from abc import ABC, abstractmethod
-from dataclasses import dataclass
 from typing import Any, Tuple, Union
 
 from benchmarker.api.given_values import repeated, shown
 from benchmarker.errors import nearest
+from benchmarker.quick_dataclass import dataclass
 
 Steps = Tuple[Union[str, int], ...]
 """Where in a nested value: names of members and indices of items."""

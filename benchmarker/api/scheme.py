@@ -9,12 +9,13 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import fields, replace
 from typing import TYPE_CHECKING, Any, ClassVar, Optional, Tuple
 
 from benchmarker.api.given_values import real_number, shown, whole_number
 from benchmarker.api.rules import Rule, Whole
 from benchmarker.errors import UsageError
+from benchmarker.quick_dataclass import dataclass
 
 if TYPE_CHECKING:
     import numpy as np

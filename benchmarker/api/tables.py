@@ -5,12 +5,12 @@ from __future__ import annotations
 import dataclasses
 import typing
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
 from benchmarker.api.given_values import shown
 from benchmarker.api.rules import Found, Rule, RuleOfParts
 from benchmarker.errors import nearest
+from benchmarker.quick_dataclass import dataclass
 
 
 @dataclass(frozen=True)

@@ -5,12 +5,12 @@ from __future__ import annotations
 import argparse
 import keyword
 import re
-from dataclasses import dataclass
 from pathlib import Path
 from string import Template
 
 from benchmarker import registry
 from benchmarker.errors import UsageError
+from benchmarker.quick_dataclass import dataclass
 
 TEMPLATES = Path(__file__).resolve().parent / "templates"
 KINDS = {

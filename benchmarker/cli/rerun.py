@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import json
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
@@ -14,6 +14,7 @@ from benchmarker.cli.terminal import end_as_interrupted, notes, output_width, pr
 from benchmarker.cli.values import file_path, whole
 from benchmarker.errors import BenchmarkerError, UsageError
 from benchmarker.experiment.experiment_options import MAX_PROCESSES
+from benchmarker.quick_dataclass import dataclass
 
 if TYPE_CHECKING:
     from benchmarker.analysis.reproduction import Comparison

@@ -10,7 +10,6 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +17,7 @@ from benchmarker.api.collector import Run, Unavailable
 from benchmarker.machine.process_tree import process_tree
 from benchmarker.machine.procfs.files import ROOT
 from benchmarker.machine.sampler import Sampler
+from benchmarker.quick_dataclass import dataclass
 
 INTERVAL_SECONDS = 0.05
 METHOD = "sum of Pss in smaps_rollup over the process tree, every 0.05 s; a shorter peak may be missed"

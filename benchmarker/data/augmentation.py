@@ -7,7 +7,7 @@ bytes, and every framework gets the same ones.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, field
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -29,6 +29,7 @@ from benchmarker.data.sample_draws import SampleDraws
 from benchmarker.data.stored import StoredData, one_hot
 from benchmarker.errors import UsageError, did_you_mean
 from benchmarker.graph.types import Distribution
+from benchmarker.quick_dataclass import dataclass
 
 if TYPE_CHECKING:
     import numpy.typing as npt

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
 import numpy as np
@@ -13,6 +12,7 @@ from benchmarker.api.rules import Choice, Real, Whole
 from benchmarker.data.sample_draws import SampleDraws
 from benchmarker.data.stored import StoredData
 from benchmarker.errors import UsageError
+from benchmarker.quick_dataclass import dataclass
 
 if TYPE_CHECKING:
     import numpy.typing as npt

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Optional
 
 import numpy as np
@@ -12,6 +11,7 @@ from benchmarker.data.stored import StoredData, one_hot
 from benchmarker.errors import UsageError
 from benchmarker.graph.graph import Graph
 from benchmarker.graph.types import Distribution, Input
+from benchmarker.quick_dataclass import dataclass
 
 if TYPE_CHECKING:
     import numpy.typing as npt

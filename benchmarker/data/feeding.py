@@ -8,7 +8,6 @@ from __future__ import annotations
 import threading
 import time
 from collections import deque
-from dataclasses import dataclass
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Optional, Protocol, Union
 
@@ -17,6 +16,7 @@ import numpy as np
 from benchmarker.data.samplers import ClassBias, class_bias
 from benchmarker.data.training_batches import TrainingBatches
 from benchmarker.errors import UsageError
+from benchmarker.quick_dataclass import dataclass
 
 if TYPE_CHECKING:
     import numpy.typing as npt

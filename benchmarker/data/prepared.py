@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Callable
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -26,6 +26,7 @@ from benchmarker.data.batch_inputs import takes_labels, takes_weights
 from benchmarker.errors import UsageError
 from benchmarker.graph.graph import Graph
 from benchmarker.graph.types import Input
+from benchmarker.quick_dataclass import dataclass
 
 _MEMBERS = {
     "name", "source", "digest", "samples", "tested", "sample_shape", "classes", "range", "largest", "mean", "deviation",

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
 import numpy as np
@@ -12,6 +11,7 @@ from benchmarker.api.rules import Real, Whole
 from benchmarker.data.augmentation_steps import Crop, OfImages
 from benchmarker.data.sample_draws import SampleDraws
 from benchmarker.errors import UsageError
+from benchmarker.quick_dataclass import dataclass
 
 if TYPE_CHECKING:
     import numpy.typing as npt

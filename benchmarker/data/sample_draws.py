@@ -8,10 +8,11 @@ for by itself, and all of a mini-batch at once.
 from __future__ import annotations
 
 import hashlib
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+
+from benchmarker.quick_dataclass import dataclass
 
 if TYPE_CHECKING:
     import numpy.typing as npt

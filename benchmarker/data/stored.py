@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Optional
 
@@ -12,6 +11,7 @@ import numpy as np
 
 from benchmarker.data.splits import Split, split, split_before_test, split_in_order
 from benchmarker.graph.types import Distribution
+from benchmarker.quick_dataclass import dataclass
 
 if TYPE_CHECKING:
     import numpy.typing as npt

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Optional
 
@@ -14,6 +14,7 @@ from benchmarker.data.splits import DEFAULT_SHARES, Split
 from benchmarker.data.stored import StoredData
 from benchmarker.errors import UsageError
 from benchmarker.graph.types import Distribution
+from benchmarker.quick_dataclass import dataclass
 
 if TYPE_CHECKING:
     import numpy.typing as npt

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
 
 from benchmarker.api.interconnect import Interconnect
 from benchmarker.api.scheme import Scheme
+from benchmarker.quick_dataclass import dataclass
 
 Bytes = Callable[[float, int], float]
 Seconds = Callable[[float, int, Interconnect], float]

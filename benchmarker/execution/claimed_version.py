@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 from benchmarker.api.framework import FrameworkPlugin
 from benchmarker.api.launcher import Event
 from benchmarker.execution.distributions import normalised
 from benchmarker.execution.environments.requirements import own_distributions
 from benchmarker.execution.outcomes import Failure
+from benchmarker.quick_dataclass import dataclass
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,7 @@ import hashlib
 import os
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 
 from benchmarker.api.framework import FrameworkPlugin
@@ -14,6 +14,7 @@ from benchmarker.cache import temporary_folder
 from benchmarker.errors import EnvironmentCreationError
 from benchmarker.execution.environments import Interpreter
 from benchmarker.execution.environments.places import compile_caches_folder
+from benchmarker.quick_dataclass import dataclass
 
 
 @dataclass(frozen=True)

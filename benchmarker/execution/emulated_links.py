@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 
 from benchmarker.errors import UsageError, printable, require, shortened
+from benchmarker.quick_dataclass import dataclass
 
 MIN_BITS_PER_SECOND, MAX_BITS_PER_SECOND = 64_000, 100_000_000_000
 MAX_LATENCY_SECONDS = 10.0

@@ -6,7 +6,6 @@ import os
 import time
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
-from dataclasses import dataclass
 from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -23,6 +22,7 @@ from benchmarker.execution.import_roots import import_roots
 from benchmarker.execution.launchers.local import LocalLauncher
 from benchmarker.execution.outcomes import ENDED_WITH_GROUP, Failure, failure, log_tail, oom_kills
 from benchmarker.execution.variables import ProcessSettings, worker_environment
+from benchmarker.quick_dataclass import dataclass
 from benchmarker.worker.job import Job, to_json
 
 if TYPE_CHECKING:

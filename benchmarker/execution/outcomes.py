@@ -5,12 +5,13 @@ from __future__ import annotations
 import os
 import signal
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 
 from benchmarker.api.launcher import Event, Outcome
 from benchmarker.errors import BenchmarkerError, UnsupportedError, UsageError, printable_lines
 from benchmarker.files import open_regular
+from benchmarker.quick_dataclass import dataclass
 
 LOG_TAIL_BYTES = 8192
 _OURS = ("the worker ", "the kernel killed the worker ")

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
-from dataclasses import dataclass
 
 from benchmarker.errors import UnsupportedError, require
 from benchmarker.execution.emulated_links import Link, parse_link
 from benchmarker.execution.namespaces import Namespace, tool
+from benchmarker.quick_dataclass import dataclass
 
 SHARED = "shared"
 WANTED = ("auto", "counted", SHARED)

@@ -5,11 +5,12 @@ from __future__ import annotations
 import hashlib
 import os
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from benchmarker.api.framework import FrameworkPlugin
 from benchmarker.execution.recorded_variables import RECORDED
 from benchmarker.machine.secrets import is_secret_name, without_assignments
+from benchmarker.quick_dataclass import dataclass
 
 _THREAD_VARIABLES = (
     "OMP_NUM_THREADS",

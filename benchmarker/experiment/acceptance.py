@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from benchmarker.errors import did_you_mean
+from benchmarker.quick_dataclass import dataclass
 
 
 @dataclass(frozen=True)

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import dataclasses
 import os
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import Any
 
 from benchmarker.experiment.keys import identity
 from benchmarker.experiment.precision import Precision
 from benchmarker.experiment.replication import Decision, decide, order, requested_replication
 from benchmarker.experiment.spec import RunSpec
+from benchmarker.quick_dataclass import dataclass
 from benchmarker.statistics import across_processes
 
 
@@ -33,7 +35,7 @@ class ScheduledRun:
     position: int
 
 
-@dataclass
+@dataclasses.dataclass
 class _Cell:
     spec: RunSpec
     medians: list[float] = field(default_factory=list)

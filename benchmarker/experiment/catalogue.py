@@ -10,13 +10,13 @@ from __future__ import annotations
 import importlib
 import json
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from benchmarker import registry
 from benchmarker.errors import PluginError, first_line
+from benchmarker.quick_dataclass import dataclass
 
 if TYPE_CHECKING:
     from benchmarker.api.framework import Framework, FrameworkPlugin

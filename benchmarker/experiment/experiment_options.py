@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from benchmarker.api.rules import MAX_COUNT, Choice, Flag, Real, Text, Whole
 from benchmarker.experiment.precision import PROFILES
 from benchmarker.experiment.run_option import option
+from benchmarker.quick_dataclass import dataclass
 
 LEVELS = ("operator", "network", "training")
 """Deep500's levels (Ben-Nun et al. 2019, arXiv 1901.10183, section III): single operators, a network without

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 from benchmarker.api.framework import MODES, PRECISIONS
 from benchmarker.api.rules import MAX_COUNT, Choice, Flag, ListOf, Real, Text, Whole
@@ -11,6 +10,7 @@ from benchmarker.api.scenario import SCENARIOS
 from benchmarker.experiment.experiment_options import LEVELS as LEVELS
 from benchmarker.experiment.experiment_options import ExperimentOptions
 from benchmarker.experiment.run_option import RunOption, option, options_of
+from benchmarker.quick_dataclass import dataclass
 
 DEVICES = ("cpu", "cuda")
 INPUTS = ("resident", "fed")

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from benchmarker.errors import UsageError, plural
 from benchmarker.experiment.keys import identity
 from benchmarker.experiment.spec import RunSpec
+from benchmarker.quick_dataclass import dataclass
 
 
 @dataclass(frozen=True)

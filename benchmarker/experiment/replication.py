@@ -5,10 +5,10 @@ from __future__ import annotations
 import math
 import random
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from benchmarker.experiment.precision import Precision
+from benchmarker.quick_dataclass import dataclass
 from benchmarker.statistics import CONFIDENCE, MIN_PROCESSES, Estimate, across_processes, student_t_quantile
 
 MIN_FOR_FORECAST = 5

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import Any
 
 from benchmarker.api.given_values import real_number, whole_number
 from benchmarker.api.rules import Flag, ListOf, OneOrMany, Real, Rule, Sets, Whole
 from benchmarker.errors import UsageError
+from benchmarker.quick_dataclass import dataclass
 
 _OPTION = "option"
 NONE = "none"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Mapping
-from dataclasses import dataclass, field, fields, make_dataclass, replace
+from dataclasses import field, fields, make_dataclass, replace
 from typing import Any, Union
 
 from benchmarker.api.collector import Run
@@ -14,6 +14,7 @@ from benchmarker.api.suite import Request
 from benchmarker.experiment.experiment_options import ExperimentOptions
 from benchmarker.experiment.options import OPTIONS, RUN_OPTIONS, RunOptions
 from benchmarker.experiment.precision import PROFILES, Precision
+from benchmarker.quick_dataclass import dataclass
 from benchmarker.training.recipe import Training
 
 

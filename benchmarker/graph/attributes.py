@@ -7,12 +7,13 @@ ONNX); the operator's method gets the record, which also knows what follows from
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, fields
+from dataclasses import fields
 from functools import cached_property
 from typing import Any
 
 from benchmarker.errors import require
 from benchmarker.graph.windows import AveragePooling, MaxPooling, Shape, TransposedWindow, Window
+from benchmarker.quick_dataclass import dataclass
 
 
 @dataclass(frozen=True)

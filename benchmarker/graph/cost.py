@@ -8,7 +8,7 @@ addition, product, comparison, division, root or exponential counts as one.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, Protocol
 
 from benchmarker.errors import UsageError
@@ -19,6 +19,7 @@ from benchmarker.graph.memory import ActivationUse, Costed, activation_peak, act
 from benchmarker.graph.operators import STOPS, Operators
 from benchmarker.graph.shapes import Shapes
 from benchmarker.graph.types import DTYPE_BYTES, TensorType
+from benchmarker.quick_dataclass import dataclass
 
 REAL_TYPES: Mapping[str, str] = {
     "fp32": "float32",

@@ -17,12 +17,13 @@ The operator is known by its name in the process that builds such a graph.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from typing import Any, Callable, Union
 
 from benchmarker.errors import UsageError
 from benchmarker.graph.types import Node, TensorType
+from benchmarker.quick_dataclass import dataclass
 
 ANY = "any"
 """Key of an implementation for each framework that has none of its own and can be bridged to."""

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import Any
 
 from benchmarker.graph.attributes import Gemm
 from benchmarker.graph.custom import registered
 from benchmarker.graph.types import TensorType
 from benchmarker.graph.windows import AveragePooling, MaxPooling
+from benchmarker.quick_dataclass import dataclass
 
 
 @dataclass(frozen=True)

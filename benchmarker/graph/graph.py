@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, field, replace
 from typing import Any
 
 from benchmarker.errors import BenchmarkerError
 from benchmarker.graph.operators import Operators
 from benchmarker.graph.types import Distribution, Input, Node, Parameter, TensorType
+from benchmarker.quick_dataclass import dataclass
 
 
 @dataclass(frozen=True)

@@ -7,9 +7,9 @@ differently (a reshape, dropout in inference); an operator's own working memory 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 
 from benchmarker.graph.types import TensorType
+from benchmarker.quick_dataclass import dataclass
 
 _BACKWARD_NEEDS_INPUTS = {
     "abs",

@@ -10,12 +10,13 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Mapping
-from dataclasses import MISSING, dataclass, fields
+from dataclasses import MISSING, fields
 from typing import Any, Callable
 
 from benchmarker.graph.attributes import RECORDS
 from benchmarker.graph.vocabulary.base import Tensor, composite, primitive
 from benchmarker.graph.vocabulary.composites import Composites
+from benchmarker.quick_dataclass import dataclass
 
 __all__ = [
     "OPERATORS",

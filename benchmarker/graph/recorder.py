@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from benchmarker.errors import UsageError
@@ -13,6 +12,7 @@ from benchmarker.graph.graph import apply_node, as_tuple
 from benchmarker.graph.operators import OPERATORS, REQUIRED, Operators
 from benchmarker.graph.shapes import Shapes
 from benchmarker.graph.types import Node, TensorType
+from benchmarker.quick_dataclass import dataclass
 
 MAX_NODES = 10_000
 """Several times as many as the deepest networks have; without a bound a mistyped number would build for hours."""

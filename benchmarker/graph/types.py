@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import cached_property
 from typing import Any
 
 from benchmarker.graph.attributes import keywords
+from benchmarker.quick_dataclass import dataclass
 
 DTYPE_BYTES: Mapping[str, int] = {
     "float64": 8,

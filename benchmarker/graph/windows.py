@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import cached_property
 
 from benchmarker.errors import require
+from benchmarker.quick_dataclass import dataclass
 
 Shape = tuple[int, ...]
 Pairs = list[tuple[int, int]]

@@ -8,7 +8,8 @@ import signal
 import subprocess
 import tempfile
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+
+from benchmarker.quick_dataclass import dataclass
 
 
 @dataclass(frozen=True)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import re
-from dataclasses import dataclass
 from pathlib import Path
 
 from benchmarker.machine.procfs.counters import (
@@ -15,6 +14,7 @@ from benchmarker.machine.procfs.counters import (
     whole_disks,
 )
 from benchmarker.machine.procfs.files import ROOT
+from benchmarker.quick_dataclass import dataclass
 
 MAX_FILE_LINES = 1 << 20
 MAX_BYTES_READ = {"stat": 256, "meminfo": 512, "diskstats": MAX_FILE_LINES, "net/dev": MAX_FILE_LINES}

@@ -8,13 +8,14 @@ import json
 import os
 import re
 import sys
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from typing import Any
 
 from benchmarker.cache import home, store_json
 from benchmarker.machine.background import BackgroundCommand
 from benchmarker.machine.procfs.files import ROOT, read_text
+from benchmarker.quick_dataclass import dataclass
 
 PROBE = Path(__file__).with_name("cpuinfo_probe.py")
 WAIT_SECONDS = 10.0

@@ -7,8 +7,10 @@ uncertain by what flows between two updates, and a time of few updates is not to
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from typing import Any
+
+from benchmarker.quick_dataclass import dataclass
 
 MIN_UPDATES = 10
 """A window of fewer updates of its counter is not told: one more or less would be a tenth of it."""

@@ -20,7 +20,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from typing import Any
 
 from benchmarker.machine.trust import (
@@ -31,6 +31,7 @@ from benchmarker.machine.trust import (
     times,
     waiting_for_others,
 )
+from benchmarker.quick_dataclass import dataclass
 
 
 @dataclass(frozen=True)

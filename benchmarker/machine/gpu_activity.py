@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 from benchmarker.machine.nvml import Session
+from benchmarker.quick_dataclass import dataclass
 
 REASONS = {
     "power_cap": "SwPowerCap",

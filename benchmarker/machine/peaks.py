@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from datetime import datetime
 from pathlib import Path
 
@@ -12,6 +12,7 @@ from benchmarker.cache import home, key, store_json
 from benchmarker.machine.kept_facts import is_amount, kept_in
 from benchmarker.machine.memory import memory_sizes
 from benchmarker.machine.procfs.files import ROOT, read_pairs
+from benchmarker.quick_dataclass import dataclass
 
 
 @dataclass(frozen=True)

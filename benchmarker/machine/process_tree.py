@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import dataclasses
 import os
 import time
-from dataclasses import dataclass
 from pathlib import Path
 
 from benchmarker.machine.procfs import processes
 from benchmarker.machine.procfs.files import ROOT, read_text
+from benchmarker.quick_dataclass import dataclass
 
 PAGE_BYTES = os.sysconf("SC_PAGE_SIZE")
 
@@ -52,7 +53,7 @@ class Usage:
     resident_bytes: int
 
 
-@dataclass
+@dataclasses.dataclass
 class _Member:
     clock: int
     statm: int

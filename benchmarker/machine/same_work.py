@@ -9,10 +9,11 @@ leak). What counts is an episode: several intervals in a row above the calm ones
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from itertools import groupby
 from statistics import fmean, median, pstdev
 from typing import Any
+
+from benchmarker.quick_dataclass import dataclass
 
 MIN_INTERVALS = 20
 MIN_EXCESS = 0.15

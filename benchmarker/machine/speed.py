@@ -8,13 +8,14 @@ speed.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 from benchmarker.cache import home, key, store_json
 from benchmarker.machine.kept_facts import is_amount, load_as
 from benchmarker.machine.peaks import this_machine
+from benchmarker.quick_dataclass import dataclass
 
 MAX_KEPT = 100
 """Probes of each condition; older ones are forgotten."""

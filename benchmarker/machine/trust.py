@@ -40,10 +40,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from typing import Any
 
 from benchmarker.machine.same_work import excess
+from benchmarker.quick_dataclass import dataclass
 
 GRADES = ("clean", "noisy", "contaminated")
 """The best first."""

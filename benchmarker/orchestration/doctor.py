@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import platform
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
@@ -16,6 +15,7 @@ from benchmarker.machine.procfs import control_groups, counters
 from benchmarker.machine.procfs.files import ROOT, read_index_list, read_integer, read_text
 from benchmarker.machine.threads import usable_cpus
 from benchmarker.machine.trust import LIMITS, PROCESSOR_CLOCKS
+from benchmarker.quick_dataclass import dataclass
 from benchmarker.worker.python_build import PythonBuild, python_build
 
 HOT_CELSIUS = 85.0

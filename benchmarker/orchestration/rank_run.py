@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, nullcontext, suppress
-from dataclasses import dataclass, fields, replace
+from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any
 
@@ -27,6 +27,7 @@ from benchmarker.files import open_regular
 from benchmarker.machine.threads import usable_cpus
 from benchmarker.orchestration.events import RunEvents
 from benchmarker.orchestration.rank_events import RankEvents
+from benchmarker.quick_dataclass import dataclass
 from benchmarker.records.assembly.facts import RankFacts
 from benchmarker.worker.job import HelpJob, RankJob, ServeJob
 

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from benchmarker.api.optimizer import Optimizer
 from benchmarker.api.problem import Problem, Published
 from benchmarker.graph.network import Network
 from benchmarker.problems.layers.sizes import scaled
+from benchmarker.quick_dataclass import dataclass
 
 CONVOLUTIONS = (
     (64, 11, 4, 2, True),

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from benchmarker.api.optimizer import Optimizer
 from benchmarker.api.problem import Problem, Published
 from benchmarker.graph.network import Network
@@ -20,6 +18,7 @@ from benchmarker.problems.layers.declared import (
     layers_to_text,
 )
 from benchmarker.problems.layers.sequential import add_layers, add_loss
+from benchmarker.quick_dataclass import dataclass
 
 PERCEPTRON = layers_to_text(
     [

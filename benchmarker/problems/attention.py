@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from benchmarker.api.optimizer import Optimizer
 from benchmarker.api.problem import Problem, Published
 from benchmarker.graph.initializers import inverse_sqrt_uniform
 from benchmarker.graph.network import Network
 from benchmarker.problems.layers.attention import Transformer, packed_self_attention, to_rows, to_samples
+from benchmarker.quick_dataclass import dataclass
 
 
 @dataclass(frozen=True)

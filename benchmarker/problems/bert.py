@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from benchmarker.api.optimizer import Optimizer
 from benchmarker.api.problem import Problem, Published, with_defaults
 from benchmarker.graph.network import Network
 from benchmarker.problems.layers import bert
 from benchmarker.problems.layers.sizes import require_choice
+from benchmarker.quick_dataclass import dataclass
 
 HEADS = ("mlm", "pooler", "classification")
 EPSILON, ROBERTA_EPSILON = 1e-12, 1e-5

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 
 from benchmarker.api.optimizer import Optimizer
 from benchmarker.api.problem import Problem, Published
@@ -11,6 +10,7 @@ from benchmarker.graph.initializers import inverse_sqrt_uniform
 from benchmarker.graph.network import Network
 from benchmarker.graph.types import Distribution
 from benchmarker.problems.layers.attention import Transformer, dropout, encoder_layer, to_rows, to_samples
+from benchmarker.quick_dataclass import dataclass
 
 START = 0.1
 MAX_WAVE = 10000.0

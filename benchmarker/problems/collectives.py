@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Annotated
 
 from benchmarker.api.problem import Problem
 from benchmarker.api.rules import Whole
 from benchmarker.graph.network import Network
+from benchmarker.quick_dataclass import dataclass
 
 MAX_ELEMENTS = 1 << 31
 MAX_WINDOW = 4096

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from benchmarker.api.optimizer import Optimizer
 from benchmarker.api.problem import Problem, Published
 from benchmarker.graph.network import Network
 from benchmarker.graph.types import Distribution
 from benchmarker.problems.layers.sizes import same_pads
+from benchmarker.quick_dataclass import dataclass
 
 
 @dataclass(frozen=True)

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from benchmarker.api.optimizer import Optimizer
 from benchmarker.api.problem import Problem, Published
 from benchmarker.graph.network import Network
 from benchmarker.graph.recorder import Value
 from benchmarker.graph.types import Distribution
 from benchmarker.problems.layers.sizes import same_pads, scaled
+from benchmarker.quick_dataclass import dataclass
 
 CONVOLUTIONS = (32, 64, 128, 256, 512)
 HIDDEN = (128, 64)

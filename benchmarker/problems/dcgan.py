@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 from benchmarker.api.optimizer import Optimizer
 from benchmarker.api.problem import Problem, Published
@@ -12,6 +11,7 @@ from benchmarker.graph.network import Network
 from benchmarker.graph.recorder import Value
 from benchmarker.graph.types import Distribution
 from benchmarker.problems.layers.sizes import scaled
+from benchmarker.quick_dataclass import dataclass
 
 GENERATOR = (512, 256, 128, 64)
 DISCRIMINATOR = (64, 128, 256, 512)

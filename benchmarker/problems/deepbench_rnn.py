@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from benchmarker.api.problem import Problem, Published
 from benchmarker.graph.network import Network
 from benchmarker.problems.layers.sizes import require_choice
+from benchmarker.quick_dataclass import dataclass
 
 TYPES = ("vanilla", "lstm", "gru")
 

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Annotated
 
 from benchmarker.api.problem import Problem, Published
 from benchmarker.api.rules import Real
 from benchmarker.graph.network import Network
 from benchmarker.graph.types import Distribution
+from benchmarker.quick_dataclass import dataclass
 
 
 @dataclass(frozen=True)

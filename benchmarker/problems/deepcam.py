@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from benchmarker.api.optimizer import Optimizer
 from benchmarker.api.problem import Problem, Published
 from benchmarker.errors import UsageError
@@ -14,6 +12,7 @@ from benchmarker.graph.types import Distribution
 from benchmarker.problems.layers.resnet import LAST_SCALE
 from benchmarker.problems.layers.separable import separable
 from benchmarker.problems.layers.sizes import scaled
+from benchmarker.quick_dataclass import dataclass
 
 STEM = (32, 64)
 ENTRY = (128, 256, 728)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from benchmarker.api.optimizer import Optimizer
 from benchmarker.api.problem import Problem, Published
 from benchmarker.graph.network import Network
@@ -11,6 +9,7 @@ from benchmarker.graph.recorder import Value
 from benchmarker.graph.types import Distribution
 from benchmarker.problems.layers import resnet
 from benchmarker.problems.layers.sizes import counts, scaled
+from benchmarker.quick_dataclass import dataclass
 
 STRIDES = (1, 2, 1, 1)
 DILATIONS = ((1, 1), (1, 1), (1, 2), (2, 4))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from typing import Annotated
 
 from benchmarker.api.optimizer import Optimizer
@@ -15,6 +14,7 @@ from benchmarker.graph.network import Network
 from benchmarker.graph.recorder import Value
 from benchmarker.graph.types import Distribution
 from benchmarker.problems.layers.recurrent import sequence, summed_directions
+from benchmarker.quick_dataclass import dataclass
 
 CONVOLUTIONS = (((41, 11), (2, 2), (20, 5)), ((21, 11), (2, 1), (10, 5)))
 """Kernel, stride and padding over frequency and time."""

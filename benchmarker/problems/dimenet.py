@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from typing import Annotated
 
 from benchmarker.api.optimizer import Optimizer
@@ -16,6 +15,7 @@ from benchmarker.graph.recorder import Value
 from benchmarker.graph.types import Distribution
 from benchmarker.problems.layers.molecules import Molecule, require_within
 from benchmarker.problems.layers.spherical import bessel_norms, bessel_zeros
+from benchmarker.quick_dataclass import dataclass
 
 ENVELOPE = 5
 """Exponent of the envelope's lowest power of the distance (equation 8, with p = 6)."""

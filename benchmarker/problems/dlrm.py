@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 
 from benchmarker.api.optimizer import Optimizer
 from benchmarker.api.problem import Problem, Published
@@ -11,6 +10,7 @@ from benchmarker.graph.network import Network
 from benchmarker.graph.recorder import Value
 from benchmarker.graph.types import Distribution
 from benchmarker.problems.layers.glorot import glorot_normal_dense
+from benchmarker.quick_dataclass import dataclass
 
 CRITEO_KAGGLE = (
     *(1460, 583, 10131227, 2202608, 305, 24, 12517, 633, 3, 93145, 5683, 8351593, 3194),

@@ -6,8 +6,9 @@ import importlib
 import inspect
 import json
 import os
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
+
+from benchmarker.quick_dataclass import dataclass
 
 if TYPE_CHECKING:
     from benchmarker.api.problem import Problem

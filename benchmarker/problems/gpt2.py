@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from benchmarker.api.framework import MODES
 from benchmarker.api.generation import Stage
@@ -27,6 +27,7 @@ from benchmarker.problems.layers.attention import (
 )
 from benchmarker.problems.layers.decoding import Decoding
 from benchmarker.problems.layers.sizes import quotient
+from benchmarker.quick_dataclass import dataclass
 
 DEVIATION = 0.02
 

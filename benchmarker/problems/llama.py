@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
 
 from benchmarker.api.framework import MODES
 from benchmarker.api.generation import STEP, Stage
@@ -18,6 +17,7 @@ from benchmarker.graph.types import Distribution
 from benchmarker.problems.layers.attention import merge_heads, split_heads, to_rows, to_samples
 from benchmarker.problems.layers.decoding import Decoding
 from benchmarker.problems.layers.sizes import quotient
+from benchmarker.quick_dataclass import dataclass
 
 START = Distribution("normal", 0.02)
 EPSILON = 1e-5

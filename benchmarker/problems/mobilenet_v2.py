@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from benchmarker.api.optimizer import Optimizer
 from benchmarker.api.problem import Problem, Published
 from benchmarker.graph.network import Network
@@ -11,6 +9,7 @@ from benchmarker.graph.recorder import Value
 from benchmarker.problems.layers.resnet import LAST_SCALE
 from benchmarker.problems.layers.separable import depthwise
 from benchmarker.problems.layers.sizes import scaled
+from benchmarker.quick_dataclass import dataclass
 
 BLOCKS = (
     (1, 16, 1, 1),

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Annotated
 
 from benchmarker.api.optimizer import Optimizer
@@ -13,6 +12,7 @@ from benchmarker.graph.network import Network
 from benchmarker.graph.recorder import Value
 from benchmarker.graph.types import Distribution
 from benchmarker.problems.layers.sizes import scaled
+from benchmarker.quick_dataclass import dataclass
 
 CONVOLUTIONS = ((32, 8, 4), (64, 4, 2), (64, 3, 1))
 """Filters, kernel and stride (Mnih et al. 2015, Methods, Model architecture)."""

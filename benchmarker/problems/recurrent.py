@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import partial
 
 from benchmarker.api.optimizer import Optimizer
 from benchmarker.api.problem import Problem, Published
 from benchmarker.graph.network import Network
 from benchmarker.problems.layers.recurrent import joined_directions, sequence
+from benchmarker.quick_dataclass import dataclass
 
 
 @dataclass(frozen=True)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Annotated
 
 from benchmarker.api.optimizer import Optimizer
@@ -12,6 +11,7 @@ from benchmarker.graph.network import Network
 from benchmarker.graph.recorder import Value
 from benchmarker.problems.layers import ssd
 from benchmarker.problems.layers.sizes import scaled
+from benchmarker.quick_dataclass import dataclass
 
 EXTRAS = ((128, 256, 2), (64, 128, 2), (64, 128, 1), (64, 128, 1))
 """Filters of the 1x1 and of the 3x3 convolution, stride of the latter."""

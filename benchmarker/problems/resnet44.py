@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from benchmarker.api.optimizer import Optimizer
 from benchmarker.api.problem import Problem, Published
 from benchmarker.graph.network import Network
 from benchmarker.problems.layers import resnet
 from benchmarker.problems.layers.sizes import require_choice, scaled
+from benchmarker.quick_dataclass import dataclass
 
 STAGES = (16, 32, 64)
 """Filters of each stage (He et al. 2015, section 4.2)."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from typing import Annotated
 
 from benchmarker.api.optimizer import Optimizer
@@ -20,6 +19,7 @@ from benchmarker.problems.layers.molecules import (
     pair_distances,
     require_within,
 )
+from benchmarker.quick_dataclass import dataclass
 
 QM9 = {"width": 64, "interactions": 3, "gaussians": 300, "radius": 30.0}
 """Sizes of the paper's network for QM9."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Annotated
 
 from benchmarker.api.optimizer import Optimizer
@@ -12,6 +11,7 @@ from benchmarker.graph.network import Network
 from benchmarker.graph.recorder import Value
 from benchmarker.problems.layers import ssd, vgg
 from benchmarker.problems.layers.sizes import scaled
+from benchmarker.quick_dataclass import dataclass
 
 GROUPS = ((2, 64), (2, 128), (3, 256), (3, 512), (3, 512))
 """VGG-16's convolutions and their filters (Simonyan & Zisserman 2014, table 1, column D)."""

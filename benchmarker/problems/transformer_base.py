@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 
 from benchmarker.api.optimizer import Optimizer
 from benchmarker.api.problem import Problem, Published
@@ -20,6 +19,7 @@ from benchmarker.problems.layers.attention import (
     to_rows,
     to_samples,
 )
+from benchmarker.quick_dataclass import dataclass
 
 MAX_WAVE = 10000.0
 

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from benchmarker.api.optimizer import Optimizer
 from benchmarker.api.problem import Problem, Published
 from benchmarker.graph.network import Network
 from benchmarker.graph.recorder import Value
 from benchmarker.graph.types import Distribution
 from benchmarker.problems.layers.sizes import scaled, window_pads
+from benchmarker.quick_dataclass import dataclass
 
 LEVELS = (64, 128, 256, 512, 1024)
 """Filters of each level, from the image's size down (Ronneberger et al. 2015, figure 1)."""

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from benchmarker.api.optimizer import Optimizer
 from benchmarker.api.problem import Problem, Published, with_defaults
 from benchmarker.graph.initializers import ZEROS
@@ -11,6 +9,7 @@ from benchmarker.graph.network import Network
 from benchmarker.graph.types import Distribution
 from benchmarker.problems.layers.attention import Transformer, dropout, pre_norm_layer, to_rows, to_samples
 from benchmarker.problems.layers.sizes import quotient
+from benchmarker.quick_dataclass import dataclass
 
 EPSILON = 1e-6
 START = Distribution("normal", 0.02)

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from benchmarker.api.optimizer import Optimizer
 from benchmarker.api.problem import Problem, Published
 from benchmarker.graph.network import Network
 from benchmarker.graph.recorder import Value
 from benchmarker.problems.layers.resnet import LAST_SCALE
+from benchmarker.quick_dataclass import dataclass
 
 GROUPS = (16, 32, 64)
 """Filters of each group before widening, and of the first convolution (Zagoruyko & Komodakis 2016, table 1)."""

@@ -5,12 +5,12 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
 from benchmarker.experiment.keys import canonical
 from benchmarker.experiment.options import RUN_OPTIONS
+from benchmarker.quick_dataclass import dataclass
 from benchmarker.records.keys import by_build, configuration, step_key
 from benchmarker.records.lookup import Record, specification_of, value_at
 from benchmarker.statistics import across_processes, geometric_mean

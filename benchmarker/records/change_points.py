@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
+
+from benchmarker.quick_dataclass import dataclass
 
 MIN_SIZE = 5
 """The fewest points of a level."""

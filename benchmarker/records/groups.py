@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from statistics import median
 
+from benchmarker.quick_dataclass import dataclass
 from benchmarker.records.lookup import Record, value_at
 
 MIN_PROCESSES = 8

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
 from msgspec.structs import asdict
 
 from benchmarker.machine.findings import trust_since_1_5
 from benchmarker.machine.trust import GRADES, graded
+from benchmarker.quick_dataclass import dataclass
 from benchmarker.records.keys import comparable_keys
 from benchmarker.records.lookup import specification_elsewhere
 from benchmarker.records.precision import precision_of

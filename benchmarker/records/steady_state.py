@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
+from benchmarker.quick_dataclass import dataclass
 from benchmarker.records.change_points import Array, find_levels
 
 MIN_SAMPLES = 20

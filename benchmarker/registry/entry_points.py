@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
 from benchmarker.errors import PluginError, UsageError, did_you_mean
 from benchmarker.execution.distributions import checkout_entry_points, installed_points, normalised
+from benchmarker.quick_dataclass import dataclass
 from benchmarker.version import DISTRIBUTION, FORMER_DISTRIBUTION, OWN_DISTRIBUTIONS, __version__
 
 PREFIX = "benchmarker"  # of the groups of entry points

@@ -13,13 +13,14 @@ import json
 import math
 import struct
 from collections.abc import Iterator, Mapping
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Dict, List, Optional, Tuple
 
 from benchmarker.api.training_state import TrainingState
 from benchmarker.errors import UsageError
 from benchmarker.files import read_regular, staged
+from benchmarker.quick_dataclass import dataclass
 
 if TYPE_CHECKING:
     import numpy as np

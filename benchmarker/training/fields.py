@@ -5,13 +5,13 @@ from __future__ import annotations
 import dataclasses
 import importlib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, TypeVar
 
 from benchmarker.api.given_values import plain, shown
 from benchmarker.api.rules import Found, ListOf, Real, Rule, RuleOfParts
 from benchmarker.api.tables import Table, field_rules, required_fields
 from benchmarker.errors import UsageError
+from benchmarker.quick_dataclass import dataclass
 
 _Table = TypeVar("_Table")
 

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Annotated, Any, Optional, Tuple
 
 from benchmarker.api.rules import MAX_COUNT, Choice, Flag, Found, ListOf, Real, Text, Whole
+from benchmarker.quick_dataclass import dataclass
 from benchmarker.training.fields import Read, TableOf, tables_by_name
 from benchmarker.training.schedules import Schedule
 

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Optional, Tuple
 
 from benchmarker.errors import UsageError
+from benchmarker.quick_dataclass import dataclass
 from benchmarker.training.recipe import METRICS, Target
 
 MIN_SEEDS = 20

@@ -10,11 +10,11 @@ import hashlib
 import itertools
 import math
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any, Optional, Tuple
 
 from benchmarker.api.rules import Choice, Flag, Found, Real
 from benchmarker.errors import UsageError, plural
+from benchmarker.quick_dataclass import dataclass
 from benchmarker.training.fields import Numbers
 
 if TYPE_CHECKING:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import time
 from array import array
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -14,6 +13,7 @@ from benchmarker.api.generation import OWN_OUTPUTS, PROMPT, STEP, Stage
 from benchmarker.api.program import Program
 from benchmarker.errors import UnsupportedError
 from benchmarker.graph.graph import Graph
+from benchmarker.quick_dataclass import dataclass
 from benchmarker.worker.around import Around
 from benchmarker.worker.job import ProblemJob
 from benchmarker.worker.loading import load_problem

@@ -7,13 +7,14 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, field
 from typing import Any, ClassVar, Optional
 
 from benchmarker.api.framework import Device
 from benchmarker.api.optimizer import Optimizer, add_rule
 from benchmarker.api.world import World
 from benchmarker.problems.files import files_of, load_object, load_plugin
+from benchmarker.quick_dataclass import dataclass
 
 
 @dataclass(frozen=True)

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, ClassVar
 
+from benchmarker.quick_dataclass import dataclass
 from benchmarker.worker.job import Job, ProblemJob
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from benchmarker.api.framework import Device, Framework, FrameworkPlugin
@@ -14,6 +13,7 @@ from benchmarker.graph.custom import custom_kinds
 from benchmarker.graph.graph import Graph
 from benchmarker.graph.support import check_operators, composed_operators
 from benchmarker.graph.transformations.fold_batch_norm import fold_batch_norm
+from benchmarker.quick_dataclass import dataclass
 from benchmarker.worker.batches import batches_of
 from benchmarker.worker.channel import Channel
 from benchmarker.worker.job import Job, RunJob

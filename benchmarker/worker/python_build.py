@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import platform
 import sysconfig
-from dataclasses import dataclass
+
+from benchmarker.quick_dataclass import dataclass
 
 
 @dataclass(frozen=True)

@@ -20,10 +20,10 @@ import socket
 import sys
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from benchmarker.quick_dataclass import dataclass
 from benchmarker.worker.openmp_threads import end_openmp_threads, start_openmp_threads
 
 LATER_IMPORTS = (

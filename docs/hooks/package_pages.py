@@ -161,5 +161,5 @@ def _told(row: PluginRow) -> str:
     if row.kind == "frameworks":  # its note tells of this machine
         plugin = registry.framework(row.name)
         return f"Needs {', '.join(code(text) for text in plugin.requirements)}"
-    text = row.suite.description if row.suite else row.description
+    text = row.description
     return f"{text} ({row.source})" if row.source else text

@@ -17,6 +17,7 @@ SOURCES = "sources"
 WORKER_SIDE = (
     "version",
     "errors",
+    "quick_dataclass",
     "files",
     "cache",
     "statistics",

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import warnings
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, Union
 
 from benchmarker.analysis.calls.run import OnLine, progress_reporter
@@ -26,6 +25,7 @@ from benchmarker.analysis.text.comparison_sentences import (
 from benchmarker.analysis.text.html import comparison_html, self_comparison_html
 from benchmarker.api.given_values import path_of, possible_paths, shown
 from benchmarker.errors import UsageError
+from benchmarker.quick_dataclass import dataclass
 from benchmarker.records.remote.opening import open_place
 from benchmarker.records.store import DEFAULT_FOLDER
 

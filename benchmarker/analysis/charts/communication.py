@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from statistics import median
 
 from benchmarker.analysis.charts.caption import caption
@@ -19,6 +18,7 @@ from benchmarker.analysis.charts.rank_runs import (
 )
 from benchmarker.api.chart import Axis, Chart, Panel, Series
 from benchmarker.errors import plural
+from benchmarker.quick_dataclass import dataclass
 from benchmarker.records.cells import Cell
 from benchmarker.records.lookup import Record, value_at, work_name
 

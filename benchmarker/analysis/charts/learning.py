@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 
 from benchmarker.analysis.charts.caption import caption
 from benchmarker.analysis.charts.labels import framework_of, names, title_of
@@ -13,6 +12,7 @@ from benchmarker.analysis.charts.quantities import times
 from benchmarker.analysis.charts.selection import Selection, few_series, gather, keep, largest_group
 from benchmarker.analysis.charts.trainings import is_training
 from benchmarker.api.chart import Axis, Chart, Panel, Series
+from benchmarker.quick_dataclass import dataclass
 from benchmarker.records.cells import Cell
 from benchmarker.records.lookup import Record, specification_of, value_at, work_name
 

@@ -6,10 +6,10 @@ import inspect
 import types
 import typing
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import Any
 
 from benchmarker.errors import UsageError, did_you_mean
+from benchmarker.quick_dataclass import dataclass
 
 _TRUE, _FALSE = ("true", "yes", "on", "1"), ("false", "no", "off", "0")
 

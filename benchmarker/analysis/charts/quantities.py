@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Literal
 
 from benchmarker.analysis.charts.labels import framework_of
@@ -12,6 +11,7 @@ from benchmarker.analysis.charts.palette import colours
 from benchmarker.analysis.text.units import significant, time_unit
 from benchmarker.api.chart import Axis, Series
 from benchmarker.errors import plural
+from benchmarker.quick_dataclass import dataclass
 from benchmarker.records.cells import Cell
 
 Metric = Literal["step", "throughput"]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 
 from benchmarker.analysis.charts.caption import caption, intervals
 from benchmarker.analysis.charts.labels import framework_of, names, title_of
@@ -26,6 +25,7 @@ from benchmarker.analysis.scaling.efficiency import Ratio, Scaled, scaled
 from benchmarker.analysis.scaling.periods import period_of
 from benchmarker.api.chart import Axis, Chart, Panel, Series
 from benchmarker.errors import UsageError, plural
+from benchmarker.quick_dataclass import dataclass
 from benchmarker.records.cells import Cell
 from benchmarker.records.lookup import Record, work_name
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 
 from benchmarker.analysis.charts.caption import caption
 from benchmarker.analysis.charts.palette import colours
@@ -20,6 +19,7 @@ from benchmarker.analysis.text.ranks import network_name
 from benchmarker.analysis.text.trainings import disturbed_notes
 from benchmarker.api.chart import Axis, Chart, Panel
 from benchmarker.errors import UsageError, plural
+from benchmarker.quick_dataclass import dataclass
 from benchmarker.records.lookup import Record, value_at
 
 _NEEDS = "runs of a recipe by several ranks that ended well ('benchmarker train --ranks')"

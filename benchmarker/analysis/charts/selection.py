@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Hashable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from benchmarker.analysis.charts.labels import names, short, workload_labels
@@ -12,6 +11,7 @@ from benchmarker.analysis.charts.palette import rank_of
 from benchmarker.api.problem import OPERATOR
 from benchmarker.errors import UsageError, plural
 from benchmarker.experiment.keys import canonical
+from benchmarker.quick_dataclass import dataclass
 from benchmarker.records.cells import Cell, cells
 from benchmarker.records.lookup import Record, specification_of, value_at
 from benchmarker.records.precision import DISTURBED, excluded

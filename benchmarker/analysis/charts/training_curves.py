@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from statistics import median
 
 from benchmarker.analysis.charts.caption import caption
@@ -12,6 +11,7 @@ from benchmarker.analysis.charts.quantities import are_far_apart, times
 from benchmarker.analysis.charts.trainings import coinciding, gather_trainings
 from benchmarker.analysis.comparison.training_groups import TrainingGroup
 from benchmarker.api.chart import Axis, Chart, Mark, Panel, Series
+from benchmarker.quick_dataclass import dataclass
 from benchmarker.records.lookup import Record
 
 _BAND = "Lines: the median over seeds; bands: all of them, as far as half of the seeds had not ended."

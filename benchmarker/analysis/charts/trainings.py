@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Hashable, Sequence
-from dataclasses import dataclass
 
 from benchmarker.analysis.charts.selection import Selection, gather, largest_group, split
 from benchmarker.analysis.comparison.training_groups import TrainingGroup
 from benchmarker.analysis.text.factors import trainer_label
 from benchmarker.errors import plural
+from benchmarker.quick_dataclass import dataclass
 from benchmarker.records.lookup import Record
 
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from statistics import median
 
 import numpy as np
 import numpy.typing as npt
 
+from benchmarker.quick_dataclass import dataclass
 from benchmarker.statistics import CONFIDENCE
 
 MAX_ARRANGEMENTS = 200_000

@@ -6,7 +6,7 @@ import itertools
 import math
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 from benchmarker.analysis.comparison.matching import Cell, Match, Side, match
@@ -16,6 +16,7 @@ from benchmarker.analysis.comparison.resolution import Resolution
 from benchmarker.analysis.comparison.verdict import INCONCLUSIVE, LEVEL, Margin, Verdict, judge, margin_of
 from benchmarker.errors import plural
 from benchmarker.experiment.replication import count_for
+from benchmarker.quick_dataclass import dataclass
 from benchmarker.records.groups import Groups, groups_of
 from benchmarker.records.lookup import Record
 from benchmarker.statistics import across_processes, geometric_mean

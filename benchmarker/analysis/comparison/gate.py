@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from benchmarker.analysis.comparison.compare import Row
 from benchmarker.analysis.comparison.paired_test import Paired
 from benchmarker.analysis.comparison.verdict import LEVEL
+from benchmarker.quick_dataclass import dataclass
 from benchmarker.statistics import holm
 
 

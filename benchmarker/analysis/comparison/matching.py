@@ -5,13 +5,14 @@ from __future__ import annotations
 import json
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 from benchmarker.analysis.comparison.pairs import has_number
 from benchmarker.analysis.comparison.pythons import slower_pythons
 from benchmarker.errors import UsageError, printable, shortened
 from benchmarker.experiment.keys import canonical
+from benchmarker.quick_dataclass import dataclass
 from benchmarker.records.keys import MEASURING, build_of, by_build, comparison_factors, differences
 from benchmarker.records.lookup import Record
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from benchmarker.analysis.comparison.matching import Match, Side, match
 from benchmarker.analysis.reproduction import (
@@ -20,6 +20,7 @@ from benchmarker.experiment.planning import plan
 from benchmarker.experiment.precision import Precision
 from benchmarker.experiment.spec import RunSpec
 from benchmarker.machine.threads import available_threads, usable_cpus
+from benchmarker.quick_dataclass import dataclass
 from benchmarker.records.lookup import Record
 
 DEFAULT_PAIRS = 10

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import cache
 from statistics import NormalDist, median
 
+from benchmarker.quick_dataclass import dataclass
 from benchmarker.statistics import (
     CONFIDENCE,
     MIN_PROCESSES,

@@ -5,11 +5,11 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from statistics import median
 from typing import Any
 
 from benchmarker.analysis.comparison.paired_test import MIN_PAIRS
+from benchmarker.quick_dataclass import dataclass
 from benchmarker.records.lookup import Record
 from benchmarker.records.precision import CONTAMINATED, excluded
 

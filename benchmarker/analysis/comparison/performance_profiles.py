@@ -9,7 +9,6 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Literal
 
 from benchmarker.analysis.comparison.censored import Time, median_time
@@ -17,6 +16,7 @@ from benchmarker.analysis.comparison.training_groups import TrainingGroup
 from benchmarker.analysis.comparison.trainings import recipe_names
 from benchmarker.errors import UsageError, plural
 from benchmarker.experiment.keys import canonical
+from benchmarker.quick_dataclass import dataclass
 from benchmarker.records.lookup import Record
 
 LIMIT = 4.0

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 
 from benchmarker.analysis.comparison.censored import median_time
 from benchmarker.analysis.comparison.training_groups import TrainingGroup
@@ -13,6 +12,7 @@ from benchmarker.analysis.comparison.trainings import (
     compare_groups,
     recipe_names,
 )
+from benchmarker.quick_dataclass import dataclass
 from benchmarker.records.lookup import Record
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Union
 
@@ -28,6 +28,7 @@ from benchmarker.errors import UsageError
 from benchmarker.experiment.campaign import Campaign
 from benchmarker.experiment.progress import Progress
 from benchmarker.orchestration.orchestrator import Orchestrator
+from benchmarker.quick_dataclass import dataclass
 from benchmarker.records.remote.opening import store_at
 from benchmarker.records.store import DEFAULT_FOLDER, as_stored
 

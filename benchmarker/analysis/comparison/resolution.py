@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from pathlib import Path
 
 from benchmarker.cache import home, key, store_json
 from benchmarker.machine.kept_facts import kept_in
+from benchmarker.quick_dataclass import dataclass
 from benchmarker.records.keys import machine_name
 from benchmarker.records.lookup import Record
 

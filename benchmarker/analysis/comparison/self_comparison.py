@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from benchmarker.analysis.comparison.paired_test import paired
 from benchmarker.analysis.comparison.pairs import Pairing, has_number, pair_of
 from benchmarker.analysis.comparison.resolution import Resolution
 from benchmarker.analysis.comparison.verdict import judge
 from benchmarker.experiment.replication import order
+from benchmarker.quick_dataclass import dataclass
 from benchmarker.records.keys import machine_name
 from benchmarker.records.lookup import Record
 

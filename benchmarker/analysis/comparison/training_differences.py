@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from benchmarker.analysis.comparison.censored import least_paired_p, log_rank_p, paired_log_rank_p
 from benchmarker.analysis.comparison.training_groups import Sample
+from benchmarker.quick_dataclass import dataclass
 
 SIGNIFICANCE = 0.05
 MIN_FOR_VERDICT = 4

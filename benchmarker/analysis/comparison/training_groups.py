@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from benchmarker.analysis.comparison.censored import Time, share_interval
+from benchmarker.quick_dataclass import dataclass
 from benchmarker.records.lookup import Record
 from benchmarker.records.precision import excluded
 

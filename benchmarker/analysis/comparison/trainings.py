@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 from benchmarker.analysis.comparison.censored import (
@@ -26,6 +26,7 @@ from benchmarker.analysis.comparison.training_differences import (
 from benchmarker.analysis.comparison.training_groups import Sample, TrainingGroup
 from benchmarker.errors import BenchmarkerError, UsageError, plural
 from benchmarker.experiment.keys import canonical
+from benchmarker.quick_dataclass import dataclass
 from benchmarker.records.keys import differences
 from benchmarker.records.lookup import Record, work_name
 from benchmarker.statistics import holm

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import functools
 import json
 import signal
@@ -9,7 +10,7 @@ import subprocess
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from pathlib import Path
 
 from benchmarker.analysis.comparison.matching import Side, match
@@ -30,6 +31,7 @@ from benchmarker.experiment.campaign import Campaign, ScheduledRun
 from benchmarker.experiment.progress import Progress
 from benchmarker.experiment.replication import order
 from benchmarker.experiment.spec import RunSpec
+from benchmarker.quick_dataclass import dataclass
 from benchmarker.records.attachments import attachments_of
 from benchmarker.records.migration import newest
 from benchmarker.records.rescue import attempt, rescue_unchecked
@@ -52,7 +54,7 @@ _START = (
 )
 
 
-@dataclass
+@dataclasses.dataclass
 class _Variant:
     """One side while its pairs are made.
 

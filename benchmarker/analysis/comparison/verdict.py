@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from benchmarker.analysis.comparison.paired_test import Paired
 from benchmarker.analysis.comparison.resolution import Resolution
+from benchmarker.quick_dataclass import dataclass
 from benchmarker.records.lookup import Record
 from benchmarker.statistics import CONFIDENCE, holm
 

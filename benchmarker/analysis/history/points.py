@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from benchmarker.analysis.comparison.pairs import has_number
 from benchmarker.machine.trust import worst
+from benchmarker.quick_dataclass import dataclass
 from benchmarker.records.keys import history_key
 from benchmarker.records.lookup import value_at
 from benchmarker.records.precision import excluded

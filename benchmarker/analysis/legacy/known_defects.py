@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 from benchmarker.analysis.legacy.reading import LegacyRun
+from benchmarker.quick_dataclass import dataclass
 
 _SAME = 1e-3
 _ONE_EPOCH = ("opencv", "tflite")

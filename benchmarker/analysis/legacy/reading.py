@@ -7,11 +7,11 @@ import json
 import math
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 from datetime import datetime, timedelta, timezone
 from pathlib import Path
 from typing import Any
 
+from benchmarker.quick_dataclass import dataclass
 from benchmarker.records.reading import MAX_FILE_BYTES
 
 _PART = re.compile(r"([A-Za-z][A-Za-z0-9.]*?)[-_](\d\S*)")

@@ -6,7 +6,6 @@ import json
 import os
 import shutil
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any
@@ -25,6 +24,7 @@ from benchmarker.analysis.list_site.reruns import ENDING
 from benchmarker.analysis.list_site.standings import Standing, standings
 from benchmarker.analysis.page import assets
 from benchmarker.errors import UsageError, plural
+from benchmarker.quick_dataclass import dataclass
 from benchmarker.records.files import name_in
 from benchmarker.records.reading import DamagedError, read_bytes
 from benchmarker.version import __version__

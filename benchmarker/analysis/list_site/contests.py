@@ -12,7 +12,7 @@ import os
 import re
 import sys
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +22,7 @@ from benchmarker.errors import UsageError, did_you_mean, first_line, shortened
 from benchmarker.experiment.options import RUN_OPTIONS
 from benchmarker.files import open_regular
 from benchmarker.machine.trust import GRADES
+from benchmarker.quick_dataclass import dataclass
 from benchmarker.records.keys import comparable_keys
 from benchmarker.records.lookup import Record, value_at
 

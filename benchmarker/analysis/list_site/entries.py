@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +13,7 @@ from benchmarker.analysis.list_site.reruns import ENDING, Rerun, read_rerun
 from benchmarker.analysis.results.collection import collect
 from benchmarker.analysis.text.factors import trainer_label
 from benchmarker.errors import StoreError, UsageError, plural
+from benchmarker.quick_dataclass import dataclass
 from benchmarker.records.files import OnProgress
 from benchmarker.records.keys import configuration, machine_name
 from benchmarker.records.lookup import Record, value_at, work_name

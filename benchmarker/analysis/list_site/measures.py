@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 
 from benchmarker.analysis.text.units import duration, significant
+from benchmarker.quick_dataclass import dataclass
 from benchmarker.records.lookup import Record, value_at
 from benchmarker.records.timestamps import from_record
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 
 from benchmarker.analysis.comparison.pairs import has_trend
 from benchmarker.analysis.list_site.contests import Contest, departures
@@ -12,6 +11,7 @@ from benchmarker.analysis.list_site.entries import Entry, Repository, count_of
 from benchmarker.analysis.list_site.measures import MEASURES, measured, price_per_hour
 from benchmarker.analysis.list_site.reruns import ENDING, Rerun, rerun_fault
 from benchmarker.machine.trust import GRADES
+from benchmarker.quick_dataclass import dataclass
 from benchmarker.records.lookup import Record, value_at
 from benchmarker.records.precision import excluded
 

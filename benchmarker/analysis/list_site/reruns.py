@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +14,7 @@ from benchmarker.analysis.reproduction.verdict import REPRODUCED
 from benchmarker.analysis.text.rerun import sentence
 from benchmarker.errors import UsageError, shortened
 from benchmarker.files import publish
+from benchmarker.quick_dataclass import dataclass
 from benchmarker.records import places
 from benchmarker.records.keys import machine_models
 from benchmarker.records.lookup import Record

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from benchmarker.analysis.list_site.contests import Contest
 from benchmarker.analysis.list_site.entries import Repository
 from benchmarker.analysis.list_site.measures import MEASURES, measured
 from benchmarker.analysis.list_site.ranks import Pairs, Rank
 from benchmarker.analysis.list_site.requirements import Judged, contests_of, judge_entry
+from benchmarker.quick_dataclass import dataclass
 from benchmarker.records.lookup import Record
 from benchmarker.statistics import Estimate, across_processes
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from benchmarker.analysis.charts.labels import short
@@ -24,6 +23,7 @@ from benchmarker.analysis.text.quality import groups
 from benchmarker.analysis.text.tones import TONES
 from benchmarker.analysis.text.units import duration
 from benchmarker.errors import plural
+from benchmarker.quick_dataclass import dataclass
 from benchmarker.records.lookup import value_at, work_name
 from benchmarker.records.precision import CONTAMINATED
 

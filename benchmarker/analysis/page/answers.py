@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 from benchmarker.analysis.comparison.compare import Comparison, Row, compare
@@ -15,6 +16,7 @@ from benchmarker.analysis.text.quality import worst_grade
 from benchmarker.api.problem import OPERATOR
 from benchmarker.errors import UsageError
 from benchmarker.experiment.keys import canonical
+from benchmarker.quick_dataclass import dataclass
 from benchmarker.records.keys import MEASURING, comparison_factors, machine_name
 from benchmarker.records.lookup import Record, value_at
 from benchmarker.records.precision import excluded
@@ -123,7 +125,7 @@ class Answer:
         return tuple(record for one in (*self.ranked, *self.left_out) for record in one.records)
 
 
-@dataclass
+@dataclasses.dataclass
 class _Gathered:
     record: Record
     factors: Mapping[str, Any]

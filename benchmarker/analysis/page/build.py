@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any
@@ -22,6 +21,7 @@ from benchmarker.analysis.page.trainings import Trainings, trainings
 from benchmarker.errors import UsageError
 from benchmarker.files import staged
 from benchmarker.machine.trust import GRADES
+from benchmarker.quick_dataclass import dataclass
 from benchmarker.records.schema import Record
 from benchmarker.version import __version__
 

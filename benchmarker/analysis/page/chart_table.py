@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import statistics
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from datetime import datetime, timezone
 
 from benchmarker.analysis.text.units import significant
 from benchmarker.api.chart import Axis, Chart, Heat, Panel, Place, Series
+from benchmarker.quick_dataclass import dataclass
 
 MAX_ROWS = 120
 _MAX_VALUES = 40

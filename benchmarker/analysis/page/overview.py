@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 
 from benchmarker.analysis.page.table import when
 from benchmarker.analysis.text.factors import framework_label
 from benchmarker.analysis.text.tones import TONES
 from benchmarker.analysis.text.units import size
 from benchmarker.machine.trust import GRADES
+from benchmarker.quick_dataclass import dataclass
 from benchmarker.records.lookup import Record, number_at, value_at, work_name
 
 _MAX_NAMED = 12

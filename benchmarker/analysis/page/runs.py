@@ -6,13 +6,13 @@ import base64
 import gzip
 import json
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from benchmarker.analysis.page.sections import Section, sections
 from benchmarker.analysis.page.table import when
 from benchmarker.analysis.text.factors import framework_label
 from benchmarker.errors import StoreError
+from benchmarker.quick_dataclass import dataclass
 from benchmarker.records.lookup import work_name
 from benchmarker.records.schema import Record, shape_faults
 

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from benchmarker.analysis.text.factors import framework_label
 from benchmarker.analysis.text.tones import TONES
 from benchmarker.analysis.text.units import significant
 from benchmarker.machine.trust import GRADES
+from benchmarker.quick_dataclass import dataclass
 from benchmarker.records.keys import machine_name
 from benchmarker.records.lookup import Record, value_at, work_name
 

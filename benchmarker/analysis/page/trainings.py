@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from benchmarker.analysis.comparison.recipe_rankings import recipe_rankings
 from benchmarker.analysis.text.factors import trainer_label
 from benchmarker.analysis.text.trainings import RANKING_HEADINGS, ranking_notes, ranking_rows
+from benchmarker.quick_dataclass import dataclass
 from benchmarker.records.lookup import Record
 
 

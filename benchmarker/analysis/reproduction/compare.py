@@ -5,10 +5,10 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from benchmarker.analysis.reproduction.verdict import CANNOT_TELL, Verdict, judge
+from benchmarker.quick_dataclass import dataclass
 from benchmarker.records.keys import conditions
 from benchmarker.records.lookup import Record, value_at
 from benchmarker.statistics import WITHIN, across_processes

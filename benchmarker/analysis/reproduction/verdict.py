@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
+from benchmarker.quick_dataclass import dataclass
 from benchmarker.statistics import CONFIDENCE, MIN_PROCESSES, student_t_quantile
 
 SAME = 0.02

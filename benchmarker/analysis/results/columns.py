@@ -6,10 +6,10 @@ import functools
 import json
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
+from benchmarker.quick_dataclass import dataclass
 from benchmarker.records.schema.members import Member, Value, describe, members_of, value_of
 from benchmarker.records.schema.record import Record
 from benchmarker.records.timestamps import from_record

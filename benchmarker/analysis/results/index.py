@@ -20,7 +20,6 @@ import sys
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
 from pathlib import Path
 
 import pyarrow as pa
@@ -30,6 +29,7 @@ from benchmarker.analysis.results.columns import typed
 from benchmarker.analysis.results.rows import read_part
 from benchmarker.cache import evict, home, staged_file
 from benchmarker.machine.threads import available_threads
+from benchmarker.quick_dataclass import dataclass
 from benchmarker.records.files import File, OnProgress, State, names_in
 from benchmarker.records.reading import read_bytes
 from benchmarker.records.schema import load_schema

@@ -5,10 +5,10 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
 from datetime import date
 from typing import Any
 
+from benchmarker.quick_dataclass import dataclass
 from benchmarker.records.schema.faults import is_number
 from benchmarker.records.timestamps import as_written, beginning
 

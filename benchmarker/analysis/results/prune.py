@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Sequence
-from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -12,6 +11,7 @@ from typing import Any
 from benchmarker.analysis.results.collection import Results
 from benchmarker.analysis.results.selection import ordered
 from benchmarker.errors import StoreError, UsageError
+from benchmarker.quick_dataclass import dataclass
 from benchmarker.records.attachments import log_of, trace_of
 from benchmarker.records.timestamps import as_written
 

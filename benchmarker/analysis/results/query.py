@@ -5,13 +5,13 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from datetime import datetime
 from decimal import Decimal
 from typing import Any
 
 from benchmarker.analysis.results.collection import Results
 from benchmarker.errors import BenchmarkerError, UsageError, missing_package, printable
+from benchmarker.quick_dataclass import dataclass
 from benchmarker.records.timestamps import as_written
 
 _READS = ("SELECT", "EXPLAIN")

@@ -10,7 +10,6 @@ import functools
 import math
 import shlex
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from itertools import chain, compress
 from operator import attrgetter, itemgetter
 from typing import Any, Literal
@@ -21,6 +20,7 @@ from msgspec.structs import asdict, force_setattr
 
 from benchmarker.analysis.results.columns import encodable, is_left_out
 from benchmarker.machine.typed_values import decoder
+from benchmarker.quick_dataclass import dataclass
 from benchmarker.records.migration import newest
 from benchmarker.records.reading import DamagedError, parse_json, parse_record
 from benchmarker.records.schema import NEWEST, shape_faults

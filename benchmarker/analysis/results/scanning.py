@@ -5,12 +5,12 @@ from __future__ import annotations
 import functools
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
 
 from benchmarker.analysis.results.rows import Part, concatenate, read_part
 from benchmarker.analysis.results.table import PlainTable, Table
+from benchmarker.quick_dataclass import dataclass
 from benchmarker.records.files import File, OnProgress, find_files, names_in
 from benchmarker.records.migration import newest
 from benchmarker.records.reading import parse_record, read_bytes

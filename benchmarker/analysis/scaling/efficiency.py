@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from benchmarker.analysis.scaling.periods import typical_step
 from benchmarker.experiment.keys import canonical
+from benchmarker.quick_dataclass import dataclass
 from benchmarker.records.cells import Cell
 from benchmarker.records.keys import MEASURING, configuration
 from benchmarker.records.lookup import Record, specification_of, value_at

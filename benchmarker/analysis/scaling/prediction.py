@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from benchmarker.analysis.scaling.readiness import Bucket
 from benchmarker.analysis.scaling.slowest import StepTimes
 from benchmarker.api.interconnect import Interconnect
 from benchmarker.distributed.exchanges import Exchange
+from benchmarker.quick_dataclass import dataclass
 
 BAND = (0.025, 0.975)
 

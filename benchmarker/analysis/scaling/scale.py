@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
 from benchmarker.analysis.scaling.prediction import Prediction, Workload, predict
 from benchmarker.api.interconnect import Interconnect
 from benchmarker.distributed.exchanges import Exchange
 from benchmarker.errors import UsageError
+from benchmarker.quick_dataclass import dataclass
 
 WEAK, STRONG = "weak", "strong"
 

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
+
+from benchmarker.quick_dataclass import dataclass
 
 
 @dataclass(frozen=True)

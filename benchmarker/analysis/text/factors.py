@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, replace
 from typing import Any, Protocol
 
 from benchmarker import registry
@@ -16,6 +16,7 @@ from benchmarker.experiment.options import RUN_OPTIONS
 from benchmarker.experiment.run_option import RunOption
 from benchmarker.experiment.spec import UNSTATED
 from benchmarker.experiment.usual_sampling import DEFAULT_SAMPLING, usual_sampling
+from benchmarker.quick_dataclass import dataclass
 from benchmarker.records.lookup import Record, value_at
 
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 import re
 import textwrap
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+
+from benchmarker.quick_dataclass import dataclass
 
 GAP = "  "
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 import json
 import textwrap
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from benchmarker.analysis.text.factors import framework_label, specification_factors
 from benchmarker.analysis.text.layout import Column, numeric_column, table
 from benchmarker.analysis.text.units import duration, significant, time_unit
+from benchmarker.quick_dataclass import dataclass
 from benchmarker.records.cells import Cell, cells
 from benchmarker.records.keys import configuration
 from benchmarker.records.lookup import specification_of, value_at

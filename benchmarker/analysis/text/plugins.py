@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import textwrap
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from benchmarker.analysis.text.layout import Column, table
 from benchmarker.analysis.text.units import count
+from benchmarker.quick_dataclass import dataclass
 from benchmarker.registry import DESCRIBED_KINDS
 
 if TYPE_CHECKING:

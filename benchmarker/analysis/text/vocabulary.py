@@ -7,12 +7,12 @@ import inspect
 import re
 import textwrap
 from collections.abc import Iterator
-from dataclasses import dataclass
 from itertools import groupby
 from typing import Any
 
 from benchmarker.graph.attributes import RECORDS
 from benchmarker.graph.operators import OPERATORS, REQUIRED, Operators
+from benchmarker.quick_dataclass import dataclass
 
 
 @dataclass(frozen=True)

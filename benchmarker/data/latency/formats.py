@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import struct
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from io import BytesIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -18,6 +17,7 @@ from benchmarker.data.latency.timing import ARRAYS, stored_files
 from benchmarker.data.readers.bundled import bundled_file
 from benchmarker.data.readers.image_folder import decoded
 from benchmarker.errors import UsageError, did_you_mean
+from benchmarker.quick_dataclass import dataclass
 
 if TYPE_CHECKING:
     import numpy.typing as npt

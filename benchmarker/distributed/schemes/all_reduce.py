@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from benchmarker.api.interconnect import Interconnect
 from benchmarker.api.scheme import Communicator, Model, RankSteps, Replica, Scheme
 from benchmarker.distributed.exchanges import all_reduce_sent, ring_seconds
 from benchmarker.distributed.schemes.models import MeanGradient
+from benchmarker.quick_dataclass import dataclass
 
 if TYPE_CHECKING:
     import numpy.typing as npt

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from benchmarker.api.interconnect import Interconnect
@@ -11,6 +10,7 @@ from benchmarker.api.rules import Whole
 from benchmarker.api.scheme import Communicator, Model, RankSteps, Replica, Scheme
 from benchmarker.api.update_rule import constant
 from benchmarker.distributed.exchanges import all_reduce_sent, ring_seconds
+from benchmarker.quick_dataclass import dataclass
 
 if TYPE_CHECKING:
     import numpy.typing as npt

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from benchmarker.api.interconnect import Interconnect
@@ -12,6 +11,7 @@ from benchmarker.api.scheme import Communicator, Model, RankSteps, Replica, Sche
 from benchmarker.api.update_rule import constant
 from benchmarker.distributed.exchanges import asynchronous_seconds, server_seconds
 from benchmarker.distributed.schemes.serving import ServedSteps, serve_each, serve_together
+from benchmarker.quick_dataclass import dataclass
 
 if TYPE_CHECKING:
     import numpy.typing as npt

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from benchmarker.api.interconnect import Interconnect
 from benchmarker.api.rules import Real
 from benchmarker.api.scheme import Communicator, Model, RankSteps, Replica, Scheme
 from benchmarker.api.update_rule import constant
+from benchmarker.quick_dataclass import dataclass
 
 if TYPE_CHECKING:
     import numpy.typing as npt

@@ -5,7 +5,6 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -14,6 +13,7 @@ from urllib.request import Request, url2pathname, urlopen
 from benchmarker.errors import plural
 from benchmarker.execution.distributions import normalised
 from benchmarker.execution.environments.status import size
+from benchmarker.quick_dataclass import dataclass
 
 if sys.version_info >= (3, 11):
     import tomllib

@@ -10,12 +10,13 @@ import configparser
 import os
 import sys
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from urllib.parse import urlsplit
 from urllib.request import url2pathname
 
 from benchmarker.api.given_values import expanded
+from benchmarker.quick_dataclass import dataclass
 
 _UV_INDEXES = ("UV_DEFAULT_INDEX", "UV_INDEX_URL")
 _UV_MORE_INDEXES = ("UV_INDEX", "UV_EXTRA_INDEX_URL")

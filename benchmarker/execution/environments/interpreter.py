@@ -6,7 +6,6 @@ import json
 import os
 import sys
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -28,6 +27,7 @@ from benchmarker.execution.environments.requirements import (
     satisfies_version,
     sufficient,
 )
+from benchmarker.quick_dataclass import dataclass
 
 if TYPE_CHECKING:
     from benchmarker.api.framework import FrameworkPlugin

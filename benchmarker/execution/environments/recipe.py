@@ -6,7 +6,6 @@ import json
 import os
 import sys
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from benchmarker.errors import plural
@@ -17,6 +16,7 @@ from benchmarker.execution.environments.requirements import (
     python_suits,
     wanted,
 )
+from benchmarker.quick_dataclass import dataclass
 
 if TYPE_CHECKING:
     from benchmarker.api.framework import FrameworkPlugin

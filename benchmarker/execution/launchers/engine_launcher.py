@@ -12,7 +12,6 @@ import sys
 from abc import abstractmethod
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -35,6 +34,7 @@ from benchmarker.execution.launchers.rank_group import RankGroup, RankProcess
 from benchmarker.execution.launchers.rank_place import place_here
 from benchmarker.execution.launchers.spawned import BOOTSTRAP, starting_message
 from benchmarker.execution.launchers.worker_process import WorkerProcess
+from benchmarker.quick_dataclass import dataclass
 
 RANK_END = Path(__file__).with_name("rank_end.py")
 TELL = "tell"

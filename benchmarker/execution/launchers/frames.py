@@ -9,7 +9,8 @@ from __future__ import annotations
 import binascii
 import zlib
 from collections.abc import Iterator
-from dataclasses import dataclass
+
+from benchmarker.quick_dataclass import dataclass
 
 MAX_LINE_BYTES = 900
 """Slurm's messages have 1 KiB with their own header."""

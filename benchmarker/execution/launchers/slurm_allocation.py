@@ -5,9 +5,9 @@ from __future__ import annotations
 import shutil
 import sys
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from benchmarker.errors import EnvironmentCreationError
+from benchmarker.quick_dataclass import dataclass
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,6 @@ A blueprint in Python is a file that assigns ``architecture = bp.model(...)`` an
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 from benchmarker.errors import UsageError
@@ -32,6 +31,7 @@ from benchmarker.problems.layers.declared import (
     layers_to_json,
 )
 from benchmarker.problems.layers.sequential import add_layers, sample_shape
+from benchmarker.quick_dataclass import dataclass
 
 __all__ = [
     "GRU",

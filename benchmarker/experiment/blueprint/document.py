@@ -5,13 +5,14 @@ from __future__ import annotations
 import re
 import sys
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from typing import Any
 
 from benchmarker.api.rules import Found, Steps
 from benchmarker.errors import UsageError, first_line
 from benchmarker.experiment.blueprint.toml_lines import key_lines
+from benchmarker.quick_dataclass import dataclass
 
 if sys.version_info >= (3, 11):
     import tomllib

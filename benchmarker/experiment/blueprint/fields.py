@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
 from typing import Any
 
 from benchmarker import registry
@@ -30,6 +29,7 @@ from benchmarker.experiment.acceptance import LIMITS
 from benchmarker.experiment.options import OPTION_OF_KEY
 from benchmarker.experiment.training_settings import OWNER, is_of_training
 from benchmarker.problems.layers.declared import LOSSES, layer_faults
+from benchmarker.quick_dataclass import dataclass
 from benchmarker.training.fields import TableOf
 from benchmarker.training.recipe import Training
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import dataclasses
 import re
 from collections.abc import Iterator, Mapping, Sequence, Set
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +20,7 @@ from benchmarker.experiment.options import OPTION_OF_KEY
 from benchmarker.experiment.planning import matrix
 from benchmarker.experiment.spec import Experiment
 from benchmarker.experiment.suitability import unsupported_reason
+from benchmarker.quick_dataclass import dataclass
 
 _LAYER = re.compile(r"layer (\d+)")
 _DEPENDS: Mapping[str, frozenset[str]] = {

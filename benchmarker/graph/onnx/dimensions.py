@@ -5,11 +5,11 @@ from __future__ import annotations
 import keyword
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 from benchmarker.errors import UsageError
 from benchmarker.graph.names import free_name
 from benchmarker.graph.onnx.plain import PlainModel, Tensor
+from benchmarker.quick_dataclass import dataclass
 
 RESERVED = ("loss",)
 """Names of the problem's other parameters."""

@@ -7,12 +7,13 @@ bias take (Jacob et al. 2017, arXiv 1712.05877, section 3.2).
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 from benchmarker.graph.graph import Graph
 from benchmarker.graph.names import free_name
 from benchmarker.graph.types import Distribution, Node, Parameter, TensorType
+from benchmarker.quick_dataclass import dataclass
 
 Values = Mapping[str, Any]
 

@@ -9,12 +9,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 from benchmarker.graph.graph import Graph
 from benchmarker.graph.names import free_name
 from benchmarker.graph.types import Node
+from benchmarker.quick_dataclass import dataclass
 
 OPERATOR = "quantize_dequantize"
 WEIGHT_STEPS = 127

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import Any
 
 from benchmarker.machine.procfs.files import ROOT, integer, read_integer, read_pairs, read_text
+from benchmarker.quick_dataclass import dataclass
 
 MOUNT = "sys/fs/cgroup"
 UNLIMITED = 2**60

@@ -6,10 +6,10 @@ import os
 import re
 import time
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 from benchmarker.machine.procfs.files import ROOT, integer, read_integer, read_text
+from benchmarker.quick_dataclass import dataclass
 
 CPUS = "sys/devices/system/cpu"
 RESOURCES = ("cpu", "io", "memory")

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 
 from benchmarker.machine.procfs.counters import Transfers, tick_seconds
 from benchmarker.machine.procfs.files import ROOT, integer, read_pairs
+from benchmarker.quick_dataclass import dataclass
 
 
 @dataclass(frozen=True)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, field, replace
 from typing import Any
 
 from benchmarker import registry
@@ -22,6 +22,7 @@ from benchmarker.experiment.setting_faults import setting_faults
 from benchmarker.experiment.settings import choices, chosen_options
 from benchmarker.machine.threads import default_threads
 from benchmarker.orchestration.jobs.unpack_onnx import node_tests
+from benchmarker.quick_dataclass import dataclass
 from benchmarker.worker.job import Job
 from benchmarker.worker.other_jobs import (
     ConformanceJob,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -26,6 +26,7 @@ from benchmarker.orchestration.jobs.equivalence_request import (
     framework_unsupported_reason,
 )
 from benchmarker.orchestration.references import REFERENCE
+from benchmarker.quick_dataclass import dataclass
 from benchmarker.worker.other_jobs import ProbesJob
 from benchmarker.worker.verification.equivalence import Quantity, TieFinding, as_expected, compare
 from benchmarker.worker.verification.findings import Check

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, field
 from typing import Any
 
+from benchmarker.quick_dataclass import dataclass
 from benchmarker.worker.verification.equivalence import Quantity, TieFinding
 from benchmarker.worker.verification.findings import FAILED, Check
 

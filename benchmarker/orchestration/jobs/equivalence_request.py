@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 
 from benchmarker.api.problem_scheme import ProblemReference
 from benchmarker.errors import UsageError, did_you_mean
@@ -12,6 +12,7 @@ from benchmarker.experiment.framework_version import parse_framework
 from benchmarker.experiment.settings import single_values
 from benchmarker.experiment.spec import Experiment, RunSpec
 from benchmarker.experiment.suitability import unsupported_reason, without_interpreter
+from benchmarker.quick_dataclass import dataclass
 from benchmarker.worker.verification.probes import OWN, PROBES
 
 SIZES = ("reduced", "full")

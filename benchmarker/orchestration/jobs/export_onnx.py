@@ -7,7 +7,7 @@ import shutil
 import stat
 import tempfile
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +25,7 @@ from benchmarker.graph.onnx.writer.operators import OnnxOperators
 from benchmarker.graph.support import check_operators
 from benchmarker.machine.threads import default_threads
 from benchmarker.orchestration.jobs.unpack_onnx import FRAMEWORK
+from benchmarker.quick_dataclass import dataclass
 from benchmarker.version import __version__
 from benchmarker.worker.other_jobs import EXAMPLE, ExportJob
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -28,6 +27,7 @@ from benchmarker.execution.outcomes import Failure
 from benchmarker.experiment.framework_version import parse_framework
 from benchmarker.machine.threads import default_threads
 from benchmarker.orchestration.events import check_groups
+from benchmarker.quick_dataclass import dataclass
 from benchmarker.worker.other_jobs import LatencyJob
 
 NUMPY = "NumPy"

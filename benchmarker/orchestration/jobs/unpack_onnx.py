@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
@@ -28,6 +27,7 @@ from benchmarker.execution.isolated import run_isolated
 from benchmarker.files import sha256_of
 from benchmarker.graph.onnx.plain import FORM, MODEL_FILE
 from benchmarker.machine.kept_facts import load_as
+from benchmarker.quick_dataclass import dataclass
 from benchmarker.worker.other_jobs import UnpackJob
 
 _MODELS = "*[0-9a-f]"

@@ -6,13 +6,13 @@ import contextlib
 import io
 import subprocess
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
 from benchmarker.errors import BenchmarkerError, UsageError, missing_package, printable
 from benchmarker.orchestration.submission.resources import Resources
+from benchmarker.quick_dataclass import dataclass
 
 BATCH_ENGINES = ("slurm", "pbs", "pbs_classic", "lsf")
 """Engines whose jobs are scripts."""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +11,7 @@ from benchmarker.errors import UsageError, printable
 from benchmarker.files import open_regular, read_regular
 from benchmarker.orchestration.submission.engine import Engine, EngineState
 from benchmarker.orchestration.submission.state import Submission, part_folder
+from benchmarker.quick_dataclass import dataclass
 
 CANCELLED = "cancelled"
 """File of a part that was cancelled."""

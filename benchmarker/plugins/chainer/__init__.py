@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from benchmarker.api.collective import NativeCollectives
 from benchmarker.api.framework import FrameworkPlugin, NativeScheme
 from benchmarker.plugins.common.recorded_variables import names
+from benchmarker.quick_dataclass import dataclass
 
 
 @dataclass(frozen=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -14,6 +14,7 @@ from benchmarker.api.update_rule import ParameterPlace, Shape, UpdateRule
 from benchmarker.errors import UnsupportedError
 from benchmarker.plugins.common.hyperparameters import Hyperparameters
 from benchmarker.plugins.common.layouts import Layout
+from benchmarker.quick_dataclass import dataclass
 from benchmarker.training.optimizers.native_layout import NativeLayout, native_layout
 from benchmarker.training.optimizers.update_graph import UpdateGraph, number_names, totals_graph, update_graph
 

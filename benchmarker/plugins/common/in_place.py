@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, Protocol
 
 from benchmarker.api.update_rule import Shape
 from benchmarker.graph.types import Node
+from benchmarker.quick_dataclass import dataclass
 from benchmarker.training.optimizers.update_graph import GRADIENT, PARAMETER, UpdateGraph
 
 InPlaceUpdate = Callable[[Sequence[float], Sequence[Any]], None]

@@ -5,12 +5,12 @@ Products of matrices are cuBLAS', everything else is cuDNN's.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Annotated
 
 from benchmarker.api.framework import FrameworkPlugin
 from benchmarker.api.rules import Choice
 from benchmarker.plugins.common.recorded_variables import names
+from benchmarker.quick_dataclass import dataclass
 
 DISTRIBUTIONS = ("nvidia-cuda-runtime", "nvidia-cublas", "nvidia-cudnn-cu13")
 """The wheels that hold the libraries."""

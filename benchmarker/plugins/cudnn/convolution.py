@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ctypes
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from benchmarker.errors import UnsupportedError
@@ -13,6 +12,7 @@ from benchmarker.plugins.cudnn.elements import FUSED_MULTIPLY_ADD
 from benchmarker.plugins.cudnn.library import Buffer, Handle, ints
 from benchmarker.plugins.cudnn.operators import ProductOperators
 from benchmarker.plugins.cudnn.place import MIN_RANK, Call, Place, Shape
+from benchmarker.quick_dataclass import dataclass
 
 _CROSS_CORRELATION, _NCHW = 1, 0
 _ALGORITHMS = range(8)

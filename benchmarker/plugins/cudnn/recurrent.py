@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ctypes
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from benchmarker.errors import UnsupportedError
@@ -12,6 +11,7 @@ from benchmarker.graph.attributes import PlainRecurrent, Recurrent
 from benchmarker.plugins.cudnn.convolution import ConvolutionOperators
 from benchmarker.plugins.cudnn.library import Buffer, Handle, ints
 from benchmarker.plugins.cudnn.place import MIN_RANK, Call, Place
+from benchmarker.quick_dataclass import dataclass
 
 if TYPE_CHECKING:
     import numpy.typing as npt

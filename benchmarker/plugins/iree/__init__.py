@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Annotated
 
 from benchmarker.api.framework import FrameworkPlugin
 from benchmarker.api.rules import Choice
 from benchmarker.plugins.common.recorded_variables import names
+from benchmarker.quick_dataclass import dataclass
 
 COMPILER = "iree-base-compiler"
 RUNTIME = "iree-base-runtime"

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Annotated
 
 from benchmarker.api.collective import NativeCollectives
 from benchmarker.api.framework import FrameworkPlugin, NativeScheme
 from benchmarker.api.rules import Choice
 from benchmarker.plugins.common import recorded_variables
+from benchmarker.quick_dataclass import dataclass
 
 
 @dataclass(frozen=True)

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import dataclasses
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from benchmarker.plugins.jax.steps import NODE, UPDATE
+from benchmarker.quick_dataclass import dataclass
 
 _HEADER = re.compile(r"^(?:ENTRY )?%(\S+) \(")
 _INSTRUCTION = re.compile(r"^\s+(ROOT )?%(\S+) = (.*)$")
@@ -38,7 +40,7 @@ class Origin:
 UNKNOWN = Origin(None, "other")
 
 
-@dataclass
+@dataclasses.dataclass
 class _Instruction:
     """A line of the program: its source as JAX named it, what it calls, and what it takes."""
 
@@ -47,7 +49,7 @@ class _Instruction:
     operands: tuple[str, ...]
 
 
-@dataclass
+@dataclasses.dataclass
 class _Computation:
     """A function of the program, its instructions by name in their order."""
 

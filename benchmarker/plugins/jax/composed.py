@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -12,6 +12,7 @@ from benchmarker.api.update_rule import ParameterPlace, UpdateRule
 from benchmarker.plugins.common.composed import started
 from benchmarker.plugins.jax.operators import JaxOperators
 from benchmarker.plugins.jax.tensors import PLAIN, Form, Tensor
+from benchmarker.quick_dataclass import dataclass
 from benchmarker.training.optimizers.advance import advanced
 from benchmarker.training.optimizers.update_graph import number_names, state_shapes
 

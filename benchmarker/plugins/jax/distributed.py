@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, fields
+from dataclasses import fields
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -16,6 +16,7 @@ from benchmarker.plugins.jax.collectives import exchanged_bytes
 from benchmarker.plugins.jax.optimizers import Arrays
 from benchmarker.plugins.jax.program import JaxProgram
 from benchmarker.plugins.jax.steps import Batch, MutableState, State, Steps
+from benchmarker.quick_dataclass import dataclass
 
 if TYPE_CHECKING:
     import numpy.typing as npt

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from benchmarker.api.profile import Call, Profile
 from benchmarker.cache import temporary_folder
 from benchmarker.plugins.jax.attribution import UNKNOWN, Origin
+from benchmarker.quick_dataclass import dataclass
 
 SOURCE = "jax.profiler"
 _STEP = "benchmarker_step"

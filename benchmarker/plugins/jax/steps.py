@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, NamedTuple
 
 from benchmarker.api.optimizer import Optimizer
@@ -12,6 +12,7 @@ from benchmarker.plugins.jax.composed import ComposedUpdate
 from benchmarker.plugins.jax.operators import JaxOperators
 from benchmarker.plugins.jax.optimizers import Arrays, OptimizerState, updated
 from benchmarker.plugins.jax.tensors import Form, Tensor
+from benchmarker.quick_dataclass import dataclass
 
 Batch = Sequence[Any]
 

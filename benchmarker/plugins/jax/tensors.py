@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 from benchmarker.plugins.common.axis_orders import Order, filter_order, graph_order, image_order, inverse
+from benchmarker.quick_dataclass import dataclass
 
 Move = Callable[[Any], Any]
 

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Annotated
 
 from benchmarker.api.framework import FrameworkPlugin, NativeScheme
 from benchmarker.api.rules import Choice
 from benchmarker.plugins.common.recorded_variables import KERAS
+from benchmarker.quick_dataclass import dataclass
 
 
 @dataclass(frozen=True)

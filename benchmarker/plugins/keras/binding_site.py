@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from benchmarker.graph.types import TensorType
@@ -17,6 +16,7 @@ from benchmarker.plugins.common.axis_orders import (
     image_order,
 )
 from benchmarker.plugins.keras.layouts import Native
+from benchmarker.quick_dataclass import dataclass
 
 
 @dataclass(frozen=True)

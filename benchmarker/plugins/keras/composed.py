@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -21,6 +20,7 @@ from benchmarker.plugins.keras.binding_site import Setting
 from benchmarker.plugins.keras.layouts import Native
 from benchmarker.plugins.keras.operators import BINDERS
 from benchmarker.plugins.keras.optimizers import dense
+from benchmarker.quick_dataclass import dataclass
 from benchmarker.training.optimizers.native_layout import NativeLayout
 from benchmarker.training.optimizers.update_graph import UpdateGraph, totals_graph, update_graph
 

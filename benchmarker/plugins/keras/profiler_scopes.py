@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
-from dataclasses import dataclass
 from typing import Any
+
+from benchmarker.quick_dataclass import dataclass
 
 _REPLACED = ("lines", "calls", "predict_function", "train_function")
 """What of a model has another value while it is marked."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from benchmarker.errors import UnsupportedError
@@ -16,6 +15,7 @@ from benchmarker.plugins.mxnet.parameters import Slot, slots
 from benchmarker.plugins.mxnet.profiler import naming
 from benchmarker.plugins.mxnet.shared_statistics import own_statistics, shared_statistics
 from benchmarker.plugins.mxnet.symbol_operators import native_shape
+from benchmarker.quick_dataclass import dataclass
 
 if TYPE_CHECKING:
     import numpy as np

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -14,6 +13,7 @@ from benchmarker.graph.types import Node, Parameter
 from benchmarker.plugins.common.layouts import Layout, recurrent_layouts
 from benchmarker.plugins.mxnet.recurrent import GATES
 from benchmarker.plugins.mxnet.symbol_operators import native_shape
+from benchmarker.quick_dataclass import dataclass
 
 if TYPE_CHECKING:
     import numpy.typing as npt

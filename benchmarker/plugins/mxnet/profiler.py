@@ -6,18 +6,20 @@ operator and notes its symbol's name: an event belongs to the first note after i
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import re
 import time
 from bisect import bisect_left
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from typing import Any
 
 from benchmarker.api.profile import Call, Profile
 from benchmarker.cache import temporary_folder
 from benchmarker.graph.graph import Graph
+from benchmarker.quick_dataclass import dataclass
 
 _WARM = 2
 _OBJECT = re.compile(r"\{[^{}]*\}")
@@ -43,7 +45,7 @@ class Parts:
     update: Callable[[], None]
 
 
-@dataclass
+@dataclasses.dataclass
 class _Notes:
     """When each operator was finished and its symbol's name, when each part was, and when each step began.
 

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from benchmarker.graph.graph import Graph
+from benchmarker.quick_dataclass import dataclass
 
 
 @dataclass(frozen=True)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -20,6 +19,7 @@ from benchmarker.plugins.numpy.operators import NumpyOperators
 from benchmarker.plugins.numpy.optimizers import NATIVE, Update, make_update
 from benchmarker.plugins.numpy.profiler import Recording, RecordingTape
 from benchmarker.plugins.numpy.tape import Rounding, Tape, Variable
+from benchmarker.quick_dataclass import dataclass
 from benchmarker.training.optimizers.advance import places
 
 if TYPE_CHECKING:

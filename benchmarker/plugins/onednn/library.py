@@ -9,12 +9,12 @@ import contextlib
 import ctypes
 import weakref
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from importlib import metadata
 from typing import Any
 
 from benchmarker.errors import UnsupportedError
 from benchmarker.plugins.onednn import DISTRIBUTION
+from benchmarker.quick_dataclass import dataclass
 
 SRC, SRC_1, DST, DST_1, DST_2 = 1, 2, 17, 18, 19
 WEIGHTS, WEIGHTS_1, BIAS, FROM, TO = 33, 34, 41, 1, 17

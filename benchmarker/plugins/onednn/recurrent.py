@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ctypes
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -28,6 +27,7 @@ from benchmarker.plugins.onednn.library import (
 )
 from benchmarker.plugins.onednn.operators import OnednnOperators
 from benchmarker.plugins.onednn.values import Value, View
+from benchmarker.quick_dataclass import dataclass
 
 if TYPE_CHECKING:
     import numpy.typing as npt

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Annotated
 
 from benchmarker.api.framework import FrameworkPlugin
 from benchmarker.api.rules import Choice
+from benchmarker.quick_dataclass import dataclass
 
 
 @dataclass(frozen=True)

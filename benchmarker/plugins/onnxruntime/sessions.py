@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from benchmarker.api.framework import Device
 from benchmarker.errors import UnsupportedError
 from benchmarker.plugins.common.onnx.model import OnnxModel
+from benchmarker.quick_dataclass import dataclass
 
 if TYPE_CHECKING:
     from benchmarker.plugins.onnxruntime import Options

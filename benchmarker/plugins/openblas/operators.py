@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -11,6 +10,7 @@ import numpy as np
 from benchmarker.graph.attributes import Gemm
 from benchmarker.graph.operators import Operators
 from benchmarker.plugins.openblas.library import ROW_MAJOR, TRANSPOSED, Product
+from benchmarker.quick_dataclass import dataclass
 
 if TYPE_CHECKING:
     import numpy.typing as npt

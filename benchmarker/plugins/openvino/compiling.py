@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from benchmarker.cache import temporary_folder
 from benchmarker.errors import UnsupportedError
 from benchmarker.plugins.common.onnx.model import OnnxModel
+from benchmarker.quick_dataclass import dataclass
 
 if TYPE_CHECKING:
     from benchmarker.plugins.openvino import Options

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import time
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from benchmarker.api.profile import Call, Profile
 from benchmarker.graph.onnx.writer.lowering import Lowered
 from benchmarker.graph.onnx.writer.nodes import OnnxNode
 from benchmarker.plugins.common.onnx.origins import Origins
+from benchmarker.quick_dataclass import dataclass
 
 _WARM_UP = 2
 _PRODUCTS = ("Gemm", "MatMul")

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from benchmarker.api.framework import FrameworkPlugin
 from benchmarker.plugins.common.recorded_variables import names
+from benchmarker.quick_dataclass import dataclass
 
 
 @dataclass(frozen=True)

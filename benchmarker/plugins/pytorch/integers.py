@@ -6,7 +6,6 @@ and what nobody reads then is left out.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from benchmarker.errors import UnsupportedError
@@ -21,6 +20,7 @@ from benchmarker.plugins.pytorch.quantizing import (
     in_steps,
 )
 from benchmarker.plugins.pytorch.tracing import pad_argument, shape_of
+from benchmarker.quick_dataclass import dataclass
 
 if TYPE_CHECKING:
     from benchmarker.plugins.pytorch import Options

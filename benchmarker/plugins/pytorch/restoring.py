@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -18,6 +17,7 @@ from benchmarker.plugins.pytorch.modifiers import averages_of
 from benchmarker.plugins.pytorch.skipping import SkippedUpdates
 from benchmarker.plugins.pytorch.tensors import Tensors, to_numpy
 from benchmarker.plugins.pytorch.training import LETTERS, state_of
+from benchmarker.quick_dataclass import dataclass
 from benchmarker.training.optimizers.modified import AVERAGE
 
 if TYPE_CHECKING:

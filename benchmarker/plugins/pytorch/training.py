@@ -5,7 +5,6 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass
 from typing import Any
 
 from benchmarker.api.optimizer import Optimizer
@@ -15,6 +14,7 @@ from benchmarker.errors import UnsupportedError
 from benchmarker.plugins.common.hyperparameters import Hyperparameters
 from benchmarker.plugins.pytorch.composed import ComposedOptimizer
 from benchmarker.plugins.pytorch.modifiers import averages_of, decays, grouped, native_kind
+from benchmarker.quick_dataclass import dataclass
 from benchmarker.training.optimizers.adafactor import MIN_SCALE
 from benchmarker.training.optimizers.modified import AVERAGE
 

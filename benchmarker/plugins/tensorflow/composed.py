@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -18,6 +18,7 @@ from benchmarker.plugins.tensorflow.layouts import WeightLayout
 from benchmarker.plugins.tensorflow.operators import TensorFlowOperators
 from benchmarker.plugins.tensorflow.optimizers import UpdateRule, is_native
 from benchmarker.plugins.tensorflow.tensors import Tensor
+from benchmarker.quick_dataclass import dataclass
 from benchmarker.training.optimizers.advance import advanced, places
 
 if TYPE_CHECKING:

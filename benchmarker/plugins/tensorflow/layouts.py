@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -21,6 +20,7 @@ from benchmarker.plugins.common.axis_orders import (
 from benchmarker.plugins.common.image_flow import ImageFlow
 from benchmarker.plugins.common.layouts import Layout, flattened, permuted
 from benchmarker.plugins.tensorflow.tensors import Columns, Tensor
+from benchmarker.quick_dataclass import dataclass
 
 if TYPE_CHECKING:
     import numpy.typing as npt

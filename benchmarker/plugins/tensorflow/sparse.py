@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -13,6 +12,7 @@ from benchmarker.plugins.common.axis_orders import graph_order
 from benchmarker.plugins.common.layouts import sparse_operands
 from benchmarker.plugins.tensorflow.layouts import WeightLayout
 from benchmarker.plugins.tensorflow.tensors import Tensor
+from benchmarker.quick_dataclass import dataclass
 
 if TYPE_CHECKING:
     import numpy.typing as npt

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 from benchmarker.plugins.common.axis_orders import Order, inverse
+from benchmarker.quick_dataclass import dataclass
 
 
 @dataclass(frozen=True)

@@ -7,13 +7,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
 
 from benchmarker.errors import UsageError
 from benchmarker.graph.network import Network
 from benchmarker.graph.recorder import Value
 from benchmarker.graph.types import Distribution
 from benchmarker.problems.layers.sizes import quotient
+from benchmarker.quick_dataclass import dataclass
 
 
 @dataclass(frozen=True)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Annotated
 
 from benchmarker.api.rules import Whole
@@ -18,6 +17,7 @@ from benchmarker.problems.layers.attention import (
     to_rows,
     to_samples,
 )
+from benchmarker.quick_dataclass import dataclass
 
 Length = Annotated[int, Whole(1, 2**20)]
 """A parameter that is the tokens of a sample, whose segments are listed one by one."""

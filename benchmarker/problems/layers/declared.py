@@ -9,13 +9,13 @@ from __future__ import annotations
 import dataclasses
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Annotated, Any, Tuple, Union
 
 from benchmarker.api.given_values import plain, shown
 from benchmarker.api.rules import Choice, Flag, Found, Real, Rule, Sizes, Whole, Window
 from benchmarker.api.tables import field_rules, required_fields
 from benchmarker.errors import UsageError, did_you_mean
+from benchmarker.quick_dataclass import dataclass
 
 ACTIVATIONS = ("linear", "relu", "sigmoid", "tanh", "gelu", "silu")
 LOSSES = ("cross_entropy", "mean_squared_error", "soft_cross_entropy")
@@ -182,7 +182,7 @@ class Nested(Rule):
         return {"type": "array", "items": {"$ref": "#/$defs/layer"}, "minItems": self.fewest}
 
 
-@dataclass(frozen=True, init=False)
+@dataclasses.dataclass(frozen=True, init=False)
 class Residual(Layer):
     """``activation(layers(x) + shortcut(x))``; without a shortcut, ``x`` itself is added.
 

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 
 from benchmarker.errors import UsageError
 from benchmarker.graph.network import Network
 from benchmarker.graph.recorder import Value
 from benchmarker.graph.types import Distribution
+from benchmarker.quick_dataclass import dataclass
 
 
 def helix(atoms: int) -> list[tuple[float, float, float]]:

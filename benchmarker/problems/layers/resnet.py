@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
 
 from benchmarker.graph.network import Network
 from benchmarker.graph.recorder import Value
 from benchmarker.problems.layers.sizes import counts, scaled
+from benchmarker.quick_dataclass import dataclass
 
 STAGES = (64, 128, 256, 512)
 """Filters of the 3x3 convolutions in each stage (table 1)."""

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from benchmarker.graph.network import Network
 from benchmarker.graph.recorder import Value
 from benchmarker.problems.layers.sizes import scaled
+from benchmarker.quick_dataclass import dataclass
 
 FILTERS = (64, 128, 256, 512, 512)
 """Of the 3x3 convolutions before each pooling (table 1)."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from datetime import datetime, timedelta, timezone
 from pathlib import Path
 from typing import Any
@@ -13,6 +13,7 @@ from benchmarker.api.launcher import Event
 from benchmarker.execution.compile_caches import CompileCacheUse
 from benchmarker.execution.environments import Interpreter
 from benchmarker.experiment.spec import RunSpec
+from benchmarker.quick_dataclass import dataclass
 
 
 @dataclass(frozen=True)

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from operator import attrgetter
 from typing import Any
 
 import msgspec
 
 from benchmarker.machine.typed_values import decoder, typed
+from benchmarker.quick_dataclass import dataclass
 from benchmarker.records.schema.kinds import MEMBERS, NARROWED, REQUIRED
 from benchmarker.records.schema.members import Group, Value, members_of
 from benchmarker.records.schema.record import Record

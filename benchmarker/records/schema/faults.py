@@ -5,10 +5,10 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from benchmarker.errors import nearest
+from benchmarker.quick_dataclass import dataclass
 
 Node = Mapping[str, Any]
 Steps = tuple[str | int, ...]

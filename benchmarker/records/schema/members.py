@@ -7,13 +7,13 @@ import functools
 import inspect
 import sys
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from types import NoneType, UnionType
 from typing import Annotated, Any, Literal, TypeGuard, Union, get_args, get_origin
 
 import msgspec
 from msgspec import structs
 
+from benchmarker.quick_dataclass import dataclass
 from benchmarker.records.schema.kinds import MEMBERS, READING, UNIT, Since
 from benchmarker.records.schema.versions import VERSIONS
 

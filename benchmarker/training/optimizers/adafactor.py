@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Dict, Tuple
 
 from benchmarker.api.update_rule import POSITIVE, Given, ParameterPlace, Shape, UpdateRule, constant
+from benchmarker.quick_dataclass import dataclass
 from benchmarker.training.optimizers.arithmetic import shrunk, square, subtracted
 
 if TYPE_CHECKING:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, Dict, Tuple
 
 from benchmarker.api.update_rule import POSITIVE, RATIO, Given, UpdateRule, constant
+from benchmarker.quick_dataclass import dataclass
 from benchmarker.training.optimizers.arithmetic import (
     added,
     norm,

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, Dict, Tuple
 
 from benchmarker.api.update_rule import RATIO, Given, ParameterPlace, Shape, constant
+from benchmarker.quick_dataclass import dataclass
 from benchmarker.training.optimizers.adam import AdamW
 from benchmarker.training.optimizers.arithmetic import added, norm, shrunk, subtracted
 

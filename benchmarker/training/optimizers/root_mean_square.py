@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Dict, Tuple
 
 from benchmarker.api.update_rule import RATIO, Given, UpdateRule, constant
+from benchmarker.quick_dataclass import dataclass
 from benchmarker.training.optimizers.arithmetic import average, square, subtracted, with_decay
 
 if TYPE_CHECKING:

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Dict, Tuple
 
 from benchmarker.api.update_rule import RATIO, Given, ParameterPlace, UpdateRule, constant
+from benchmarker.quick_dataclass import dataclass
 from benchmarker.training.optimizers.arithmetic import (
     average,
     corrected_root,

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from typing import Any, Dict, List, Optional, Tuple
 
 from benchmarker.api.update_rule import Given, ParameterPlace, Shape, UpdateRule
 from benchmarker.graph.graph import Graph
 from benchmarker.graph.network import Network
 from benchmarker.graph.recorder import Value
+from benchmarker.quick_dataclass import dataclass
 from benchmarker.training.optimizers.advance import updated
 from benchmarker.training.optimizers.native_layout import NativeLayout
 

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from benchmarker.api.program import Program
 from benchmarker.graph.graph import Graph
 from benchmarker.graph.transformations.side_by_side import prefix_of, side_by_side
+from benchmarker.quick_dataclass import dataclass
 from benchmarker.worker.conformance.cases import OperatorCase
 from benchmarker.worker.conformance.result import CheckResult, Measurement
 from benchmarker.worker.conformance.subject import (

@@ -18,7 +18,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -29,6 +28,7 @@ from benchmarker.errors import UnsupportedError
 from benchmarker.graph.graph import Graph
 from benchmarker.graph.operators import STOPS
 from benchmarker.graph.types import Distribution, TensorType
+from benchmarker.quick_dataclass import dataclass
 from benchmarker.worker.conformance.cases import OPERATOR_CASES, OperatorCase
 from benchmarker.worker.conformance.result import CheckFailed, Measurement, Skipped
 from benchmarker.worker.conformance.subject import (

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -20,6 +19,7 @@ from benchmarker.graph.onnx.reader.outputs import output_value
 from benchmarker.graph.onnx.reader.values import Known
 from benchmarker.graph.onnx.unpacking import describe
 from benchmarker.graph.types import Distribution
+from benchmarker.quick_dataclass import dataclass
 
 if TYPE_CHECKING:
     import numpy.typing as npt

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -14,6 +13,7 @@ from benchmarker.data import values
 from benchmarker.errors import BenchmarkerError, UnsupportedError
 from benchmarker.graph.onnx.reader.importer import UnsupportedModelError
 from benchmarker.graph.support import check_operators
+from benchmarker.quick_dataclass import dataclass
 from benchmarker.worker.conformance.onnx_cases import CaseGraph, NodeCase, case_graph, read_cases
 from benchmarker.worker.program import ProgramBuilder
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib
 import pkgutil
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -17,6 +17,7 @@ from benchmarker.api.program import Program
 from benchmarker.errors import BenchmarkerError, first_line
 from benchmarker.graph.cost import graph_cost
 from benchmarker.graph.graph import Graph
+from benchmarker.quick_dataclass import dataclass
 from benchmarker.worker.conformance.result import CheckFailed, Measurement, Skipped
 from benchmarker.worker.conformance.subject import (
     Check,

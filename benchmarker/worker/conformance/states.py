@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from functools import lru_cache, partial
 from typing import TYPE_CHECKING, Any
 
@@ -14,6 +13,7 @@ from benchmarker.api.optimizer import Optimizer
 from benchmarker.graph.graph import Graph
 from benchmarker.graph.initializers import ZEROS
 from benchmarker.graph.network import Network
+from benchmarker.quick_dataclass import dataclass
 from benchmarker.worker.conformance.result import OPERATOR_TOLERANCE, CheckFailed, Measurement, relative_error
 from benchmarker.worker.conformance.subject import Check, Subject, draw_batch, draw_parameters
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -18,6 +17,7 @@ from benchmarker.graph.graph import Graph
 from benchmarker.graph.support import missing_operators
 from benchmarker.graph.types import Distribution, TensorType
 from benchmarker.plugins.numpy.framework import NumpyFramework
+from benchmarker.quick_dataclass import dataclass
 from benchmarker.worker.conformance.result import (
     NO_MEANING,
     OPERATOR_TOLERANCE,

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -20,6 +19,7 @@ from benchmarker.graph.graph import Graph
 from benchmarker.graph.types import Node
 from benchmarker.graph.windows import MaxPooling
 from benchmarker.plugins.numpy.windows import windows_over
+from benchmarker.quick_dataclass import dataclass
 from benchmarker.worker.conformance.cases import Operand, OperatorCase
 from benchmarker.worker.conformance.result import CheckFailed, Measurement
 from benchmarker.worker.conformance.subject import Check, Subject, draw_parameters, reference_program

@@ -6,8 +6,9 @@ import os
 import resource
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
+
+from benchmarker.quick_dataclass import dataclass
 
 UPTIME = Path("/proc/uptime")
 RESOLUTION_SECONDS = 0.01

@@ -8,7 +8,6 @@ import resource
 import time
 import weakref
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +16,7 @@ from benchmarker.machine.procfs.control_groups import Throttling, throttling
 from benchmarker.machine.procfs.counters import CpuTimes, Transfers
 from benchmarker.machine.procfs.files import ROOT
 from benchmarker.machine.procfs.processes import Process, ThreadTime
+from benchmarker.quick_dataclass import dataclass
 
 MAX_FOREIGN = 3
 MIN_CORES = 0.01

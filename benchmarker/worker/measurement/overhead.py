@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from typing import Any
 
+from benchmarker.quick_dataclass import dataclass
 from benchmarker.worker.measurement import sampling
 
 NULL_STEPS = 2000

@@ -10,10 +10,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import cache
 from typing import Optional
 
+from benchmarker.quick_dataclass import dataclass
 from benchmarker.statistics import percentile
 
 CONFIDENCE = 0.99

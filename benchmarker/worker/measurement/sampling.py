@@ -9,8 +9,9 @@ import time
 from array import array
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from typing import Any
+
+from benchmarker.quick_dataclass import dataclass
 
 PULSE_SECONDS = 0.05
 """How often, at most, something else is done between two samples."""

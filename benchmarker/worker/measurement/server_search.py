@@ -7,9 +7,10 @@ answer is searched by the same code. Latencies are assumed to rise with the rate
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import Any, Optional
 
+from benchmarker.quick_dataclass import dataclass
 from benchmarker.worker.measurement.percentile_bounds import MET, MISSED
 
 RESOLUTION = 1.05

@@ -6,9 +6,9 @@ import sys
 import time
 from array import array
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any, Optional
 
+from benchmarker.quick_dataclass import dataclass
 from benchmarker.worker.measurement.sampling import Clock, Feed, Step, Synchronize
 
 SPIN_NANOSECONDS = 500_000

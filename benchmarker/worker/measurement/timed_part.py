@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from typing import Any, Optional
 
 from benchmarker.api.program import Program
 from benchmarker.api.scenario import OFFLINE, SERVER
+from benchmarker.quick_dataclass import dataclass
 from benchmarker.worker.channel import Channel
 from benchmarker.worker.job import RunJob
 from benchmarker.worker.measurement import evidence, overhead, sampling, scenarios

@@ -5,9 +5,9 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from typing import Any
 
+from benchmarker.quick_dataclass import dataclass
 from benchmarker.worker import facts
 from benchmarker.worker.channel import Channel
 from benchmarker.worker.job import RunJob

@@ -6,9 +6,9 @@ import math
 import time
 from array import array
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
+from benchmarker.quick_dataclass import dataclass
 from benchmarker.worker.channel import Channel
 from benchmarker.worker.measurement import evidence
 from benchmarker.worker.measurement.sampling import Samples

@@ -6,7 +6,7 @@ import math
 import os
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
@@ -15,6 +15,7 @@ from benchmarker.api.collective import Collective, CollectiveProgram, of_problem
 from benchmarker.api.framework import Framework, FrameworkPlugin
 from benchmarker.api.program import Program
 from benchmarker.problems.files import load_object
+from benchmarker.quick_dataclass import dataclass
 from benchmarker.worker.channel import Channel
 from benchmarker.worker.job import CollectiveJob
 from benchmarker.worker.loading import load_problem, load_scheme, problem_graph

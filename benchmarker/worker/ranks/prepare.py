@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
@@ -13,6 +13,7 @@ from benchmarker.api.framework import Framework, FrameworkPlugin
 from benchmarker.api.scheme import Communicator, Scheme
 from benchmarker.graph.graph import Graph
 from benchmarker.problems.files import load_object
+from benchmarker.quick_dataclass import dataclass
 from benchmarker.worker.channel import Channel
 from benchmarker.worker.job import RankJob
 from benchmarker.worker.loading import load_framework_plugin, problem_graph

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import math
 import time
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
+from benchmarker.quick_dataclass import dataclass
 from benchmarker.worker.channel import Channel
 from benchmarker.worker.job import RankJob
 from benchmarker.worker.measurement import evidence, overhead, sampling

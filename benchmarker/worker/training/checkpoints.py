@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, replace
 from datetime import datetime, timezone
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Optional
@@ -19,6 +19,7 @@ from benchmarker.data.samplers import order_digest
 from benchmarker.errors import BenchmarkerError
 from benchmarker.files import staged
 from benchmarker.graph.graph import Graph
+from benchmarker.quick_dataclass import dataclass
 from benchmarker.training.checkpoint import (
     About,
     Checkpoint,

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import dataclasses
 import math
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, fields
 from typing import Any, Optional
 
+from benchmarker.quick_dataclass import dataclass
 from benchmarker.training.recipe import ACCURACY, METRICS, Training
 
 TARGET, STEPS, EPOCHS, SECONDS, LOSS, NO_IMPROVEMENT, DIVERGED = (
@@ -20,7 +22,7 @@ TARGET, STEPS, EPOCHS, SECONDS, LOSS, NO_IMPROVEMENT, DIVERGED = (
 """Why a training ended."""
 
 
-@dataclass
+@dataclasses.dataclass
 class Clocks:
     """Where the time of a training went, nanoseconds; each part is in one of them only.
 

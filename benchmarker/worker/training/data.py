@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -14,6 +13,7 @@ from benchmarker.data.splits import Split
 from benchmarker.data.stored import StoredData
 from benchmarker.data.training_batches import FeedSpec, TrainingBatches
 from benchmarker.graph.graph import Graph
+from benchmarker.quick_dataclass import dataclass
 from benchmarker.training.recipe import Training
 
 

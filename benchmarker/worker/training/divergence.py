@@ -8,10 +8,11 @@ lets them.
 
 from __future__ import annotations
 
+import dataclasses
 import math
 import time
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, field
 from typing import TYPE_CHECKING, Any, Dict, List, Optional, Tuple
 
 import numpy as np
@@ -22,6 +23,7 @@ from benchmarker.errors import UsageError
 from benchmarker.graph.graph import Graph
 from benchmarker.plugins.common.hyperparameters import Hyperparameters
 from benchmarker.plugins.numpy.equations import Equations
+from benchmarker.quick_dataclass import dataclass
 from benchmarker.training.optimizers.advance import places
 from benchmarker.worker.training.rates import Rates
 from benchmarker.worker.verification import reference
@@ -75,7 +77,7 @@ def check_divergence(steps: Optional[int], graph: Graph, most: int) -> None:
         )
 
 
-@dataclass
+@dataclasses.dataclass
 class ParameterDivergence:
     """Differences of one parameter, an item per step that is told of.
 
@@ -99,7 +101,7 @@ class ParameterDivergence:
     free_max: List[Share] = field(default_factory=list)
 
 
-@dataclass
+@dataclasses.dataclass
 class Divergence:
     """What was found.
 

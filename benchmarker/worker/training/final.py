@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -14,6 +14,7 @@ from benchmarker.api.program import Program
 from benchmarker.errors import UnsupportedError
 from benchmarker.graph.graph import Graph
 from benchmarker.plugins.numpy.equations import evaluated
+from benchmarker.quick_dataclass import dataclass
 from benchmarker.training.optimizers.advance import places
 from benchmarker.worker.training.evaluation import Evaluator
 from benchmarker.worker.verification import reference

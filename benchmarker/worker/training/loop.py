@@ -6,10 +6,10 @@ import math
 import time
 from array import array
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Optional
 
 from benchmarker.api.program import Program
+from benchmarker.quick_dataclass import dataclass
 from benchmarker.training.checkpoint import Place
 from benchmarker.training.recipe import Training
 from benchmarker.worker.training.curve import DIVERGED, EPOCHS, SECONDS, STEPS, Clocks, Curve, Row

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Optional
 
@@ -13,6 +13,7 @@ import numpy as np
 from benchmarker.api.program import Program
 from benchmarker.data import values
 from benchmarker.graph.graph import Graph
+from benchmarker.quick_dataclass import dataclass
 from benchmarker.training.checkpoint import CheckpointSettings, Writer
 from benchmarker.training.fields import made
 from benchmarker.training.recipe import Training

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, replace
 from typing import Any
 
+from benchmarker.quick_dataclass import dataclass
 from benchmarker.worker.verification.low_precision import FRACTION_BITS
 from benchmarker.worker.verification.samples import errors
 from benchmarker.worker.verification.tolerances import FLOOR, MAX_TOLERANCE, Expected, Tolerance, tolerances

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, replace
 from typing import Any
 
+from benchmarker.quick_dataclass import dataclass
 from benchmarker.worker.verification.tolerances import Expected, too_ill_conditioned
 from benchmarker.worker.verification.verdicts import TensorVerdict
 

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from itertools import repeat
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from benchmarker.api.optimizer import Optimizer
+from benchmarker.quick_dataclass import dataclass
 from benchmarker.training.optimizers.advance import kept_numbers, places
 from benchmarker.worker.measurement.lateness import share_late
 from benchmarker.worker.verification.further_steps import FurtherSteps, require_gradients

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from benchmarker.api.program import Program
 from benchmarker.errors import UnsupportedError
+from benchmarker.quick_dataclass import dataclass
 from benchmarker.worker.job import RunJob
 from benchmarker.worker.measurement.lateness import Collected
 from benchmarker.worker.verification.budget import Budget

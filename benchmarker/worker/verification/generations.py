@@ -7,7 +7,6 @@ turned: where two scores are nearer to each other than what they may be off by, 
 from __future__ import annotations
 
 import functools
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -17,6 +16,7 @@ from benchmarker.api.generation import PROMPT, STEP
 from benchmarker.api.optimizer import Optimizer
 from benchmarker.errors import BenchmarkerError, plural
 from benchmarker.graph.graph import Graph
+from benchmarker.quick_dataclass import dataclass
 from benchmarker.worker.generation import GenerationProgram, completed, stage_graph, with_constants
 from benchmarker.worker.job import ReferenceJob, RunJob
 from benchmarker.worker.loading import problem_graph

@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from itertools import count, cycle
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from benchmarker.data import values
+from benchmarker.quick_dataclass import dataclass
 from benchmarker.worker.loading import problem_graph
 from benchmarker.worker.verification import reference
 from benchmarker.worker.verification.calls_again import FURTHER, further_calls

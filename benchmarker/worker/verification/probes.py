@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -14,6 +14,7 @@ from benchmarker.data import values
 from benchmarker.graph.graph import Graph
 from benchmarker.graph.transformations.dropout_masks import with_given_masks
 from benchmarker.graph.types import Distribution, TensorType
+from benchmarker.quick_dataclass import dataclass
 from benchmarker.worker.verification import low_precision
 
 if TYPE_CHECKING:

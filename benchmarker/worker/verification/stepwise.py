@@ -7,13 +7,14 @@ that rounding switches moves all that comes later. A single step has no time to.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from benchmarker.plugins.numpy.equations import Equations
+from benchmarker.quick_dataclass import dataclass
 from benchmarker.training.optimizers.advance import places
 from benchmarker.worker.verification import reference
 from benchmarker.worker.verification.archive import open_archive

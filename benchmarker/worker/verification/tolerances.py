@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 
+from benchmarker.quick_dataclass import dataclass
 from benchmarker.worker.verification.low_precision import FRACTION_BITS, MODELLED
 from benchmarker.worker.verification.samples import Errors, TensorSample, largest_element, size_of
 

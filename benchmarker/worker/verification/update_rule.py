@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
@@ -21,6 +21,7 @@ from benchmarker.api.program import Program
 from benchmarker.api.update_rule import ParameterPlace
 from benchmarker.errors import UnsupportedError
 from benchmarker.plugins.numpy.equations import Equations, places_of, start_state
+from benchmarker.quick_dataclass import dataclass
 from benchmarker.worker.verification.samples import NO_ERRORS, TensorSample, sample_places
 from benchmarker.worker.verification.tolerances import EPSILON, REVERSED_UPDATE, Expected, Tolerance
 from benchmarker.worker.verification.verdicts import TensorVerdict, judge_sample

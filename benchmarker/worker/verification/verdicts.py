@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from benchmarker.quick_dataclass import dataclass
 from benchmarker.worker.verification.samples import (
     TensorSample,
     errors,

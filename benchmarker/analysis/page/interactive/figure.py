@@ -10,7 +10,6 @@ from __future__ import annotations
 import math
 import textwrap
 from collections.abc import Sequence
-from dataclasses import dataclass
 from datetime import datetime, timezone
 from typing import Any
 
@@ -20,6 +19,7 @@ from benchmarker.analysis.charts.palette import FULL, LESS, MIDDLE, MORE, PALE
 from benchmarker.analysis.page.interactive.intervals import is_cut, with_intervals
 from benchmarker.analysis.page.interactive.markers import hatched, is_marked, marker
 from benchmarker.api.chart import Axis, Chart, Heat, Mark, Panel, Place, Series
+from benchmarker.quick_dataclass import dataclass
 
 Figure = dict[str, Any]
 MAX_POINTS = 40_000

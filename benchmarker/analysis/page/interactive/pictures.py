@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 
 from benchmarker import registry
 from benchmarker.analysis.charts import chart, kinds
@@ -12,6 +11,7 @@ from benchmarker.analysis.page.interactive.figure import Drawn, draw
 from benchmarker.api.chart import Chart, Panel
 from benchmarker.errors import PluginError, UsageError
 from benchmarker.experiment.keys import canonical
+from benchmarker.quick_dataclass import dataclass
 from benchmarker.records.lookup import value_at
 from benchmarker.records.schema import Record
 

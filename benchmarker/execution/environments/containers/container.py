@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
+
+from benchmarker.quick_dataclass import dataclass
 
 HOME = "/tmp"  # noqa: S108 - inside, where it is empty and nobody else's
 SEARCHED = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"

@@ -8,12 +8,12 @@ import json
 import os
 import stat
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
 from benchmarker.cache import home, load_json, store_json
 from benchmarker.errors import UsageError
 from benchmarker.files import sha256_of
+from benchmarker.quick_dataclass import dataclass
 
 OURS = ("/dev", "/proc", "/sys", "/tmp")  # noqa: S108 - inside
 """What comes from the machine, or is empty, whatever the image has there."""

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from pathlib import Path
 
 from benchmarker.api.given_values import expanded
+from benchmarker.quick_dataclass import dataclass
 
 PREFIX = "container:"
 ENGINES = ("bubblewrap", "charliecloud", "apptainer", "podman", "docker")

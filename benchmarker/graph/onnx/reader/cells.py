@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -13,6 +12,7 @@ from benchmarker.graph.onnx.reader.elementwise import cast
 from benchmarker.graph.onnx.reader.shaping import cut, reshaped
 from benchmarker.graph.onnx.reader.values import Unsupported
 from benchmarker.graph.recorder import Value
+from benchmarker.quick_dataclass import dataclass
 
 MAX_STEPS = 256
 """Of a layer that is unrolled."""

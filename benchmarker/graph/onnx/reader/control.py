@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -11,6 +10,7 @@ import numpy as np
 from benchmarker.graph.onnx.plain import PlainGraph, PlainNode, graph_from_json
 from benchmarker.graph.onnx.reader.values import MISSING, Known, Listed, NotKnown, Operand, Unsupported
 from benchmarker.graph.recorder import Value
+from benchmarker.quick_dataclass import dataclass
 
 MAX_TRIPS = 1000
 """Of a loop that is unrolled."""

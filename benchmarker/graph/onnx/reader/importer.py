@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -52,6 +51,7 @@ from benchmarker.graph.onnx.reader.values import (
 )
 from benchmarker.graph.onnx.reader.weights import named_as_weights
 from benchmarker.graph.recorder import Value
+from benchmarker.quick_dataclass import dataclass
 
 if TYPE_CHECKING:
     import numpy.typing as npt

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from itertools import product
 from typing import TYPE_CHECKING, Any
 
@@ -17,6 +16,7 @@ from benchmarker.graph.onnx.reader.values import Unsupported
 from benchmarker.graph.onnx.reader.windows import pads_of, spatial
 from benchmarker.graph.recorder import Value
 from benchmarker.graph.windows import Shape, halves
+from benchmarker.quick_dataclass import dataclass
 
 if TYPE_CHECKING:
     import numpy.typing as npt

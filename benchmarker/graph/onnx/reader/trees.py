@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -13,6 +12,7 @@ from benchmarker.graph.onnx.reader.estimators import DOMAIN, real, rows_of
 from benchmarker.graph.onnx.reader.scores import answered, transformed, two_columns
 from benchmarker.graph.onnx.reader.values import Unsupported
 from benchmarker.graph.recorder import Value
+from benchmarker.quick_dataclass import dataclass
 
 if TYPE_CHECKING:
     import numpy.typing as npt

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from benchmarker.graph.graph import Graph, apply_node
@@ -11,6 +10,7 @@ from benchmarker.graph.names import numbered_name
 from benchmarker.graph.onnx.writer.nodes import OnnxNode
 from benchmarker.graph.onnx.writer.operators import OnnxOperators
 from benchmarker.graph.types import Node
+from benchmarker.quick_dataclass import dataclass
 
 if TYPE_CHECKING:
     import numpy.typing as npt

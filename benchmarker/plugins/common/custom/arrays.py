@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -13,6 +12,7 @@ from benchmarker.errors import UnsupportedError
 from benchmarker.graph.custom import CppSource, CustomOperator, NativeFunction, NumpyFunction
 from benchmarker.graph.types import TensorType
 from benchmarker.plugins.common.custom.library import Library, Memory, library_of
+from benchmarker.quick_dataclass import dataclass
 
 if TYPE_CHECKING:
     import numpy.typing as npt

@@ -5,11 +5,11 @@ from __future__ import annotations
 import ctypes
 import functools
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from benchmarker.errors import UnsupportedError, UsageError
 from benchmarker.graph.custom import CppSource
 from benchmarker.plugins.common.custom.compiler import compiled
+from benchmarker.quick_dataclass import dataclass
 
 TYPE_CODES = {"float32": 0, "float64": 1, "int64": 2}
 """As in ``benchmarker_operator.h``."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -13,6 +12,7 @@ from benchmarker.graph.graph import Graph
 from benchmarker.graph.onnx.writer.lowering import Lowered, lower
 from benchmarker.graph.onnx.writer.model import make_model, write_model
 from benchmarker.graph.onnx.writer.operators import OnnxOperators
+from benchmarker.quick_dataclass import dataclass
 
 if TYPE_CHECKING:
     import numpy.typing as npt

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -14,6 +14,7 @@ from benchmarker.graph.network import Network
 from benchmarker.graph.operators import OPERATORS, STOPS
 from benchmarker.graph.recorder import Value
 from benchmarker.graph.types import Distribution, TensorType
+from benchmarker.quick_dataclass import dataclass
 from benchmarker.worker.conformance.subject import draw
 
 if TYPE_CHECKING:
