@@ -166,10 +166,15 @@ def _sums(scores: Sequence[float], size: int) -> Floats:
     """Return the sum of every choice of so many scores."""
     if 2 * size > len(scores):  # there are no more choices of the others, but more on the way to them
         return math.fsum(scores) - _sums(scores, len(scores) - size)
-    of_size: list[Floats] = [np.zeros(1), *[np.zeros(0)] * size]
-    for score in scores:
-        joined = [np.concatenate([old, less + score]) for less, old in zip(of_size, of_size[1:])]
-        of_size = [of_size[0], *joined]
+    spare = len(scores) - size
+    # Room for those alone that what is left can still make a choice of so many of.
+    of_size = [np.zeros(math.comb(spare + chosen, chosen)) for chosen in range(size + 1)]
+    counts = [1] + [0] * size
+    for place, score in enumerate(scores):
+        for chosen in range(min(size, place + 1), max(0, place - spare), -1):
+            old, more = counts[chosen], counts[chosen - 1]
+            np.add(of_size[chosen - 1][:more], score, out=of_size[chosen][old : old + more])
+            counts[chosen] += more
     return of_size[size]
 
 
