@@ -78,6 +78,10 @@ class _Layout:
 
     def __init__(self, cls: type[Any]) -> None:
         fields = dataclasses.fields(cls)
+        if not all(f.init and f.hash is None for f in fields):
+            raise TypeError(
+                f"{cls.__qualname__} has a field with init or hash, which is for the library's dataclass"
+            )
         self.by_place = [f.name for f in fields if not getattr(f, "kw_only", False)]
         self.defaults = {f.name: f.default for f in fields}
         self.factories = [(f.name, f.default_factory) for f in fields if f.default_factory is not MISSING]
@@ -184,7 +188,7 @@ def _compare_by_fields(cls: type[Any]) -> None:
 
 @recursive_repr()
 def _repr(self: Any) -> str:
-    shown = ", ".join(f"{field.name}={getattr(self, field.name)!r}" for field in dataclasses.fields(self))
+    shown = ", ".join(f"{f.name}={getattr(self, f.name)!r}" for f in dataclasses.fields(self) if f.repr)
     return f"{self.__class__.__qualname__}({shown})"
 
 

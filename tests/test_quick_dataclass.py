@@ -34,6 +34,7 @@ def _make(dataclass: Callable[..., Callable[[type[Any]], type[Any]]]) -> Made:
         second: str = "x"
         third: list[int] = dataclasses.field(default_factory=list)
         fourth: float = dataclasses.field(default=1.0, compare=False)
+        hidden: int = dataclasses.field(default=5, repr=False)
         kind: ClassVar[str] = "plain"
 
     @dataclass(frozen=True)
@@ -127,7 +128,7 @@ CALLS: list[tuple[str, tuple[Any, ...], dict[str, Any]]] = [
     ("Plain", (), {"third": [1], "first": 3}),
     ("Plain", (1, "z", [2], 4.0), {}),
     ("Derived", (1,), {}),
-    ("Derived", (1, "z", [], 1.0, (2, 3)), {}),
+    ("Derived", (1, "z", [], 1.0, 5, (2, 3)), {}),
     ("Empty", (), {}),
     ("One", (5,), {}),
     ("ByItself", (5,), {}),
@@ -224,7 +225,7 @@ def test_nothing_can_be_set_or_deleted(pair: tuple[Any, Any]) -> None:
     ("values", "given", "words"),
     [
         ((), {}, "missing 1 required"),
-        ((1, "x", [], 1.0, 5), {}, "5 positional arguments but 6 were given"),
+        ((1, "x", [], 1.0, 5, 6), {}, "6 positional arguments but 7 were given"),
         ((1,), {"first": 1}, "got multiple values for argument 'first'"),
         ((1,), {"sixth": 1}, "got an unexpected keyword argument 'sixth'"),
     ],
@@ -289,6 +290,14 @@ def test_a_class_of_ours_may_derive_from_one_of_the_library() -> None:
 def test_one_that_is_not_frozen_is_refused() -> None:
     with pytest.raises(TypeError, match="the library's"):
         quick_dataclass.dataclass(frozen=False)
+
+
+@pytest.mark.parametrize("options", [{"init": False, "default": 1}, {"hash": False}])
+def test_fields_that_are_made_otherwise_are_refused(options: dict[str, Any]) -> None:
+    named = {"__annotations__": {"value": int}, "value": dataclasses.field(**options)}
+    cls = quick_dataclass.dataclass(frozen=True)(type("Other", (), named))
+    with pytest.raises(TypeError, match="Other has a field with init or hash"):
+        cls(1)
 
 
 @quick_dataclass.dataclass(frozen=True)
