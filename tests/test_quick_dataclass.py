@@ -295,7 +295,7 @@ def test_one_that_is_not_frozen_is_refused() -> None:
 @pytest.mark.parametrize("options", [{"init": False, "default": 1}, {"hash": False}])
 def test_fields_that_are_made_otherwise_are_refused(options: dict[str, Any]) -> None:
     named = {"__annotations__": {"value": int}, "value": dataclasses.field(**options)}
-    cls = quick_dataclass.dataclass(frozen=True)(type("Other", (), named))
+    cls: Any = quick_dataclass.dataclass(frozen=True)(type("Other", (), named))
     with pytest.raises(TypeError, match="Other has a field with init or hash"):
         cls(1)
 
