@@ -130,28 +130,57 @@ def test_such_an_import_would_be_seen(command: Command) -> None:
     assert "numpy" in imported(command, "-c", "import numpy.linalg")
 
 
-@pytest.mark.framework("numpy")
-def test_the_first_worker_starts_before_numpy_or_a_blueprint_is_loaded(command: Command) -> None:
-    program = """
+RUN = """
 import sys
 from benchmarker.cli.main import main
+from benchmarker.orchestration import orchestrator
 
 def note(event, arguments):
     if event == "subprocess.Popen" and any("bootstrap" in str(argument) for argument in arguments[1]):
         print("at the start:", *sys.modules, file=sys.stderr)
 
+def record_of(*arguments):
+    before = set(sys.modules)
+    found = make_record_of(*arguments)
+    print("for the record:", *set(sys.modules) - before, file=sys.stderr)
+    return found
+
 sys.addaudithook(note)
-main(["--framework=numpy", "--problem=mnist_mlp", "--steps=1", "--warmup=0", "--no-verify", "--quiet"])
+make_record_of, orchestrator.record_of = orchestrator.record_of, record_of
+main(["--framework=numpy", "--problem=mnist_mlp", "--steps=20", "--warmup=0", "--no-verify", "--quiet"])
+print("at the end:", *sys.modules, file=sys.stderr)
 """
-    done = subprocess.run(
-        [sys.executable, "-c", program],
-        cwd=command.folder,
-        env=command.environment,
-        capture_output=True,
-        text=True,
-        check=True,
-    )
-    found = set(done.stderr.partition("at the start:")[2].partition("\n")[0].split())
+LOADED_BY_RUN: dict[str, set[str]] = {}
+
+
+def modules_of_run(command: Command, moment: str) -> set[str]:
+    """Return the modules that are loaded at a moment of a run, which is made once for all tests."""
+    if not LOADED_BY_RUN:
+        done = subprocess.run(
+            [sys.executable, "-c", RUN],
+            cwd=command.folder,
+            env=command.environment,
+            capture_output=True,
+            text=True,
+            check=True,
+        )
+        lines = (line.partition(":") for line in done.stderr.splitlines())
+        LOADED_BY_RUN.update({name: set(modules.split()) for name, _, modules in lines})
+    return LOADED_BY_RUN[moment]
+
+
+@pytest.mark.framework("numpy")
+def test_the_first_worker_starts_before_numpy_or_a_blueprint_is_loaded(command: Command) -> None:
+    found = modules_of_run(command, "at the start")
     assert "benchmarker.execution.isolated" in found
     assert not found & {"numpy", "msgspec", "orjson", "packaging", "importlib.metadata", "email", "tomllib"}
     assert not any(name.startswith("benchmarker.experiment.blueprint") for name in found)
+
+
+@pytest.mark.framework("numpy")
+def test_what_makes_a_record_is_loaded_while_the_worker_starts(command: Command) -> None:
+    loaded_late = modules_of_run(command, "for the record")
+    assert not {name for name in loaded_late if name.startswith(("benchmarker.", "numpy"))}
+    at_the_end = modules_of_run(command, "at the end")
+    assert {"benchmarker.records.steady_state", "numpy"} <= at_the_end
+    assert "numpy.ma" not in at_the_end

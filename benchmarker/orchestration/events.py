@@ -22,8 +22,12 @@ MIN_RUNNING_SHARE = 0.02
 
 
 @cache
-def _load_validator() -> None:
-    """Load what makes and checks a record, which takes longer than that itself."""
+def _load_assembly() -> None:
+    """Load what makes and checks a record, NumPy among it, which takes longer than that itself."""
+    from benchmarker.orchestration import doctor  # noqa: F401
+    from benchmarker.records import steady_state  # noqa: F401
+    from benchmarker.records.assembly import record  # noqa: F401
+
     validate({"schema_version": NEWEST})
 
 
@@ -117,7 +121,7 @@ class RunEvents:
             If it holds what no record may hold.
         """
         # With the worker's first event: it is importing its framework now and waits for nobody.
-        _load_validator()
+        _load_assembly()
         check_groups(event)
         kind = event["event"]
         if kind == "timed":

@@ -76,8 +76,8 @@ def _assembled(facts: RunFacts, failed: Failure | None, tail: str) -> dict[str, 
     device = facts.calibrated_device
     peaks = peaks_for(device, facts.spec.threads, facts.spec.precision) if device else None
     timed = bool(facts.event("result"))
-    # Imported late: a run can start without them, and the structs of a record are imported while the first worker
-    # imports its framework (RunEvents).
+    # Imported late: a run can start without them, and they are while the first worker imports its framework: see
+    # RunEvents.
     from benchmarker.orchestration import doctor
     from benchmarker.records.assembly.record import make_record
 

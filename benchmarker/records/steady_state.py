@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from benchmarker.quick_dataclass import dataclass
-from benchmarker.records.change_points import Array, find_levels
+from benchmarker.records.change_points import Array, find_levels, medians
 
 MIN_SAMPLES = 20
 """With fewer samples nothing is said."""
@@ -94,7 +94,7 @@ def _unknown(times: Array, settle: int, reason: str) -> SteadyState:
 
 
 def _segment(times: Array, start: int, end: int) -> Segment:
-    return Segment(start, end, float(np.median(times[start:end])))
+    return Segment(start, end, float(medians(times[start:end])))
 
 
 # --- what kind it is -------------------------------------------------------------------------------

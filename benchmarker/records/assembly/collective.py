@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from benchmarker import registry
 from benchmarker.api.collective import Collective, of_problem
-from benchmarker.distributed.mpi_collectives import MEANS
 from benchmarker.experiment.spec import RunSpec
 from benchmarker.records.schema import distributed as groups
 from benchmarker.records.schema.timing import Timing
@@ -34,6 +33,8 @@ def collective_means(spec: RunSpec, collective: Collective) -> str:
     own = registry.framework(spec.framework).collectives
     if spec.exchange == "native" and own is not None:
         return own.means.get(collective.kind, "the framework itself")
+    from benchmarker.distributed.mpi_collectives import MEANS  # with NumPy, which no other run's record needs
+
     return f"{MEANS[collective.kind]} of NumPy's buffers"
 
 

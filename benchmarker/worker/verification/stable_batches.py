@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from benchmarker.statistics import median
 from benchmarker.worker.verification import reference
 from benchmarker.worker.verification.low_precision import FRACTION_BITS, MODELLED, rounded, rounding_trials
 from benchmarker.worker.verification.probes import COMMON, ProbeSpec
@@ -81,9 +82,7 @@ def _moved_by_rounding(spec: ProbeSpec, precision: str, seed: int) -> float:
         found = _gradients(program, rounded(batch, precision))
         norms = ((name, float(np.linalg.norm(gradient))) for name, gradient in exact.items())
         shares.append(
-            np.median(
-                [float(np.linalg.norm(found[name] - exact[name])) / norm for name, norm in norms if norm]
-            )
+            median(float(np.linalg.norm(found[name] - exact[name])) / norm for name, norm in norms if norm)
         )
     worst = float(max(shares))
     return worst if math.isfinite(worst) else math.inf

@@ -6,9 +6,8 @@ import math
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 
-import numpy as np
-
 from benchmarker.quick_dataclass import dataclass
+from benchmarker.statistics import median
 from benchmarker.worker.verification.low_precision import FRACTION_BITS, MODELLED
 from benchmarker.worker.verification.samples import Errors, TensorSample, largest_element, size_of
 
@@ -193,10 +192,10 @@ class _Kind:
 
     def __init__(self, tensors: Sequence[Expected], precision: str, floor: float) -> None:
         self._margins = _precision_margins(precision, _tried(tensors), floor, tensors[0].kind)
-        self._relative = float(np.median([e.rounding.relative for e in tensors]))
-        self._norm = float(np.median([self._smooth(e) for e in tensors]))
-        self._projection = float(np.median([e.rounding.projection for e in tensors]))
-        self._typical = float(np.median([largest_element(e.tensor_sample) for e in tensors]))
+        self._relative = median(e.rounding.relative for e in tensors)
+        self._norm = median(self._smooth(e) for e in tensors)
+        self._projection = median(e.rounding.projection for e in tensors)
+        self._typical = median(largest_element(e.tensor_sample) for e in tensors)
 
     def tolerance(self, e: Expected) -> Tolerance:
         if self._vanishes(e):
@@ -258,7 +257,7 @@ class _Kind:
 def too_ill_conditioned(expected: Sequence[Expected], precision: str = "fp32") -> str | None:
     """Return why no verdict is possible: rounding alone moves the reference itself too far; else None."""
     for kind in sorted({e.kind for e in expected}):
-        typical = float(np.median([e.rounding.norm for e in expected if e.kind == kind]))
+        typical = median(e.rounding.norm for e in expected if e.kind == kind)
         most = MAX_MODELLED
         if not _tried(expected):
             most = MAX_TOLERANCE / _precision_margins(precision, False).margin

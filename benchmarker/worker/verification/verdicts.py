@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from benchmarker.quick_dataclass import dataclass
+from benchmarker.statistics import median
 from benchmarker.worker.verification.samples import (
     TensorSample,
     errors,
@@ -124,7 +125,7 @@ def judge_scale(
     list of TensorVerdict
         One; none of fewer than two tensors, or without trials.
     """
-    typical = float(np.median([largest_element(e.tensor_sample) for e in expected])) if expected else 0.0
+    typical = median(largest_element(e.tensor_sample) for e in expected) if expected else 0.0
     significant = [e for e in expected if e.trials and largest_element(e.tensor_sample) > VANISHING * typical]
     if len(significant) < 2:
         return []
