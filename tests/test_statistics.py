@@ -13,6 +13,7 @@ from benchmarker.statistics import (
     describe,
     fewest_for_percentile,
     geometric_mean,
+    median,
     paired_ratio,
     student_t_interval,
     student_t_quantile,
@@ -31,6 +32,18 @@ def test_raw_statistics_agree_with_numpy(count: int) -> None:
     assert found["mean"] == pytest.approx(values.mean(), rel=1e-12)
     assert (found["min"], found["max"]) == (values.min(), values.max())
     assert found["std"] == (pytest.approx(values.std(ddof=1), rel=1e-12) if count > 1 else None)
+
+
+@pytest.mark.parametrize("count", [1, 2, 3, 4, 1000, 1001])
+def test_the_median_is_that_of_numpy_bit_for_bit(count: int) -> None:
+    values = np.random.default_rng(count).lognormal(size=count)
+    assert median(values.tolist()) == median(iter(values)) == np.median(values)
+
+
+def test_the_median_tells_of_what_is_not_a_number() -> None:
+    assert math.isnan(median([]))
+    assert math.isnan(median([1.0, math.nan, 2.0]))
+    assert median([math.inf, 1.0, math.inf, 2.0]) == median([math.inf, math.inf]) == math.inf
 
 
 @pytest.mark.parametrize("count", [1, 10, 11, 28, 29, 58, 59, 298, 299, 1000])

@@ -30,7 +30,6 @@ from benchmarker.experiment.suitability import unsupported_reason
 from benchmarker.machine.identity import without_names
 from benchmarker.orchestration.collector_session import CollectorSession, own_copy
 from benchmarker.orchestration.events import RunEvents
-from benchmarker.orchestration.rank_run import RankRun
 from benchmarker.orchestration.reference_runs import NoReference, References
 from benchmarker.orchestration.run_job import run_job
 from benchmarker.orchestration.run_record import (
@@ -308,6 +307,9 @@ class Orchestrator:
         events = RunEvents(self._progress.of(spec), collection)
         settings, launcher = _settings(spec), self._launcher(spec.launcher, seat)
         if isinstance(job, RankJob):
+            # Imported here, with all that ranks need: no other run does.
+            from benchmarker.orchestration.rank_run import RankRun
+
             group = RankRun(spec, job, log).run(plugin, interpreter, settings, events, launcher, collection)
             answer = replace(group.answer, events=group.events, failure=group.failure, log_tail=group.tail)
             facts = replace(facts, ranks=group.ranks)

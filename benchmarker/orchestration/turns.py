@@ -12,7 +12,6 @@ import os
 import signal
 import threading
 from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from typing import TypeVar
 
 from benchmarker.api.launcher import Event, Handler
@@ -178,6 +177,9 @@ def side_by_side(calls: Sequence[Callable[[], Result]]) -> list[Result]:
     BaseException
         What the first of them raised that did, once all have ended.
     """
+    # Imported here, with logging, which no other run needs.
+    from concurrent.futures import ThreadPoolExecutor
+
     with ThreadPoolExecutor(len(calls), thread_name_prefix="side") as pool:
         others = [pool.submit(call) for call in calls[1:]]
         first = calls[0]()

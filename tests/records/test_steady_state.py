@@ -7,7 +7,7 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from benchmarker.records.change_points import Array, change_points, fit_decay, without_outliers
+from benchmarker.records.change_points import Array, change_points, fit_decay, medians, without_outliers
 from benchmarker.records.steady_state import SteadyState, detect
 from tests.support.step_times import steps
 
@@ -56,6 +56,12 @@ def test_change_points_are_those_of_ruptures(seed: int) -> None:
     penalty = 6 * np.log(count)
     expected = ruptures.KernelCPD("linear", min_size=5).fit(series).predict(pen=penalty)
     assert change_points(series, penalty)[0] == expected
+
+
+@pytest.mark.parametrize("shape", [(1,), (2,), (11,), (1000,), (7, 11), (4, 2)])
+def test_medians_are_those_of_numpy_bit_for_bit(shape: tuple[int, ...]) -> None:
+    rows = np.random.default_rng(0).lognormal(size=shape)
+    assert np.array_equal(medians(rows), np.median(rows, axis=-1))
 
 
 def test_lone_outliers_are_looked_past_and_a_short_level_is_not() -> None:
