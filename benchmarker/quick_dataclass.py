@@ -105,7 +105,7 @@ def _initializer(cls: type[Any]) -> Callable[..., None]:
             _check(cls, layout, len(values), given)
         for name in layout.required:
             if found[name] is MISSING:
-                _refuse_missing(cls, [name for name in layout.required if found[name] is MISSING])
+                _refuse_missing(cls, layout, [name for name in layout.required if found[name] is MISSING])
         for name, factory in layout.factories:
             if found[name] is MISSING:
                 found[name] = factory()
@@ -126,12 +126,21 @@ def _check(cls: type[Any], layout: _Layout, count: int, given: dict[str, Any]) -
             raise TypeError(f"{what} got multiple values for argument '{name}'")
     if count > len(layout.by_place):
         most = len(layout.by_place) + 1
-        raise TypeError(f"{what} takes {most} positional arguments but {count + 1} were given")
+        least = sum(name in layout.required for name in layout.by_place) + 1
+        takes = f"{most} positional argument{'s' * (most > 1)}"
+        if least < most:
+            takes = f"from {least} to {takes}"
+        raise TypeError(f"{what} takes {takes} but {count + 1} were given")
 
 
-def _refuse_missing(cls: type[Any], missing: Sequence[str]) -> NoReturn:
-    listed = ", ".join(f"'{name}'" for name in missing)
-    raise TypeError(f"{cls.__qualname__}.__init__() missing {len(missing)} required arguments: {listed}")
+def _refuse_missing(cls: type[Any], layout: _Layout, missing: Sequence[str]) -> NoReturn:
+    """Refuse to go without arguments, in Python's own words."""
+    by_place = [name for name in missing if name in layout.by_place]
+    kind = "positional" if by_place else "keyword-only"
+    *others, last = (f"'{name}'" for name in by_place or missing)
+    listed = f"{', '.join(others)}{',' * (len(others) > 1)} and {last}" if others else last
+    what = f"{len(others) + 1} required {kind} argument{'s' * bool(others)}: {listed}"
+    raise TypeError(f"{cls.__qualname__}.__init__() missing {what}")
 
 
 class _SignatureOf:
