@@ -83,6 +83,7 @@ class _Layout:
                 f"{cls.__qualname__} has a field with init or hash, which is for the library's dataclass"
             )
         self.by_place = [f.name for f in fields if not getattr(f, "kw_only", False)]
+        self.count = len(fields)
         self.defaults = {f.name: f.default for f in fields}
         self.factories = [(f.name, f.default_factory) for f in fields if f.default_factory is not MISSING]
         made = dict(self.factories)
@@ -97,23 +98,33 @@ def _initializer(cls: type[Any]) -> Callable[..., None]:
         nonlocal layout
         if layout is None:
             layout = _Layout(cls)  # only now, as most classes of a command never make an object
-        found = layout.defaults.copy()
-        found.update(zip(layout.by_place, values))
-        found.update(given)
-        is_doubtful = len(found) > len(layout.defaults) or len(values) > len(layout.by_place)
-        if is_doubtful or (values and given):
-            _check(cls, layout, len(values), given)
-        for name in layout.required:
-            if found[name] is MISSING:
-                _refuse_missing(cls, layout, [name for name in layout.required if found[name] is MISSING])
-        for name, factory in layout.factories:
-            if found[name] is MISSING:
-                found[name] = factory()
-        self.__dict__.update(found)
+        if len(values) == layout.count == len(layout.by_place) and not given:
+            self.__dict__.update(zip(layout.by_place, values))
+        else:
+            self.__dict__.update(_values(cls, layout, values, given))
         if layout.is_completed:
             self.__post_init__()
 
     return initialize
+
+
+def _values(
+    cls: type[Any], layout: _Layout, values: tuple[Any, ...], given: dict[str, Any]
+) -> dict[str, Any]:
+    """Return the value of each field: by its place, by its name, its default, or made."""
+    found = layout.defaults.copy()
+    found.update(zip(layout.by_place, values))
+    found.update(given)
+    is_doubtful = len(found) > len(layout.defaults) or len(values) > len(layout.by_place)
+    if is_doubtful or (values and not given.keys().isdisjoint(layout.by_place[: len(values)])):
+        _check(cls, layout, len(values), given)
+    for name in layout.required:
+        if found[name] is MISSING:
+            _refuse_missing(cls, layout, [name for name in layout.required if found[name] is MISSING])
+    for name, factory in layout.factories:
+        if found[name] is MISSING:
+            found[name] = factory()
+    return found
 
 
 def _check(cls: type[Any], layout: _Layout, count: int, given: dict[str, Any]) -> None:
