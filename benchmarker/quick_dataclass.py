@@ -83,7 +83,6 @@ class _Layout:
                 f"{cls.__qualname__} has a field with init or hash, which is for the library's dataclass"
             )
         self.by_place = [f.name for f in fields if not getattr(f, "kw_only", False)]
-        self.count = len(fields)
         self.defaults = {f.name: f.default for f in fields}
         self.factories = [(f.name, f.default_factory) for f in fields if f.default_factory is not MISSING]
         made = dict(self.factories)
@@ -98,7 +97,7 @@ def _initializer(cls: type[Any]) -> Callable[..., None]:
         nonlocal layout
         if layout is None:
             layout = _Layout(cls)  # only now, as most classes of a command never make an object
-        if len(values) == layout.count == len(layout.by_place) and not given:
+        if len(values) == len(layout.by_place) == len(layout.defaults) and not given:
             self.__dict__.update(zip(layout.by_place, values))
         else:
             self.__dict__.update(_values(cls, layout, values, given))

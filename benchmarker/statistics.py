@@ -142,7 +142,8 @@ def describe(samples: Sequence[float]) -> dict[str, float | None]:
 def median(values: Iterable[float]) -> float:
     """Return the middle value, between the two middle ones of an even number; NaN of none, or if one is NaN.
 
-    NumPy's own imports its masked arrays first, which takes longer than all the medians of a run.
+    The standard library's refuses none and overlooks NaN; NumPy's imports its masked arrays first, which takes longer
+    than all the medians of a run.
     """
     ordered = sorted(values)
     if not ordered or any(map(math.isnan, ordered)):

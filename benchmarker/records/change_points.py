@@ -92,10 +92,13 @@ def _blocks(logs: Array, length: int) -> Array:
 
 
 def medians(rows: Array) -> Array:
-    """Return the median of each row; NumPy's own imports its masked arrays first, which takes longer than a search."""
+    """Return the median of each row, NaN of one that has a NaN.
+
+    NumPy's own imports its masked arrays first, which takes longer than a search.
+    """
     middle = [(rows.shape[-1] - 1) // 2, rows.shape[-1] // 2]
-    ordered = np.partition(rows, middle, axis=-1)
-    return np.asarray(ordered[..., middle].sum(axis=-1) / 2)
+    ordered = np.partition(rows, [*middle, -1], axis=-1)
+    return np.where(np.isnan(ordered[..., -1]), np.nan, ordered[..., middle].sum(axis=-1) / 2)
 
 
 # --- noise -----------------------------------------------------------------------------------------

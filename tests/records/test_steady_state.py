@@ -62,6 +62,8 @@ def test_change_points_are_those_of_ruptures(seed: int) -> None:
 def test_medians_are_those_of_numpy_bit_for_bit(shape: tuple[int, ...]) -> None:
     rows = np.random.default_rng(0).lognormal(size=shape)
     assert np.array_equal(medians(rows), np.median(rows, axis=-1))
+    rows[..., 0] = np.nan
+    assert np.isnan(medians(rows)).all()
 
 
 def test_lone_outliers_are_looked_past_and_a_short_level_is_not() -> None:

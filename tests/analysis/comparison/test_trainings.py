@@ -107,13 +107,13 @@ def test_what_differs_a_little_at_every_seed_is_shown_within_seeds() -> None:
 
 
 def test_labels_change_within_seeds_where_that_can_show_something() -> None:
-    def test_of(seeds: int, sides: int) -> str | None:
+    def chosen_test(seeds: int, sides: int) -> str | None:
         steps = [100 + 7 * seed for seed in range(seeds)]
         rows = compared(*(side(name, steps, 0.01) for name in "abcd"[:sides])).rows
         return rows[0].steps_test
 
     # Of 5 pairs each arrangement is 1 of 32, of 6 pairs 1 of 64, which Holm's correction for 3 sides may triple.
-    tests = [test_of(5, 2), test_of(6, 2), test_of(6, 4), test_of(7, 4)]
+    tests = [chosen_test(5, 2), chosen_test(6, 2), chosen_test(6, 4), chosen_test(7, 4)]
     assert [test and test.endswith("within seeds") for test in tests] == [False, True, False, True]
     twice = side("b", STEPS, 0.01)
     second: Any = twice.records[1]
