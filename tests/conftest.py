@@ -54,6 +54,7 @@ FRAMEWORK_FIXTURES = {"cache_home", "analyst"}
 """They give environments that are made on first use: those of frameworks, and that of the notebooks."""
 BROWSER_FIXTURES = {"browser"}
 ALONE = "alone"
+SLURM = "slurm"
 MAX_WORKERS = 8
 MAX_FILES_IN_ONE_PROCESS = 3
 
@@ -90,11 +91,11 @@ def pytest_sessionfinish(session: pytest.Session) -> None:
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:
-    """One worker a core; none for a few files, which are done before workers have started."""
+    """Two workers more than cores, as some tests wait; none for a few files, done before workers have started."""
     named = [Path(argument.partition("::")[0]) for argument in config.args]
     if len(named) <= MAX_FILES_IN_ONE_PROCESS and all(path.is_file() for path in named):
         return 0
-    return min(len(os.sched_getaffinity(0)) + 1, MAX_WORKERS)
+    return min(len(os.sched_getaffinity(0)) + 2, MAX_WORKERS)
 
 
 @pytest.hookimpl(tryfirst=True)  # before pytest-xdist reads the groups
@@ -140,6 +141,8 @@ def _group(item: pytest.Item) -> str:
     named = item.get_closest_marker("xdist_group")
     if named:
         return str(named.args[0])
+    if SLURM in getattr(item, "fixturenames", ()):
+        return SLURM  # one cluster, and what waits for its minutes waits in one worker
     file = item.nodeid.partition("::")[0].removeprefix("tests/").removesuffix(".py")
     if item.get_closest_marker("framework") is None:
         return file

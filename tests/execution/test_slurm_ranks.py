@@ -93,11 +93,11 @@ def test_a_preempted_job_is_a_record_with_slurms_reason(slurm: SlurmCluster, tmp
         assert_nothing_is_left(slurm, environment["SLURM_JOB_ID"])
 
 
+@pytest.mark.timeout(600)  # a minute of waiting: Slurm counts in these
 def test_slurm_ends_one_worker_and_two_ranks_at_the_time_limit_of_their_step(
     slurm: SlurmCluster, tmp_path: Path
 ) -> None:
     with allocation(slurm) as environment:
-        # Slurm counts in minutes.
         limited = {**environment, "SLURM_TIMELIMIT": "1"}
         places = {ranks: tmp_path / str(ranks) for ranks in (1, 2)}
         begun = {}

@@ -6,6 +6,7 @@ import contextlib
 import fcntl
 import os
 import pty
+import select
 import struct
 import subprocess
 import sys
@@ -20,6 +21,8 @@ from tests.support.command_server import command_server
 from tests.support.waiting import wait_until
 
 LINES = 24
+FRAME_SECONDS = 0.01
+"""What is written within so long of what stood before belongs to the same frame, of which a read may get a part."""
 
 
 class Terminal:
@@ -85,7 +88,7 @@ class Terminal:
 
     @property
     def frames(self) -> list[list[str]]:
-        """What stood on the screen each time that something was read from it, without empty lines at its end."""
+        """What stood on the screen after each frame was written to it, without empty lines at its end."""
         screen = pyte.Screen(self.columns, LINES)
         stream = pyte.ByteStream(screen)
         found: list[list[str]] = [[]]
@@ -142,6 +145,8 @@ def _read(screen: int, chunks: list[bytes]) -> None:
     with contextlib.suppress(OSError):  # how Linux says that nobody has the other side open
         while data := os.read(screen, 4096):
             chunks.append(data)
+            while select.select([screen], [], [], FRAME_SECONDS)[0] and (data := os.read(screen, 4096)):
+                chunks[-1] += data
 
 
 def shown(text: str, columns: int, lines: int = LINES) -> list[str]:
