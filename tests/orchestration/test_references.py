@@ -100,16 +100,26 @@ CODE = {
 }
 
 
-@pytest.mark.parametrize("file", CODE)
-def test_the_code_of_the_reference_is_in_the_name_and_other_code_is_not(file: str, tmp_path: Path) -> None:
+@pytest.fixture(scope="module")
+def copied(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with a copy of our package."""
+    folder = tmp_path_factory.mktemp("copied")
     shutil.copytree(
-        ROOT / "benchmarker", tmp_path / "benchmarker", ignore=shutil.ignore_patterns("__pycache__")
+        ROOT / "benchmarker", folder / "benchmarker", ignore=shutil.ignore_patterns("__pycache__")
     )
-    packages = {"benchmarker": str(tmp_path)}
+    return folder
+
+
+@pytest.mark.parametrize("file", CODE)
+def test_the_code_of_the_reference_is_in_the_name_and_other_code_is_not(file: str, copied: Path) -> None:
+    packages = {"benchmarker": str(copied)}
     before = path(JOB, packages)
-    changed = tmp_path / "benchmarker" / file
-    changed.write_text(changed.read_text() + "\n# changed\n")
+    changed = copied / "benchmarker" / file
+    text = changed.read_text()
+    changed.write_text(text + "\n# changed\n")
     assert (path(JOB, packages) != before) == CODE[file]
+    changed.write_text(text)
+    assert path(JOB, packages) == before
 
 
 @pytest.mark.parametrize("value", ["zoo", "zoo.nets", "zoo.nets:Net", "zoo.deep.net"])
