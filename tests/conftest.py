@@ -142,7 +142,7 @@ def _group(item: pytest.Item) -> str:
     if named:
         return str(named.args[0])
     if SLURM in getattr(item, "fixturenames", ()):
-        return SLURM  # one cluster, and what waits for its minutes waits in one worker
+        return SLURM  # one cluster for all of them, whose minutes one worker alone waits for
     file = item.nodeid.partition("::")[0].removeprefix("tests/").removesuffix(".py")
     if item.get_closest_marker("framework") is None:
         return file

@@ -22,7 +22,7 @@ from tests.support.waiting import wait_until
 
 LINES = 24
 FRAME_SECONDS = 0.01
-"""What is written within so long of what stood before belongs to the same frame, of which a read may get a part."""
+"""Writes no further apart than this are one frame, of which a single read may return a part."""
 
 
 class Terminal:
